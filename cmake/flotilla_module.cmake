@@ -1,0 +1,39 @@
+# flotilla_module(<dir> SOURCES a.cc .. [DEPS x y] [LIBS pkg::lib ..] [TESTS a_test.cc ..]
+#                 [SLOW_TESTS b_test.cc ..] [TEST_DEPS z] [TEST_LIBS ..])
+#
+# Declares the library flotilla_<dir> from one directory under flotilla/, and one test program
+# <dir>_test with the label "fast" (and <dir>_slow_test with the label "slow"). DEPS are other
+# directories; scripts/check_layers proves that they follow the table of layers.
+function(flotilla_module dir)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;TESTS;SLOW_TESTS;TEST_DEPS;TEST_LIBS" ${ARGN})
+  list(TRANSFORM ARG_DEPS PREPEND flotilla_)
+  list(TRANSFORM ARG_TEST_DEPS PREPEND flotilla_)
+  string(REPLACE "/" "_" name ${dir})
+  if(ARG_SOURCES)
+    add_library(flotilla_${name} STATIC ${ARG_SOURCES})
+    target_include_directories(flotilla_${name} PUBLIC ${PROJECT_SOURCE_DIR})
+    target_link_libraries(flotilla_${name} PUBLIC ${ARG_DEPS} ${ARG_LIBS})
+  else()
+    add_library(flotilla_${name} INTERFACE)
+    target_include_directories(flotilla_${name} INTERFACE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(flotilla_${name} INTERFACE ${ARG_DEPS} ${ARG_LIBS})
+  endif()
+  if(FLOTILLA_TESTS AND ARG_TESTS)
+    flotilla_test(${name}_test fast SOURCES ${ARG_TESTS}
+                  LIBS flotilla_${name} ${ARG_TEST_DEPS} ${ARG_TEST_LIBS})
+  endif()
+  if(FLOTILLA_TESTS AND ARG_SLOW_TESTS)
+    flotilla_test(${name}_slow_test slow SOURCES ${ARG_SLOW_TESTS}
+                  LIBS flotilla_${name} ${ARG_TEST_DEPS} ${ARG_TEST_LIBS})
+  endif()
+endfunction()
+
+# flotilla_test(<name> <label> SOURCES .. LIBS ..): one GoogleTest program, run by ctest.
+function(flotilla_test name label)
+  cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
+  add_test(NAME ${name} COMMAND ${name})
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600
+    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp;UBSAN_OPTIONS=print_stacktrace=1")
+endfunction()

@@ -1,0 +1,26 @@
+# Language level, warnings, optimisation and sanitizers for every target.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR})
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+find_program(FLOTILLA_CCACHE ccache)
+if(FLOTILLA_CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${FLOTILLA_CCACHE})
+endif()
+
+# -ffp-contract=off keeps a*b+c as written: results do not depend on what the compiler fuses.
+# Kernels that want a fused multiply-add ask for it by name.
+# GCC 12 sees overlaps in std::string where there are none (its bug 105651): -Wno-restrict.
+# Designated initialisers leave out members on purpose: those have defaults.
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Wno-restrict
+                    -ffp-contract=off)
+if(FLOTILLA_SANITIZE)
+  add_compile_options(-fsanitize=${FLOTILLA_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${FLOTILLA_SANITIZE})
+endif()

@@ -1,0 +1,52 @@
+#include "flotilla/base/worker_pool.h"
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+WorkerPool::WorkerPool(int workers) {
+  FL_CHECK(workers >= 1);
+  for (int w = 1; w < workers; ++w) threads_.emplace_back([this, w] { Loop(w); });
+}
+
+WorkerPool::~WorkerPool() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void WorkerPool::Run(const std::function<void(int)>& work) {
+  {
+    std::lock_guard lock(mutex_);
+    work_ = &work;
+    running_ = static_cast<int>(threads_.size());
+    ++round_;
+  }
+  start_.notify_all();
+  work(0);
+  std::unique_lock lock(mutex_);
+  done_.wait(lock, [this] { return running_ == 0; });
+  work_ = nullptr;
+}
+
+void WorkerPool::Loop(int worker) {
+  int64_t seen = 0;
+  while (true) {
+    const std::function<void(int)>* work = nullptr;
+    {
+      std::unique_lock lock(mutex_);
+      start_.wait(lock, [&] { return stop_ || round_ != seen; });
+      if (stop_) return;
+      seen = round_;
+      work = work_;
+    }
+    (*work)(worker);
+    std::lock_guard lock(mutex_);
+    if (--running_ == 0) done_.notify_one();
+  }
+}
+
+}  // namespace flotilla

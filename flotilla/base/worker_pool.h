@@ -1,0 +1,41 @@
+// A fixed set of threads that run the same function together: how the workers of a trainer meet.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace flotilla {
+
+class WorkerPool {
+ public:
+  // Starts workers - 1 threads; the caller of Run is worker 0. REQUIRES: workers >= 1.
+  explicit WorkerPool(int workers);
+  // Joins the threads. REQUIRES: no Run is under way.
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  int workers() const { return static_cast<int>(threads_.size()) + 1; }
+
+  // Calls work(w) for every w in [0, workers()), each on its own thread, and returns when all have
+  // returned. What they wrote is visible to the caller. One Run at a time.
+  void Run(const std::function<void(int worker)>& work);
+
+ private:
+  void Loop(int worker);
+
+  std::mutex mutex_;
+  std::condition_variable start_;
+  std::condition_variable done_;
+  const std::function<void(int)>* work_ = nullptr;  // guarded by mutex_
+  int64_t round_ = 0;                               // guarded by mutex_
+  int running_ = 0;                                 // guarded by mutex_
+  bool stop_ = false;                               // guarded by mutex_
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace flotilla
