@@ -1,0 +1,46 @@
+// Rows of embedding tables in and out of a batch: gather with pooling, scatter-add of gradients.
+// `values` is (distinct, dim) dense, as pulled; positions[i] tells which of its rows occurrence i
+// means. Outputs are `stride` floats apart, so that a slot lands straight in the columns of the
+// matrix that the first layer multiplies.
+#pragma once
+
+#include <cstdint>
+
+namespace flotilla::kernels {
+
+enum class Pooling { kSum, kMean, kSqrtN };
+
+// One occurrence per row: out[r * stride .. + dim] = values[positions[r]].
+void GatherRows(int64_t rows, int64_t dim, const float* values, const uint32_t* positions,
+                float* out, int64_t stride);
+
+// A bag per row: occurrences offsets[r] .. offsets[r + 1] of positions, pooled; kMean divides by
+// the count, kSqrtN by its square root. An empty bag gives zeros.
+void GatherBags(Pooling pooling, int64_t rows, int64_t dim, const float* values,
+                const uint32_t* positions, const uint32_t* offsets, float* out, int64_t stride);
+
+// The transposes: grads (distinct, dim) += what each occurrence contributed. In order of rows, so
+// the result repeats.
+void ScatterAddRows(int64_t rows, int64_t dim, const float* dout, int64_t stride,
+                    const uint32_t* positions, float* grads);
+void ScatterAddBags(Pooling pooling, int64_t rows, int64_t dim, const float* dout, int64_t stride,
+                    const uint32_t* positions, const uint32_t* offsets, float* grads);
+
+// Many slots of one table at once, each with one occurrence per row, side by side in the output:
+//   out[r * stride + s * dim .. + dim] = values[positions[s][r]]
+// positions are `slots` arrays of `rows` entries. Writes the first slots * dim columns of every row
+// and nothing else.
+void GatherSlots(int64_t rows, int64_t slots, int64_t dim, const float* values,
+                 const uint32_t* const* positions, float* out, int64_t stride);
+// Its transpose: grads[positions[s][r]] += dout[r * stride + s * dim .. + dim], row after row.
+void ScatterAddSlots(int64_t rows, int64_t slots, int64_t dim, const float* dout, int64_t stride,
+                     const uint32_t* const* positions, float* grads);
+
+// Copies (rows, columns) between matrices with different strides.
+void CopyRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
+              int64_t out_stride);
+// out += in, likewise.
+void AddRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
+             int64_t out_stride);
+
+}  // namespace flotilla::kernels

@@ -1,0 +1,31 @@
+// Where each dense parameter stands in the flat block that a communicator owns and steps read.
+// Gradients::dense has the same layout.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flotilla/tensor/parameter_spec.h"
+
+namespace flotilla {
+
+class DenseLayout {
+ public:
+  DenseLayout() = default;
+  // Parameters in order, each starting on a cache line; the gaps hold zeros.
+  explicit DenseLayout(std::span<const ParameterSpec> parameters);
+
+  int64_t offset(int parameter) const { return offsets_[parameter]; }
+  int64_t length(int parameter) const { return lengths_[parameter]; }
+  int parameters() const { return static_cast<int>(offsets_.size()); }
+  // Floats in the whole block.
+  int64_t size() const { return size_; }
+
+ private:
+  std::vector<int64_t> offsets_;
+  std::vector<int64_t> lengths_;
+  int64_t size_ = 0;
+};
+
+}  // namespace flotilla

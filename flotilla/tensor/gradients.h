@@ -1,0 +1,23 @@
+// What a step returns and a communicator pushes.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/tensor/sparse_rows.h"
+
+namespace flotilla {
+
+// Gradients of the loss summed over the rows of the step.
+// Invariants: dense.size() == DenseLayout::size() of the model (parameters that are not trainable
+// have zeros); sparse[t] belongs to table t in order of declaration.
+struct Gradients {
+  AlignedVector<float> dense;
+  std::vector<SparseRows> sparse;
+  // Rows of the batch that went in, and the loss they gave, for reports.
+  int64_t rows = 0;
+  double loss = 0;
+};
+
+}  // namespace flotilla

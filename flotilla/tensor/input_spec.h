@@ -1,0 +1,26 @@
+// What a model reads: one spec per declared input, in the order of declaration.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+enum class InputKind {
+  kDense,  // `width` numbers per row
+  kIds,    // any number of 64-bit ids per row; width is 1
+  kLabel,  // one whole number per row, stored as float32 (exact below 2^24)
+};
+
+struct InputSpec {
+  std::string name;
+  InputKind kind = InputKind::kDense;
+  int64_t width = 1;
+
+  bool operator==(const InputSpec&) const = default;
+};
+
+}  // namespace flotilla
