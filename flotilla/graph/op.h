@@ -1,0 +1,135 @@
+// The contract of an op. An op is written once; plan.h decides in which memory it works and step.h
+// when it runs. Ops do not know about batches being cut into blocks, about threads, or about where
+// parameters live.
+//
+// To add an op: put a class in a file of its family under ops/, declare its maker in that family's
+// header, add one line to the table in ops/registry.cc, one function to layers.h, and a test with a
+// naive loop and CheckGradients (docs/add_op.md).
+//
+// Rules
+// - Every value is dense and row-major: a per-row value is (rows, row_size) of the rows at hand,
+//   any other value is (row_size) whole.
+// - Outputs start uninitialised: Forward writes every element.
+// - Gradients accumulate: Backward adds to grad(i), which the step zeroed before the first op that
+//   adds to it. An op with `overwrites_gradients` does without the zeroing: it must write when
+//   !accumulate(i) and add when accumulate(i).
+// - grad_out(k) is dead after Backward and may be used as scratch.
+// - An op object is constant after construction: what it must keep from Forward to Backward (a
+// mask,
+//   an index) goes to memory that it asks for with saved_floats.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/graph/graph.h"
+#include "flotilla/tensor/ragged_ids.h"
+
+namespace flotilla {
+
+// What the plan must know of an op.
+struct OpTraits {
+  // Row i of the outputs depends only on row i of the per-row inputs, and on values that have no
+  // rows. False for whatever mixes rows in a way that is not a plain sum over rows (batch norm):
+  // the step then never cuts a batch that this op is part of.
+  bool row_wise = true;
+  // The output has no rows and is a sum over the rows of the batch (a mean is a sum divided by
+  // OpContext::batch_rows): the results of blocks of rows add up. Says nothing where no input has
+  // rows.
+  bool sums_rows = false;
+  // f(a + b) = f(a) + f(b), over all inputs together: may stand behind ops that sum rows, when all
+  // its inputs are such sums, without forbidding blocks.
+  bool linear = false;
+  // Backward reads in(i) / out(k): their memory is kept until then.
+  bool backward_reads_inputs = true;
+  bool backward_reads_outputs = true;
+  // No gradient flows through (a comparison, an index): Backward is never called.
+  bool differentiable = true;
+  bool overwrites_gradients = false;
+  // out(0) may share the memory of in(0), which is then dead: Forward works elementwise.
+  bool may_run_in_place = false;
+};
+
+// What Infer reads and fills.
+struct InferContext {
+  const GraphDef& graph;
+  const NodeDef& node;
+  // One per output, appended by Infer.
+  std::vector<Shape> output_shapes;
+  std::vector<DType> output_types;  // empty: all kFloat
+
+  const VarDef& in(int i) const { return graph.vars[node.inputs[i]]; }
+  int inputs() const { return static_cast<int>(node.inputs.size()); }
+};
+
+// What Forward and Backward see. Filled by the step.
+class OpContext {
+ public:
+  // Rows at hand, and rows of the whole batch they belong to: a mean over the batch divides by the
+  // latter, so that the blocks of a batch add up to its gradient.
+  int64_t rows = 0;
+  int64_t batch_rows = 0;
+  // Number of the first row at hand in its batch.
+  int64_t first_row = 0;
+  bool training = true;
+  // Keyed by (seed, node name, epoch, batch ordinal): draw with .With(first_row + row).
+  RngKey rng{0};
+
+  struct Value {
+    float* data = nullptr;
+    int64_t row_size = 0;  // elements per row, or in all
+    bool per_row = false;
+    const Shape* shape = nullptr;  // as in the graph; per-row values have kBatch in front
+  };
+  std::vector<Value> inputs, outputs;
+  // data is null where no gradient is wanted (inputs) or none arrived (outputs: never for output
+  // 0).
+  std::vector<float*> input_grads, output_grads;
+  std::vector<char> accumulate_flags;
+  // For an input of ids: the ids of the whole batch; the rows at hand start at first_row.
+  std::vector<const RaggedIds*> ids;
+  float* saved = nullptr;
+  // The plan joined this op with its neighbour: softmax with the cross entropy that reads it. The
+  // cross entropy then writes the gradient of the softmax's input, and the softmax passes it on.
+  bool fused = false;
+
+  const float* in(int i) const { return inputs[i].data; }
+  float* out(int k) const { return outputs[k].data; }
+  float* grad(int i) const { return input_grads[i]; }
+  float* grad_out(int k) const { return output_grads[k]; }
+  bool accumulate(int i) const { return accumulate_flags[i] != 0; }
+  // Elements of the rows at hand.
+  int64_t in_size(int i) const { return Size(inputs[i]); }
+  int64_t out_size(int k) const { return Size(outputs[k]); }
+
+ private:
+  int64_t Size(const Value& value) const {
+    return value.per_row ? rows * value.row_size : value.row_size;
+  }
+};
+
+class Op {
+ public:
+  virtual ~Op() = default;
+
+  // Checks inputs and attributes and tells the output shapes. Errors name both shapes; the graph
+  // puts the node's name in front.
+  virtual Status Infer(InferContext& context) const = 0;
+  virtual OpTraits traits() const { return {}; }
+  // Floats kept from Forward to Backward for `rows` rows.
+  virtual int64_t saved_floats(const InferContext& context, int64_t rows) const;
+  // What must hold of the values at hand and cannot be known before they are there: a label within
+  // the classes, an id within the rows. Called right before Forward, with the inputs computed; an
+  // error ends the run, and Forward is not called. The step puts the node's name in front.
+  virtual Status Check(const OpContext&) const { return absl::OkStatus(); }
+  virtual void Forward(OpContext& context) const = 0;
+  virtual void Backward(OpContext& context) const = 0;
+};
+
+// Makes the op object for a node; attributes are read here. Errors: unknown op, with the nearest.
+StatusOr<std::unique_ptr<Op>> MakeOp(const NodeDef& node);
+
+}  // namespace flotilla

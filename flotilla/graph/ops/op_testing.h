@@ -1,0 +1,46 @@
+// What the tests of ops share. Included by tests only.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "flotilla/graph/grad_check.h"
+#include "flotilla/graph/layers.h"
+
+namespace flotilla {
+
+#define EXPECT_OK(expression)                     \
+  do {                                            \
+    const Status expected_ok = (expression);      \
+    EXPECT_TRUE(expected_ok.ok()) << expected_ok; \
+  } while (false)
+
+// The wanted values on random data; the test fails, with empty values, if the graph does not run.
+inline std::vector<Tensor> Evaluate(const Graph& graph, const std::vector<Var>& wanted,
+                                    const GradCheckOptions& options = {}) {
+  auto values = EvaluateRandom(graph, wanted, options);
+  EXPECT_TRUE(values.ok()) << values.status();
+  return values.ok() ? *values : std::vector<Tensor>(wanted.size());
+}
+
+inline void ExpectNear(const Tensor& actual, const std::vector<float>& expected,
+                       double tolerance = 1e-5) {
+  ASSERT_EQ(actual.data.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    ASSERT_NEAR(actual.data[i], expected[i], tolerance * (1 + std::abs(expected[i])))
+        << "element " << i;
+  }
+}
+
+// The message of the graph's error, or "OK".
+inline std::string ErrorOf(const Graph& graph) {
+  return graph.status().ok() ? "OK" : std::string(Message(graph.status()));
+}
+
+#define EXPECT_ERROR(graph, text) \
+  EXPECT_NE(ErrorOf(graph).find(text), std::string::npos) << ErrorOf(graph)
+
+}  // namespace flotilla

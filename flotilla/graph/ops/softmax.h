@@ -1,0 +1,15 @@
+// Softmax and its logarithm along the last axis.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/graph/op.h"
+
+namespace flotilla {
+
+// When the plan joined it with a cross entropy, the gradient that arrives is already that of the
+// input and is passed on.
+std::unique_ptr<Op> MakeSoftmax(const NodeDef& node);
+std::unique_ptr<Op> MakeLogSoftmax(const NodeDef& node);
+
+}  // namespace flotilla

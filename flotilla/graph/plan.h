@@ -1,0 +1,138 @@
+// A plan is a graph made ready to run: which ops, in which order, in which memory, and what is
+// joined. It is computed once per model and shared, constant, by all workers; step.h runs it.
+//
+// What it decides:
+// - only ops that the loss or a fetched value needs are run, and Backward only where a gradient is
+//   wanted;
+// - all sparse lookups of a table become one: ids are made distinct once, and where the only reader
+//   of a lookup (or of a dense input) is a concat, its rows are gathered straight into the columns
+//   of the concat's result;
+// - softmax and the cross entropy that reads it are joined;
+// - whether a batch may be cut into blocks of rows, so that activations stay in the caches;
+// - when a value's memory may be used again.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flotilla/graph/graph.h"
+#include "flotilla/graph/op.h"
+#include "flotilla/tensor/dense_layout.h"
+
+namespace flotilla {
+
+struct PlanOptions {
+  // The value to minimise; -1 plans for inference: no gradients.
+  int loss = -1;
+  // Values to hand out after a run.
+  std::vector<int> fetches;
+};
+
+// Where a value lives while a step runs.
+struct Place {
+  enum class Kind {
+    kNone,       // ids, or not needed
+    kBatch,      // in the batch itself: field `index`, read only
+    kParameter,  // in the flat dense block at offset `index`
+    kBuffer,     // in the step's memory: buffer `index`
+    kColumns,    // columns from `column` on of the value `index`, which is a concat
+  };
+  Kind kind = Kind::kNone;
+  int64_t index = 0;
+  int64_t column = 0;
+};
+
+// A piece of the step's memory, wanted from time `begin` to time `end` (inclusive). The time counts
+// the ops of the forward pass, then those of the backward pass.
+struct BufferSpec {
+  bool per_row = false;
+  int64_t row_floats = 0;  // per row, or in all
+  int begin = 0;
+  int end = 0;
+};
+
+// One op to run.
+struct PlannedNode {
+  int node = -1;  // index in GraphDef::nodes
+  std::unique_ptr<Op> op;
+  bool fused = false;
+  bool backward = false;             // Backward is called
+  std::vector<char> input_gradient;  // per input: its gradient is wanted
+  std::vector<char> accumulate;      // per input: an earlier op wrote into that gradient
+  std::vector<char> zero_first;      // per input: the step zeroes the gradient before Backward
+  int saved_buffer = -1;             // per-row part is sized by Op::saved_floats
+};
+
+// One slot of a table: an embedding node. Slots stand in the order of the graph.
+struct PlannedSlot {
+  int node = -1;
+  int input = -1;  // field of the batch
+  int var = -1;    // the node's output
+};
+
+// Slots of one table that fill neighbouring columns of one concat, or one slot alone.
+struct SlotGroup {
+  int first = 0;  // in PlannedTable::slots
+  int count = 1;
+};
+
+struct PlannedTable {
+  int table = -1;
+  std::vector<PlannedSlot> slots;
+  std::vector<SlotGroup> groups;
+  bool trained = false;  // a gradient is wanted
+};
+
+// Constant after Make; thread-safe.
+class Plan {
+ public:
+  // Errors: the graph's own, a loss that is not a scalar or that no parameter reaches.
+  // REQUIRES: the graph outlives the plan.
+  static StatusOr<std::unique_ptr<Plan>> Make(const GraphDef& graph, PlanOptions options);
+
+  const GraphDef& graph() const { return *graph_; }
+  const PlanOptions& options() const { return options_; }
+  const DenseLayout& layout() const { return layout_; }
+  bool training() const { return options_.loss >= 0; }
+
+  std::span<const PlannedNode> nodes() const { return nodes_; }
+  std::span<const PlannedTable> tables() const { return tables_; }
+  const Place& value(int var) const { return values_[var]; }
+  const Place& gradient(int var) const { return gradients_[var]; }
+  // Rows of a batch may be computed block by block, and the gradients of the blocks added.
+  bool row_blocks() const { return row_blocks_; }
+  // A value without rows that is a sum over rows: what blocks of rows give must be added.
+  bool summed(int var) const { return summed_[var] != 0; }
+  // Dense parameters whose gradient no op writes: the step zeroes them.
+  std::span<const int> unused_parameters() const { return unused_parameters_; }
+
+  std::span<const BufferSpec> buffers() const { return buffers_; }
+  // Buffers for blocks of up to `rows` rows: offsets in floats from the start of one arena,
+  // multiples of a cache line, and the arena's size. Buffers whose times do not overlap share.
+  struct Arena {
+    std::vector<int64_t> offsets;
+    int64_t floats = 0;
+  };
+  Arena AssignBuffers(int64_t rows) const;
+
+ private:
+  friend class PlanBuilder;
+  Plan() = default;
+
+  const GraphDef* graph_ = nullptr;
+  PlanOptions options_;
+  DenseLayout layout_;
+  std::vector<PlannedNode> nodes_;
+  std::vector<PlannedTable> tables_;
+  std::vector<Place> values_, gradients_;
+  std::vector<BufferSpec> buffers_;
+  // saved_nodes_[b]: the planned node whose saved memory buffer b is, or -1.
+  std::vector<int> saved_nodes_;
+  std::vector<int> unused_parameters_;
+  std::vector<char> summed_;
+  bool row_blocks_ = true;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,57 @@
+// How a plan is made, pass by pass. Internal to plan.cc and plan_builder.cc; plan.h says what the
+// passes are for.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "flotilla/graph/plan.h"
+
+namespace flotilla {
+
+class PlanBuilder {
+ public:
+  PlanBuilder(const GraphDef& graph, PlanOptions options);
+  StatusOr<std::unique_ptr<Plan>> Build();
+
+ private:
+  struct Use {
+    int planned;  // index in plan nodes
+    int input;    // which of its inputs
+  };
+
+  Status CheckRequest() const;
+  void FindNeededNodes();
+  Status MakeNodes();
+  void FindGradients();
+  Status CheckLossIsReached() const;
+  void DecideRowBlocks();
+  void PlaceColumns();
+  void GroupSlots();
+  void JoinSoftmaxWithCrossEntropy();
+  void OrderGradients();
+  void PlaceValues();
+  void PlaceGradients();
+  void PlaceSaved();
+
+  bool IsLookup(int node) const { return graph_.nodes[node].op == "embedding"; }
+  bool IsFetched(int var) const;
+  int AddBuffer(int var, int begin, int end);
+  int ForwardTime(int planned) const { return planned; }
+  int BackwardTime(int planned) const { return 2 * Count() - 1 - planned; }
+  int EndTime() const { return 2 * Count(); }
+  int Count() const { return static_cast<int>(plan_->nodes_.size()); }
+  int LastValueTime(int var) const;
+  bool CanShareInput(int planned) const;
+
+  const GraphDef& graph_;
+  const PlanOptions options_;
+  std::unique_ptr<Plan> plan_;
+  std::vector<char> needed_;            // per node of the graph
+  std::vector<int> planned_of_;         // per node of the graph: index in plan nodes, or -1
+  std::vector<std::vector<Use>> uses_;  // per var: planned nodes that read it
+  std::vector<char> wants_;             // per var: depends on something that is trained
+  std::vector<char> on_path_;           // per var: the loss depends on it
+};
+
+}  // namespace flotilla

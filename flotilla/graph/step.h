@@ -1,0 +1,114 @@
+// A step runs a plan on batches: one per worker, with its own memory. It tells which rows it needs,
+// is given them, and returns gradients; where parameters live is not its business.
+//
+//   step.Prepare(slice)            -> step.rows()[t].ids
+//   communicator.Pull(step.rows()) -> step.rows()[t].values
+//   step.Run(dense, &gradients)    -> loss, gradients, fetched values
+//   communicator.Push(gradients)
+//
+// Allocates only while batches grow. Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/status.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/graph/table_lookup.h"
+#include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/gradients.h"
+#include "flotilla/tensor/sparse_rows.h"
+
+namespace flotilla {
+
+struct StepOptions {
+  uint64_t seed = 0;
+  // Rows computed at a time where the plan allows it: few enough that a block's activations stay in
+  // the second-level cache, many enough that the weights' way through it is worth while.
+  int64_t block_rows = 256;
+  // Whether ops behave as in training (dropout, batch norm).
+  bool training = true;
+};
+
+// A value of the last run: (rows, row_size), or (row_size) for values without rows.
+struct FetchedValue {
+  std::span<const float> values;
+  int64_t row_size = 1;
+  bool per_row = false;
+};
+
+class Step {
+ public:
+  // REQUIRES: the plan outlives the step.
+  Step(const Plan* plan, StepOptions options);
+
+  // Finds the distinct ids of the slice: rows()[t].ids. The slice's batch must stay until Run ends.
+  // Errors: no rows, or a batch that does not fit the model's inputs.
+  Status Prepare(BatchSlice slice);
+
+  // One entry per table of the graph, in order of declaration; tables that the plan does not use
+  // have no ids.
+  std::span<SparseRows> rows() { return rows_; }
+
+  // Forward and, when `gradients` is not null, backward over the prepared slice, with the values in
+  // rows() and the flat dense block. Sets every field of *gradients, which takes over the ids and
+  // locations of rows(). Errors: a loss that is not finite, naming the first value that is not; ids
+  // that an op refuses. REQUIRES: Prepare, then rows()[t].values filled, before every Run; the plan
+  // has a loss if gradients is not null.
+  Status Run(std::span<const float> dense, Gradients* gradients);
+
+  // Values of the last run, in the order of PlanOptions::fetches.
+  FetchedValue fetched(int k) const;
+
+ private:
+  struct Fetch {
+    AlignedVector<float> values;
+    int64_t row_size = 1;
+    bool per_row = false;
+  };
+
+  Status RunBlock(bool first);
+  Status Forward();
+  void Backward(bool first);
+  void ZeroGradients(const PlannedNode& planned, OpContext& context, bool first);
+  void GrowArena(int64_t rows);
+  void BindRun(std::span<const float> dense, Gradients* gradients);
+  void BindBlock(int64_t begin, int64_t end);
+  void CopyDenseColumns();
+  void StartFetches();
+  void CollectFetches();
+  Status CheckRows() const;
+  Status ExplainBadLoss();
+  Status FindBadValue() const;
+  void FinishGradients();
+
+  float* ValueOf(int var) const;
+  float* GradientOf(int var) const;
+  // Where a value or gradient stands, with the distance between its rows.
+  StridedRows Locate(const Place& place, float* (Step::*owner)(int) const, int var) const;
+
+  const Plan* const plan_;
+  const StepOptions options_;
+
+  Plan::Arena arena_layout_;
+  int64_t arena_rows_ = 0;
+  AlignedVector<float> arena_;
+  std::vector<OpContext> contexts_;  // one per planned node
+  std::vector<RngKey> node_keys_;
+  std::vector<SparseRows> rows_;      // per table of the graph
+  std::vector<TableLookup> lookups_;  // per planned table
+  std::vector<Fetch> fetches_;
+
+  // Of the current run.
+  BatchSlice slice_;
+  int64_t block_begin_ = 0;
+  int64_t block_end_ = 0;
+  float* dense_ = nullptr;  // never written through
+  Gradients* gradients_ = nullptr;
+  double loss_ = 0;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,232 @@
+#include "flotilla/graph/step.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <map>
+#include <new>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/graph/layers.h"
+
+namespace {
+// Counts allocations of the whole program, so that a test can show that a step makes none.
+std::atomic<int64_t> allocations = 0;
+}  // namespace
+
+// GCC takes the replaced operators for a mismatch when it inlines only one of a pair.
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"
+
+void* operator new(size_t size) {
+  ++allocations;
+  void* p = std::malloc(size);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void* operator new(size_t size, std::align_val_t align) {
+  ++allocations;
+  const auto a = static_cast<size_t>(align);
+  void* p = std::aligned_alloc(a, (size + a - 1) / a * a);
+  if (p == nullptr) throw std::bad_alloc();
+  return p;
+}
+void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
+void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
+
+namespace flotilla {
+namespace {
+
+struct Network {
+  Graph graph;
+  Var loss, predict;
+};
+
+Network SmallCtr(bool train_table = true) {
+  Network n;
+  std::vector<Var> parts;
+  for (int s = 0; s < 3; ++s) {
+    EmbeddingOptions options{.table = "t", .dim = 4, .pooling = Pooling::kMean};
+    if (s == 0) options.trainable = train_table;
+    parts.push_back(Embedding(n.graph.Ids(fmt::format("C{}", s)), options));
+  }
+  parts.push_back(n.graph.Dense("dense", 3));
+  const Var x = Fc(Fc(Concat(parts), 8, Relu), 8, Tanh);
+  n.predict = Fc(x, 2, Softmax);
+  n.loss = ReduceSum(CrossEntropy(n.predict, n.graph.Label("label")));
+  return n;
+}
+
+// Slot 0 has one id in every row, slots 1 and 2 have bags, empty ones among them.
+Batch RandomBatch(int64_t rows, uint64_t seed) {
+  const RngKey key(seed);
+  Batch batch{.rows = rows, .ordinal = 5, .fields = std::vector<Field>(5)};
+  uint64_t counter = 0;
+  for (int s = 0; s < 3; ++s) {
+    RaggedIds& ids = batch.fields[s].ids;
+    if (s > 0) ids.offsets.push_back(0);
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint64_t count = s == 0 ? 1 : key.Below(counter++, 4);
+      for (uint64_t i = 0; i < count; ++i) ids.ids.push_back(key.Below(counter++, 20));
+      if (s > 0) ids.offsets.push_back(static_cast<uint32_t>(ids.ids.size()));
+    }
+  }
+  for (int64_t i = 0; i < rows * 3; ++i) {
+    batch.fields[3].values.push_back(key.Uniform(counter++) - 0.5f);
+  }
+  for (int64_t i = 0; i < rows; ++i) {
+    batch.fields[4].values.push_back(static_cast<float>(key.Below(counter++, 2)));
+  }
+  return batch;
+}
+
+// Runs a slice with made-up parameters: the weights of a row depend on its id alone.
+Status RunSlice(Step& step, const Plan& plan, const BatchSlice& slice, Gradients* gradients) {
+  FL_RETURN_IF_ERROR(step.Prepare(slice));
+  for (SparseRows& rows : step.rows()) {
+    rows.values.resize(rows.ids.size() * rows.dim);
+    for (size_t i = 0; i < rows.ids.size(); ++i) {
+      const RngKey key = RngKey(1).With(rows.ids[i]);
+      for (int64_t d = 0; d < rows.dim; ++d) rows.row(i)[d] = key.Uniform(d) - 0.5f;
+    }
+  }
+  AlignedVector<float> dense(plan.layout().size());
+  for (size_t i = 0; i < dense.size(); ++i) dense[i] = RngKey(2).Uniform(i) - 0.5f;
+  return step.Run(dense, gradients);
+}
+
+std::map<uint64_t, std::vector<float>> ById(const SparseRows& rows) {
+  std::map<uint64_t, std::vector<float>> result;
+  for (size_t i = 0; i < rows.ids.size(); ++i) {
+    result[rows.ids[i]] = std::vector<float>(rows.row(i), rows.row(i) + rows.dim);
+  }
+  return result;
+}
+
+void ExpectNear(const Gradients& a, const Gradients& b, float tolerance) {
+  ASSERT_EQ(a.dense.size(), b.dense.size());
+  for (size_t i = 0; i < a.dense.size(); ++i) EXPECT_NEAR(a.dense[i], b.dense[i], tolerance) << i;
+  EXPECT_NEAR(a.loss, b.loss, tolerance);
+  const auto rows_a = ById(a.sparse[0]);
+  const auto rows_b = ById(b.sparse[0]);
+  ASSERT_EQ(rows_a.size(), rows_b.size());
+  for (const auto& [id, row] : rows_a) {
+    ASSERT_TRUE(rows_b.contains(id)) << id;
+    for (size_t d = 0; d < row.size(); ++d) EXPECT_NEAR(row[d], rows_b.at(id)[d], tolerance) << id;
+  }
+}
+
+TEST(StepTest, BlocksOfRowsGiveTheGradientsOfTheWholeBatch) {
+  const Network n = SmallCtr();
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Batch batch = RandomBatch(23, 7);
+  Step whole(plan->get(), {.block_rows = 1000});
+  Gradients expected;
+  ASSERT_TRUE(RunSlice(whole, **plan, BatchSlice(batch), &expected).ok());
+  EXPECT_EQ(expected.rows, 23);
+  EXPECT_GT(expected.sparse[0].ids.size(), 5u);
+  for (int64_t block_rows : {1, 4, 22}) {
+    Step step(plan->get(), {.block_rows = block_rows});
+    Gradients gradients;
+    ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients).ok());
+    ExpectNear(gradients, expected, 2e-5f);
+    const FetchedValue predict = step.fetched(0);
+    ASSERT_EQ(predict.values.size(), 46u);
+    for (size_t i = 0; i < 46; ++i) {
+      EXPECT_NEAR(predict.values[i], whole.fetched(0).values[i], 1e-6);
+    }
+  }
+}
+
+TEST(StepTest, GradientsOfSlicesAddUpAlsoForAMeanLoss) {
+  Network n = SmallCtr();
+  n.loss = ReduceMean(CrossEntropy(n.predict, n.graph.Label("label")));
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Batch batch = RandomBatch(20, 3);
+  Step step(plan->get(), {});
+  Gradients whole, first, second;
+  ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &whole).ok());
+  ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch, 0, 8), &first).ok());
+  ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch, 8, 20), &second).ok());
+  for (size_t i = 0; i < whole.dense.size(); ++i) {
+    EXPECT_NEAR(first.dense[i] + second.dense[i], whole.dense[i], 1e-6);
+  }
+  EXPECT_NEAR(first.loss + second.loss, whole.loss, 1e-6);
+}
+
+TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {
+  const Network n = SmallCtr(/*train_table=*/false);
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Batch batch = RandomBatch(9, 1);
+  Step step(plan->get(), {});
+  Gradients gradients;
+  ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients).ok());
+  EXPECT_TRUE(gradients.sparse[0].ids.empty());
+  EXPECT_TRUE(gradients.sparse[0].values.empty());
+}
+
+TEST(StepTest, TheSteadyStateAllocatesNothing) {
+  const Network n = SmallCtr();
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Batch batch = RandomBatch(300, 9);
+  Step step(plan->get(), {.block_rows = 64});
+  Gradients gradients;
+  std::vector<float> weights(1000, 0.1f);
+  AlignedVector<float> dense((*plan)->layout().size(), 0.1f);
+  int64_t last = 0;
+  for (int round = 0; round < 4; ++round) {
+    const int64_t before = allocations;
+    ASSERT_TRUE(step.Prepare(BatchSlice(batch)).ok());
+    SparseRows& rows = step.rows()[0];
+    rows.values.assign(weights.begin(), weights.begin() + rows.ids.size() * rows.dim);
+    ASSERT_TRUE(step.Run(dense, &gradients).ok());
+    last = allocations - before;
+  }
+  EXPECT_EQ(last, 0);
+}
+
+TEST(StepTest, ALossThatIsNotFiniteNamesTheFirstBadValue) {
+  Network n;
+  const Var x = n.graph.Dense("x", 2);
+  const Var h = Fc(x, 3, nullptr, {.name = "first"});
+  n.loss = ReduceSum(Log(Scale(Square(h), -1)));
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Batch batch{.rows = 2, .epoch = 3, .ordinal = 17, .fields = std::vector<Field>(1)};
+  batch.fields[0].values = {1, 2, 3, 4};
+  Step step(plan->get(), {});
+  Gradients gradients;
+  const Status log = RunSlice(step, **plan, BatchSlice(batch), &gradients);
+  EXPECT_NE(Message(log).find("in epoch 3, batch 17, rows 0 to 1: log"), std::string_view::npos)
+      << log;
+  batch.fields[0].values[2] = std::numeric_limits<float>::quiet_NaN();
+  const Status input = RunSlice(step, **plan, BatchSlice(batch), &gradients);
+  EXPECT_NE(Message(input).find("input x has values that are not finite"), std::string_view::npos)
+      << input;
+}
+
+TEST(StepTest, ABatchThatDoesNotFitTheModelIsAnError) {
+  const Network n = SmallCtr();
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Step step(plan->get(), {});
+  Batch batch = RandomBatch(4, 1);
+  EXPECT_FALSE(step.Prepare(BatchSlice(batch, 2, 2)).ok());
+  batch.fields[3].values.pop_back();
+  EXPECT_NE(Message(step.Prepare(BatchSlice(batch))).find("input dense"), std::string_view::npos);
+  batch = RandomBatch(4, 1);
+  ASSERT_TRUE(step.Prepare(BatchSlice(batch)).ok());
+  AlignedVector<float> dense((*plan)->layout().size());
+  EXPECT_FALSE(step.Run(dense, nullptr).ok());  // rows were not pulled
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,60 @@
+// All slots of one table in one step: distinct ids once per batch, one gather into the places where
+// the slots' values are wanted, one scatter of their gradients. Part of a step.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "flotilla/graph/plan.h"
+#include "flotilla/kernels/rows.h"
+#include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/sparse_rows.h"
+#include "flotilla/tensor/unique_ids.h"
+
+namespace flotilla {
+
+// A matrix inside another: `data` is the first element, rows are `stride` floats apart.
+struct StridedRows {
+  float* data = nullptr;
+  int64_t stride = 0;
+};
+
+class TableLookup {
+ public:
+  // REQUIRES: graph and table outlive the object.
+  TableLookup(const GraphDef* graph, const PlannedTable* table);
+
+  // Makes the slice's ids distinct: rows->ids, rows->dim.
+  void Prepare(const BatchSlice& slice, SparseRows* rows);
+
+  // Fills the slots' values for rows [begin, end) of the batch from rows.values. place(var) tells
+  // where a slot's values go.
+  using PlaceOf = std::function<StridedRows(int var)>;
+  void Gather(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
+              const PlaceOf& place) const;
+  // Adds the slots' gradients for rows [begin, end) to grads->values. place(var).data is null where
+  // a slot has no gradient.
+  void Scatter(const Batch& batch, int64_t begin, int64_t end, SparseRows* grads,
+               const PlaceOf& place) const;
+
+  const PlannedTable& table() const { return *table_; }
+
+ private:
+  // Whether the slots of a group have one id in every row of this batch.
+  bool OnePerRow(const Batch& batch, const SlotGroup& group) const;
+  const RaggedIds& IdsOf(const Batch& batch, int slot) const {
+    return batch.fields[table_->slots[slot].input].ids;
+  }
+
+  const PlannedTable* table_;
+  int64_t dim_;
+  std::vector<kernels::Pooling> pooling_;  // per slot
+  UniqueIds unique_;
+  // positions_[s][o]: row in SparseRows of occurrence o of slot s, counted in the whole batch; only
+  // those of the prepared slice are set.
+  std::vector<std::vector<uint32_t>> positions_;
+  mutable std::vector<const uint32_t*> group_positions_;
+};
+
+}  // namespace flotilla
