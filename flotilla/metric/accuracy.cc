@@ -1,0 +1,56 @@
+#include "flotilla/metric/accuracy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace flotilla {
+
+namespace {
+
+// REQUIRES: scores is not empty and has no NaN.
+int64_t PredictedClass(std::span<const float> scores) {
+  if (scores.size() == 1) return scores[0] > 0.5f ? 1 : 0;
+  return std::max_element(scores.begin(), scores.end()) - scores.begin();
+}
+
+}  // namespace
+
+MetricSpec AccuracySpec(int predict, int label) {
+  return {.name = "accuracy", .kind = "accuracy", .vars = {predict, label}, .params = {}};
+}
+
+void AccuracyMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
+  const MetricInput& predict = inputs[0];
+  const MetricInput& labels = inputs[1];
+  for (int64_t i = 0; i < rows; ++i) {
+    const auto scores = predict.values.subspan(i * predict.width, predict.width);
+    const float label = labels.values[i * labels.width];
+    if (std::isnan(label) ||
+        std::any_of(scores.begin(), scores.end(), [](float x) { return std::isnan(x); })) {
+      ++broken_;
+      continue;
+    }
+    ++rows_;
+    if (static_cast<float>(PredictedClass(scores)) == label) ++correct_;
+  }
+}
+
+double AccuracyMeter::Value() const {
+  if (broken_ > 0 || rows_ == 0) return std::numeric_limits<double>::quiet_NaN();
+  return static_cast<double>(correct_) / static_cast<double>(rows_);
+}
+
+std::vector<double> AccuracyMeter::State() const {
+  return {static_cast<double>(rows_), static_cast<double>(correct_), static_cast<double>(broken_)};
+}
+
+void AccuracyMeter::Merge(std::span<const double> state) {
+  rows_ += static_cast<uint64_t>(state[0]);
+  correct_ += static_cast<uint64_t>(state[1]);
+  broken_ += static_cast<uint64_t>(state[2]);
+}
+
+void AccuracyMeter::Reset() { rows_ = correct_ = broken_ = 0; }
+
+}  // namespace flotilla

@@ -1,0 +1,68 @@
+#include "flotilla/metric/logloss.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace flotilla {
+
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+double MinusLog(double p) { return std::isnan(p) ? kNan : -std::log(std::clamp(p, 1e-7, 1.0)); }
+
+// The loss of one row, NaN when it is broken.
+double RowLoss(std::span<const float> p, float label) {
+  if (p.size() == 1) {
+    if (!(label >= 0 && label <= 1)) return kNan;
+    const double y = label;
+    return y * MinusLog(p[0]) + (1 - y) * MinusLog(1 - static_cast<double>(p[0]));
+  }
+  if (!(label >= 0 && label < static_cast<float>(p.size()))) return kNan;
+  const size_t column = static_cast<size_t>(label);
+  return static_cast<float>(column) == label ? MinusLog(p[column]) : kNan;
+}
+
+}  // namespace
+
+MetricSpec LogLossSpec(int predict, int label) {
+  return {.name = "logloss", .kind = "logloss", .vars = {predict, label}, .params = {}};
+}
+
+void LogLossMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
+  const MetricInput& predict = inputs[0];
+  const MetricInput& label = inputs[1];
+  for (int64_t i = 0; i < rows; ++i) {
+    const double loss = RowLoss(predict.values.subspan(i * predict.width, predict.width),
+                                label.values[i * label.width]);
+    if (std::isnan(loss)) {
+      ++broken_;
+      continue;
+    }
+    ++rows_;
+    total_ += loss;
+  }
+}
+
+double LogLossMeter::Value() const {
+  if (broken_ > 0 || rows_ == 0) return kNan;
+  return total_ / static_cast<double>(rows_);
+}
+
+std::vector<double> LogLossMeter::State() const {
+  return {static_cast<double>(rows_), static_cast<double>(broken_), total_};
+}
+
+void LogLossMeter::Merge(std::span<const double> state) {
+  rows_ += static_cast<uint64_t>(state[0]);
+  broken_ += static_cast<uint64_t>(state[1]);
+  total_ += state[2];
+}
+
+void LogLossMeter::Reset() {
+  rows_ = broken_ = 0;
+  total_ = 0;
+}
+
+}  // namespace flotilla

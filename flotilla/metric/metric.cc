@@ -1,0 +1,120 @@
+#include "flotilla/metric/metric.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "flotilla/metric/accuracy.h"
+#include "flotilla/metric/auc.h"
+#include "flotilla/metric/logloss.h"
+#include "flotilla/metric/mean.h"
+
+namespace flotilla {
+
+namespace {
+
+// A parameter is a whole number in [least, most].
+struct KnownParam {
+  std::string_view name;
+  double otherwise;
+  double least;
+  double most;
+};
+
+struct MetricEntry {
+  std::string_view kind;
+  size_t vars;
+  std::vector<KnownParam> params;
+  // `values` are in the order of `params`, checked.
+  std::unique_ptr<Metric> (*make)(const std::vector<int>& values);
+};
+
+// Every metric there is.
+const std::vector<MetricEntry>& Metrics() {
+  static const std::vector<MetricEntry> metrics = {
+      {"auc",
+       2,
+       {{"num_thresholds", 4096, 1, 1 << 24}, {"slide_steps", 20, 0, 1 << 20}},
+       [](const std::vector<int>& values) -> std::unique_ptr<Metric> {
+         return std::make_unique<AucMeter>(values[0], values[1]);
+       }},
+      {"accuracy",
+       2,
+       {},
+       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
+         return std::make_unique<AccuracyMeter>();
+       }},
+      {"logloss",
+       2,
+       {},
+       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
+         return std::make_unique<LogLossMeter>();
+       }},
+      {"mean",
+       1,
+       {{"is_batch_mean", 0, 0, 1}},
+       [](const std::vector<int>& values) -> std::unique_ptr<Metric> {
+         return std::make_unique<MeanMeter>(values[0] != 0);
+       }},
+  };
+  return metrics;
+}
+
+// The name of each item (its `kind` or `name`), for errors.
+template <typename Item>
+std::string Names(const std::vector<Item>& items, std::string_view Item::*name) {
+  std::string names;
+  for (const Item& item : items) {
+    if (!names.empty()) names += ", ";
+    names += item.*name;
+  }
+  return names.empty() ? "none" : names;
+}
+
+Status CheckVars(const MetricSpec& spec, size_t count) {
+  if (spec.vars.size() != count) {
+    return InvalidArgument("metric {} ({}): reads {} values of the graph, not {}", spec.name,
+                           spec.kind, count, spec.vars.size());
+  }
+  for (int var : spec.vars) {
+    if (var < 0) return InvalidArgument("metric {} ({}): value {} < 0", spec.name, spec.kind, var);
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<int>> CheckedValues(const MetricSpec& spec,
+                                         const std::vector<KnownParam>& known) {
+  std::vector<int> values;
+  for (const KnownParam& param : known) values.push_back(static_cast<int>(param.otherwise));
+  for (const auto& [name, value] : spec.params) {
+    const auto param = std::find_if(known.begin(), known.end(),
+                                    [&n = name](const KnownParam& k) { return k.name == n; });
+    if (param == known.end()) {
+      return InvalidArgument("metric {} ({}): unknown parameter '{}'; known: {}", spec.name,
+                             spec.kind, name, Names(known, &KnownParam::name));
+    }
+    if (!(value >= param->least && value <= param->most) || value != std::floor(value)) {
+      return InvalidArgument("metric {} ({}): {} is {}, but must be a whole number from {} to {}",
+                             spec.name, spec.kind, name, value, param->least, param->most);
+    }
+    values[param - known.begin()] = static_cast<int>(value);
+  }
+  return values;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Metric>> MakeMetric(const MetricSpec& spec) {
+  const std::vector<MetricEntry>& metrics = Metrics();
+  const auto entry = std::find_if(metrics.begin(), metrics.end(),
+                                  [&](const MetricEntry& m) { return m.kind == spec.kind; });
+  if (entry == metrics.end()) {
+    return InvalidArgument("metric {}: unknown kind '{}'; known: {}", spec.name, spec.kind,
+                           Names(metrics, &MetricEntry::kind));
+  }
+  FL_RETURN_IF_ERROR(CheckVars(spec, entry->vars));
+  FL_ASSIGN_OR_RETURN(const std::vector<int> values, CheckedValues(spec, entry->params));
+  return entry->make(values);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,49 @@
+// Metrics: mergeable state that watches values of the graph batch by batch. A state is never a
+// parameter and never in a checkpoint; it starts at zero, and the states of workers and trainers
+// add up to the global figure.
+//
+// To add a metric: name.h/.cc with a subclass and a function that makes its MetricSpec, a test, and
+// one line in the table of metric.cc.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/tensor/metric_spec.h"
+
+namespace flotilla {
+
+// A value of one batch that a metric reads: (rows, width), dense.
+struct MetricInput {
+  std::span<const float> values;
+  int64_t width = 1;
+};
+
+// Not thread-safe: one per worker, merged for reports.
+class Metric {
+ public:
+  virtual ~Metric() = default;
+
+  // Counts one batch; inputs stand in the order of MetricSpec::vars. Rows whose score is NaN are
+  // not counted as either class; they make Value() NaN, so a broken model shows.
+  virtual void Add(int64_t rows, std::span<const MetricInput> inputs) = 0;
+
+  // The figure over everything added since construction, merged states included. NaN when it is
+  // undefined (no rows, one class only).
+  virtual double Value() const = 0;
+
+  // The state as numbers that add up: Merge(other.State()) counts the other's batches too.
+  virtual std::vector<double> State() const = 0;
+  // REQUIRES: state came from State() of a metric with the same spec.
+  virtual void Merge(std::span<const double> state) = 0;
+  virtual void Reset() = 0;
+};
+
+// The metric that `spec` names, or an error that lists the known kinds.
+StatusOr<std::unique_ptr<Metric>> MakeMetric(const MetricSpec& spec);
+
+}  // namespace flotilla

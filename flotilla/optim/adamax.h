@@ -1,0 +1,27 @@
+// Adamax (Kingma and Ba), Adam with the infinity norm, with epsilon where PyTorch has it:
+//   m = beta1 * m + (1 - beta1) * g
+//   u = max(beta2 * u, |g| + epsilon)
+//   w -= rate / (1 - beta1^t) * m / u
+// t is the table's global step, as in adam.h. State: m, then u; both start at zero.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/optim/param_check.h"
+#include "flotilla/optim/update_rule.h"
+
+namespace flotilla {
+
+struct AdamaxOptions {
+  double beta1 = 0.9;     // [0, 1)
+  double beta2 = 0.999;   // [0, 1)
+  double epsilon = 1e-8;  // > 0: keeps u above zero
+};
+
+OptimizerSpec Adamax(double learning_rate, AdamaxOptions options = {});
+OptimizerSpec Adamax(ScheduleSpec learning_rate, AdamaxOptions options = {});
+
+// For the table in update_rule.cc. REQUIRES: params are checked.
+std::unique_ptr<UpdateRule> MakeAdamaxRule(const ParamMap& params);
+
+}  // namespace flotilla

@@ -1,0 +1,87 @@
+#include "flotilla/optim/ftrl.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "flotilla/optim/schedule.h"
+
+namespace flotilla {
+
+namespace {
+
+class FtrlRule final : public UpdateRule {
+ public:
+  explicit FtrlRule(const FtrlOptions& options)
+      : options_(options), initial_n_(static_cast<float>(options.initial_accumulator)) {}
+
+  int states() const override { return 2; }
+
+  void InitState(int64_t n, float* state) const override {
+    std::fill_n(state, n, initial_n_);
+    std::fill_n(state + n, n, 0.0f);
+  }
+
+  void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,
+             float* state) const override {
+    for (int64_t i = 0; i < n; ++i) {
+      const float gradient = WithDecay(context.decay, g[i], w[i]);
+      Update(context.rate, gradient, w[i], state[i], state[n + i]);
+    }
+  }
+
+ private:
+  // In double: the growth of n^-lr_power is a small difference of large numbers, and its sum over
+  // the steps must equal n^-lr_power itself.
+  void Update(double rate, double g, float& w, float& n, float& z) const {
+    const double before = Power(n);
+    double sum = z;
+    if (z == 0 && n == initial_n_) sum = -(options_.beta + before) * w;
+    n = static_cast<float>(n + g * g);
+    const double after = Power(n);
+    sum += rate * g - (after - before) * w;
+    z = static_cast<float>(sum);
+    // Without beta and without a gradient yet nothing holds the weight but l2: leave it.
+    if (options_.beta + after == 0) return;
+    const double curvature = options_.beta + after + rate * options_.l2;
+    const double beyond = std::max(std::abs(sum) - rate * options_.l1, 0.0);
+    w = beyond == 0 ? 0.0f : static_cast<float>(-std::copysign(beyond, sum) / curvature);
+  }
+
+  double Power(double n) const {
+    return options_.lr_power == -0.5 ? std::sqrt(n) : std::pow(n, -options_.lr_power);
+  }
+
+  const FtrlOptions options_;
+  const float initial_n_;
+};
+
+}  // namespace
+
+OptimizerSpec Ftrl(double learning_rate, FtrlOptions options) {
+  return Ftrl(ConstantRate(learning_rate), options);
+}
+
+OptimizerSpec Ftrl(ScheduleSpec learning_rate, FtrlOptions options) {
+  OptimizerSpec spec;
+  spec.name = "ftrl";
+  spec.params = {{"l1", options.l1},
+                 {"l2", options.l2},
+                 {"beta", options.beta},
+                 {"lr_power", options.lr_power},
+                 {"initial_accumulator", options.initial_accumulator}};
+  spec.learning_rate = std::move(learning_rate);
+  return spec;
+}
+
+std::unique_ptr<UpdateRule> MakeFtrlRule(const ParamMap& params) {
+  FtrlOptions options;
+  ReadParam(params, "l1", options.l1);
+  ReadParam(params, "l2", options.l2);
+  ReadParam(params, "beta", options.beta);
+  ReadParam(params, "lr_power", options.lr_power);
+  ReadParam(params, "initial_accumulator", options.initial_accumulator);
+  return std::make_unique<FtrlRule>(options);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,44 @@
+// FTRL-Proximal (McMahan et al., "Ad click prediction: a view from the trenches", 2013), per
+// weight:
+//   n' = n + g^2
+//   z += rate * g - (n'^-lr_power - n^-lr_power) * w
+//   w  = -soft(z, rate * l1) / (beta + n'^-lr_power + rate * l2)
+// where soft(z, c) moves z towards zero by c and stops there: l1 gives weights that are exactly
+// zero.
+//
+// Three points to know:
+// - z is the paper's z multiplied by the rate. With a constant rate the weights are the same; with
+// a
+//   schedule the weights stay where they are when the rate falls, instead of shrinking with it. l1
+//   and l2 act in proportion to the rate of the moment.
+// - l2 is the paper's; TensorFlow and Paddle write 2 * l2 in the same place, so halve it to
+// compare.
+// - The paper starts from w = 0. Here a row's first value is the first centre of the proximal term:
+//   its first update begins with z = -(beta + n^-lr_power) * w, which is zero for w = 0, so that
+//   small random values of an embedding are not erased.
+// OptimizerSpec::decay, if given, acts inside g, as in every rule.
+// State: n, then z. InitState sets n to initial_accumulator and z to zero.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/optim/param_check.h"
+#include "flotilla/optim/update_rule.h"
+
+namespace flotilla {
+
+struct FtrlOptions {
+  double l1 = 0;                   // >= 0
+  double l2 = 0;                   // >= 0
+  double beta = 1;                 // >= 0
+  double lr_power = -0.5;          // [-1, 0]; -0.5 is the square root
+  double initial_accumulator = 0;  // >= 0
+};
+
+OptimizerSpec Ftrl(double learning_rate, FtrlOptions options = {});
+OptimizerSpec Ftrl(ScheduleSpec learning_rate, FtrlOptions options = {});
+
+// For the table in update_rule.cc. REQUIRES: params are checked.
+std::unique_ptr<UpdateRule> MakeFtrlRule(const ParamMap& params);
+
+}  // namespace flotilla

@@ -1,0 +1,31 @@
+// RMSProp, with PyTorch's semantics:
+//   v = rho * v + (1 - rho) * g^2
+//   a = rho * a + (1 - rho) * g              only when centered
+//   d = g / (sqrt(v) + epsilon)              centered: sqrt(max(v - a^2, 0)) + epsilon
+//   w -= rate * d                            with momentum: b = momentum * b + d; w -= rate * b
+// Paddle differs in three points: epsilon stands inside the root, its defaults are rho 0.95 and
+// epsilon 1e-6, and the rate goes into b, so that a change of the rate acts with a delay.
+// State: v, then a when centered, then b when momentum > 0; all start at zero.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/optim/param_check.h"
+#include "flotilla/optim/update_rule.h"
+
+namespace flotilla {
+
+struct RmsPropOptions {
+  double rho = 0.99;      // [0, 1): how much of the averages is kept
+  double epsilon = 1e-8;  // > 0
+  double momentum = 0;    // [0, 1)
+  bool centered = false;
+};
+
+OptimizerSpec RmsProp(double learning_rate, RmsPropOptions options = {});
+OptimizerSpec RmsProp(ScheduleSpec learning_rate, RmsPropOptions options = {});
+
+// For the table in update_rule.cc. REQUIRES: params are checked.
+std::unique_ptr<UpdateRule> MakeRmsPropRule(const ParamMap& params);
+
+}  // namespace flotilla

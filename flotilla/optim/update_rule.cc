@@ -1,0 +1,126 @@
+#include "flotilla/optim/update_rule.h"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "flotilla/optim/adagrad.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/optim/adamax.h"
+#include "flotilla/optim/adamw.h"
+#include "flotilla/optim/decayed_adagrad.h"
+#include "flotilla/optim/ftrl.h"
+#include "flotilla/optim/gradient_clip.h"
+#include "flotilla/optim/momentum.h"
+#include "flotilla/optim/param_check.h"
+#include "flotilla/optim/rmsprop.h"
+#include "flotilla/optim/schedule.h"
+#include "flotilla/optim/sgd.h"
+
+namespace flotilla {
+
+namespace {
+
+struct RuleEntry {
+  std::string_view name;
+  std::unique_ptr<UpdateRule> (*make)(const ParamMap& params);
+  // A parameter that a spec leaves out has the default of the rule's options.
+  std::vector<KnownParam> params;
+};
+
+// Every optimizer there is.
+const std::vector<RuleEntry>& Rules() {
+  constexpr KnownParam kBeta1{"beta1", ParamRange::kFraction};
+  constexpr KnownParam kBeta2{"beta2", ParamRange::kFraction};
+  constexpr KnownParam kEpsilon{"epsilon", ParamRange::kPositive};
+  constexpr KnownParam kMomentum{"momentum", ParamRange::kFraction};
+  constexpr KnownParam kRho{"rho", ParamRange::kFraction};
+  constexpr KnownParam kInitial{"initial_accumulator", ParamRange::kNonNegative};
+  static const std::vector<RuleEntry> rules = {
+      {"sgd", MakeSgdRule, {}},
+      {"momentum", MakeMomentumRule, {kMomentum, {"nesterov", ParamRange::kFlag}}},
+      {"adagrad", MakeAdagradRule, {kEpsilon, kInitial}},
+      {"decayed_adagrad", MakeDecayedAdagradRule, {kRho, kEpsilon}},
+      {"adam", MakeAdamRule, {kBeta1, kBeta2, kEpsilon}},
+      {"adamax", MakeAdamaxRule, {kBeta1, kBeta2, kEpsilon}},
+      {"adamw",
+       MakeAdamWRule,
+       {kBeta1, kBeta2, kEpsilon, {"weight_decay", ParamRange::kNonNegative}}},
+      {"rmsprop", MakeRmsPropRule, {kRho, kEpsilon, kMomentum, {"centered", ParamRange::kFlag}}},
+      {"ftrl",
+       MakeFtrlRule,
+       {{"l1", ParamRange::kNonNegative},
+        {"l2", ParamRange::kNonNegative},
+        {"beta", ParamRange::kNonNegative},
+        {"lr_power", ParamRange::kMinusOneToZero},
+        kInitial}},
+  };
+  return rules;
+}
+
+std::string RuleNames() {
+  std::string names;
+  for (const RuleEntry& rule : Rules()) {
+    if (!names.empty()) names += ", ";
+    names += rule.name;
+  }
+  return names;
+}
+
+class MovingAverageRule final : public UpdateRule {
+ public:
+  explicit MovingAverageRule(double keep)
+      : keep_(static_cast<float>(keep)), take_(static_cast<float>(1 - keep)) {}
+
+  int states() const override { return 0; }
+
+  void Apply(const UpdateContext& /*context*/, int64_t n, const float* g, float* w,
+             float* /*state*/) const override {
+    for (int64_t i = 0; i < n; ++i) w[i] = keep_ * w[i] + take_ * g[i];
+  }
+
+ private:
+  const float keep_;
+  const float take_;
+};
+
+}  // namespace
+
+void UpdateRule::InitState(int64_t n, float* state) const {
+  std::fill_n(state, states() * n, 0.0f);
+}
+
+void UpdateRule::ApplyRows(const UpdateContext& context, int64_t dim, const float* grads,
+                           std::span<float* const> rows) const {
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Apply(context, dim, grads + static_cast<int64_t>(i) * dim, rows[i], rows[i] + dim);
+  }
+}
+
+StatusOr<std::unique_ptr<UpdateRule>> MakeUpdateRule(const OptimizerSpec& spec) {
+  const std::vector<RuleEntry>& rules = Rules();
+  const auto rule = std::find_if(rules.begin(), rules.end(),
+                                 [&](const RuleEntry& entry) { return entry.name == spec.name; });
+  if (rule == rules.end()) {
+    return InvalidArgument("unknown optimizer '{}'; known: {}", spec.name, RuleNames());
+  }
+  const std::string owner = "optimizer " + spec.name;
+  FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, rule->params));
+  FL_RETURN_IF_ERROR(Annotate(CheckSchedule(spec.learning_rate), owner));
+  FL_RETURN_IF_ERROR(CheckDecay(owner, spec.decay));
+  FL_RETURN_IF_ERROR(Annotate(CheckClip(spec.clip), owner));
+  return rule->make(spec.params);
+}
+
+Status CheckDecay(std::string_view owner, const Decay& decay) {
+  constexpr KnownParam kKnown[] = {{"l1", ParamRange::kNonNegative},
+                                   {"l2", ParamRange::kNonNegative}};
+  return CheckParams(fmt::format("{}: weight decay", owner), {{"l1", decay.l1}, {"l2", decay.l2}},
+                     kKnown);
+}
+
+std::unique_ptr<UpdateRule> MakeMovingAverageRule(double keep) {
+  return std::make_unique<MovingAverageRule>(keep);
+}
+
+}  // namespace flotilla
