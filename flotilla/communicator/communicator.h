@@ -1,0 +1,105 @@
+// A communicator stands between the steps of this process and the parameters, wherever they live.
+// One subclass is one training mode; the graph, the step and the trainer never know which.
+//
+//   Batch -> step: ids needed -> Pull -> SparseRows -> step: forward, backward -> Gradients -> Push
+//
+// How each mode uses it:
+//
+//   mode        Pull                          Push                               dense()
+//   local       rows of the tables here       the calling worker runs the rule   the tables' own
+//                                             in place (Hogwild)                 storage, changes
+//                                             live
+//   sync        RPC to the servers            RPC, then the barrier of the       written only
+//   inside
+//                                             round, then pulls dense            Push, between
+//                                             steps
+//   half-async  RPC                           RPC, no barrier between trainers,  the same
+//                                             then pulls dense
+//   async       RPC, or rows prefetched for   hands the gradients to a bounded   refreshed in place
+//   by
+//               the batch that was announced  queue; a sender merges and sends   the receiving
+//               thread
+//   geo         rows of the local copy        the rule on the local copy; every  the local copy
+//                                             k-th call exchanges deltas
+//
+// workers() tells the trainer how its workers meet: in kFree modes (local, async, geo) each worker
+// pushes its own batches; in kJoined modes (sync, half-async, and local when deterministic) the
+// trainer adds the gradients of a round in worker order and pushes once.
+//
+// Thread safety: in kFree modes every method but Save, Load and Stop may be called from several
+// workers at once, each with its own `worker` number; in kJoined modes Pull may, Push may not.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/gradients.h"
+#include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/sparse_rows.h"
+#include "flotilla/tensor/tensor.h"
+
+namespace flotilla {
+
+enum class WorkerSchedule { kFree, kJoined };
+
+// Ok, or what is wrong with the spec and where: a name that is empty or used twice, a dimension
+// that is not positive, a factor or a schedule that makes no sense.
+Status CheckModelSpec(const ModelSpec& spec);
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  const ModelSpec& spec() const { return spec_; }
+  const DenseLayout& layout() const { return layout_; }
+
+  virtual WorkerSchedule workers() const = 0;
+
+  // Fills rows[t].values (and locations, where the mode has them) for rows[t].ids, for every table.
+  // Ids are distinct; `missing` says what becomes of unknown ones. On error the content of rows is
+  // unspecified and nothing was trained.
+  // REQUIRES: rows.size() == number of tables.
+  virtual Status Pull(int worker, Missing missing, std::span<SparseRows> rows) = 0;
+
+  // Takes the gradients of one step: applies, sends or queues them, as the mode says. May exchange
+  // the buffers of `gradients` for others of any content. An error that a background thread met
+  // since the last call is returned here.
+  virtual Status Push(int worker, Gradients& gradients) = 0;
+
+  // The flat block of dense parameters, laid out by layout(). The pointer stays valid for the
+  // communicator's life; who writes when is told in the table above.
+  virtual std::span<const float> dense() const = 0;
+
+  // Steps applied so far by everyone: the number that schedules and Adam's correction count.
+  virtual int64_t global_step() const = 0;
+  // The learning rate of the next step, for reports.
+  virtual double learning_rate() const = 0;
+
+  // One parameter by its name: a dense parameter as its shape, a table as (live rows, dim) in
+  // ascending order of ids. Between epochs or from one thread only.
+  virtual StatusOr<Tensor> ReadParameter(const std::string& name) = 0;
+  // REQUIRES: a dense parameter with as many elements as `values`, else an error.
+  virtual Status WriteParameter(const std::string& name, std::span<const float> values) = 0;
+  // Sets rows of a table to the given weights and fresh optimizer state.
+  virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
+
+  // Everything pushed before is applied when it returns: queues are empty, tails are sent.
+  // Called at the end of an epoch and before the end of training.
+  virtual Status Flush() = 0;
+
+ protected:
+  // REQUIRES: CheckModelSpec(spec).ok().
+  explicit Communicator(ModelSpec spec);
+
+ private:
+  const ModelSpec spec_;
+  const DenseLayout layout_;
+};
+
+}  // namespace flotilla

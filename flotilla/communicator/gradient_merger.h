@@ -1,0 +1,62 @@
+// Adds the gradients of several steps into one push: of the workers of a round (joined modes), of
+// the chunks of a batch (deterministic mode), of the batches that wait in a queue (async).
+//
+// The result depends only on the gradients and the order in which they were added, never on timing.
+// Not thread-safe. Reuse one object: it allocates only while it grows.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/gradients.h"
+#include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/unique_ids.h"
+
+namespace flotilla {
+
+class GradientMerger {
+ public:
+  explicit GradientMerger(const ModelSpec& spec);
+
+  // Forgets what was added.
+  void Start();
+
+  // Adds scale * part. Rows of a table are merged by id, in order of first appearance; locations
+  // survive if every part has them. Rows and loss are plain sums. Statistics (parameters with a
+  // moving average) are no gradients: they become the mean over the parts, weighted by rows.
+  // REQUIRES: part satisfies the invariants of Gradients for the model.
+  void Add(const Gradients& part, float scale = 1);
+
+  // What was added since Start; after no Add, zeros and no rows. The caller may change it and
+  // exchange its buffers; the next call must be Start.
+  Gradients& Result();
+
+ private:
+  // A stretch of the dense block with one way of adding.
+  struct Run {
+    int64_t begin = 0;
+    int64_t length = 0;
+    bool statistic = false;
+  };
+  // One table's ids, in the order of result_.sparse[t].
+  struct Table {
+    UniqueIds unique;
+    size_t announced = 0;  // occurrences that `unique` has room for
+    size_t seen = 0;       // occurrences added to it
+    std::vector<uint32_t> positions;
+  };
+
+  void AddDense(const Gradients& part, float scale);
+  void AddSparse(const SparseRows& part, float scale, Table* table, SparseRows* sum);
+  void MakeRoom(size_t occurrences, Table* table);
+
+  int64_t size_ = 0;  // of the dense block
+  std::vector<int64_t> dims_;
+  std::vector<Run> runs_;
+  std::vector<Table> tables_;
+  int parts_ = 0;
+  Gradients result_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,126 @@
+#include "flotilla/communicator/local_communicator.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "flotilla/optim/schedule.h"
+
+namespace flotilla {
+
+LocalCommunicator::LocalCommunicator(ModelSpec spec, LocalOptions options)
+    : Communicator(std::move(spec)), options_(options) {}
+
+StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec spec,
+                                                                     LocalOptions options) {
+  FL_RETURN_IF_ERROR(CheckModelSpec(spec));
+  std::unique_ptr<LocalCommunicator> local(new LocalCommunicator(std::move(spec), options));
+  const ModelSpec& model = local->spec();
+  FL_ASSIGN_OR_RETURN(local->dense_, DenseTable::Make(model));
+  for (const TableSpec& table : model.tables) {
+    std::unique_ptr<const UpdateRule> rule;
+    if (table.attributes.trainable) {
+      FL_ASSIGN_OR_RETURN(rule, MakeUpdateRule(model.optimizer));
+    }
+    FL_ASSIGN_OR_RETURN(auto made,
+                        SparseTable::Make(table, model.seed, std::move(rule), options.tables));
+    local->tables_.push_back(std::move(made));
+  }
+  return local;
+}
+
+Status LocalCommunicator::Pull(int /*worker*/, Missing missing, std::span<SparseRows> rows) {
+  if (rows.size() != tables_.size()) {
+    return InvalidArgument("pull of {} tables, the model has {}", rows.size(), tables_.size());
+  }
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    FL_RETURN_IF_ERROR(tables_[t]->Pull(missing, &rows[t]));
+  }
+  return absl::OkStatus();
+}
+
+Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
+  if (gradients.sparse.size() != tables_.size()) {
+    return InvalidArgument("push of {} tables, the model has {}", gradients.sparse.size(),
+                           tables_.size());
+  }
+  if (gradients.dense.size() != static_cast<size_t>(layout().size())) {
+    return InvalidArgument("push of {} dense gradients, the model has {}", gradients.dense.size(),
+                           layout().size());
+  }
+  const int64_t step = step_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const double rate = LearningRate(spec().optimizer.learning_rate, step - 1);
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const ParameterAttributes& attributes = spec().tables[t].attributes;
+    const UpdateContext context{.rate = static_cast<float>(rate * attributes.learning_rate_factor),
+                                .step = step,
+                                .decay = DecayOf(attributes, spec().optimizer)};
+    FL_RETURN_IF_ERROR(tables_[t]->Push(gradients.sparse[t], context));
+  }
+  return dense_->Push(gradients.dense, rate, step);
+}
+
+double LocalCommunicator::learning_rate() const {
+  return LearningRate(spec().optimizer.learning_rate, global_step());
+}
+
+int LocalCommunicator::FindParameter(const std::string& name) const {
+  const auto& parameters = spec().parameters;
+  const auto at = std::find_if(parameters.begin(), parameters.end(),
+                               [&](const ParameterSpec& p) { return p.name == name; });
+  return at == parameters.end() ? -1 : static_cast<int>(at - parameters.begin());
+}
+
+int LocalCommunicator::FindTable(const std::string& name) const {
+  const auto& tables = spec().tables;
+  const auto at = std::find_if(tables.begin(), tables.end(),
+                               [&](const TableSpec& t) { return t.name == name; });
+  return at == tables.end() ? -1 : static_cast<int>(at - tables.begin());
+}
+
+StatusOr<Tensor> LocalCommunicator::ReadParameter(const std::string& name) {
+  if (const int p = FindParameter(name); p >= 0) {
+    const std::span<const float> weights = dense_->weights(p);
+    return Tensor{.shape = {spec().parameters[p].shape}, .data = {weights.begin(), weights.end()}};
+  }
+  if (const int t = FindTable(name); t >= 0) return ReadTable(*tables_[t]);
+  return NotFound("the model has no parameter or table {}", name);
+}
+
+Tensor LocalCommunicator::ReadTable(const SparseTable& table) const {
+  std::vector<std::pair<uint64_t, const float*>> rows;
+  rows.reserve(static_cast<size_t>(table.size()));
+  for (int shard = 0; shard < kVirtualShards; ++shard) {
+    table.ForEachRow(shard, RowOrder::kStorage,
+                     [&](const RowView& row) { rows.emplace_back(row.id, row.weights.data()); });
+  }
+  std::sort(rows.begin(), rows.end());
+  const int64_t dim = table.spec().dim;
+  Tensor tensor{.shape = {{static_cast<int64_t>(rows.size()), dim}}, .data = {}};
+  tensor.data.reserve(rows.size() * static_cast<size_t>(dim));
+  for (const auto& [id, weights] : rows) {
+    tensor.data.insert(tensor.data.end(), weights, weights + dim);
+  }
+  return tensor;
+}
+
+Status LocalCommunicator::WriteParameter(const std::string& name, std::span<const float> values) {
+  const int p = FindParameter(name);
+  if (p < 0 && FindTable(name) >= 0) {
+    return InvalidArgument("{} is a table: write its rows by id", name);
+  }
+  if (p < 0) return NotFound("the model has no parameter {}", name);
+  if (values.size() != static_cast<size_t>(layout().length(p))) {
+    return InvalidArgument("parameter {}: {} values for {} elements", name, values.size(),
+                           layout().length(p));
+  }
+  dense_->Write(p, values);
+  return absl::OkStatus();
+}
+
+Status LocalCommunicator::WriteRows(const std::string& table, const SparseRows& rows) {
+  const int t = FindTable(table);
+  if (t < 0) return NotFound("the model has no table {}", table);
+  return tables_[t]->WriteRows(rows);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,64 @@
+// The mode without servers: the parameters live in the tables of this process, and the worker that
+// pushes runs the update rule in place. It is the reference for speed, and in joined form the whole
+// of deterministic training.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/table/dense_table.h"
+#include "flotilla/table/sparse_table.h"
+
+namespace flotilla {
+
+struct LocalOptions {
+  // Workers meet after each round and the trainer pushes once (deterministic training); otherwise
+  // each worker pushes for itself (Hogwild).
+  bool joined = false;
+  TableOptions tables;
+};
+
+class LocalCommunicator : public Communicator {
+ public:
+  // An error says what in the spec is wrong and where.
+  static StatusOr<std::unique_ptr<LocalCommunicator>> Make(ModelSpec spec, LocalOptions options);
+
+  WorkerSchedule workers() const override {
+    return options_.joined ? WorkerSchedule::kJoined : WorkerSchedule::kFree;
+  }
+  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  // Counts a step and applies its gradients with the rate of that step. An error (sizes that do not
+  // fit the model, an id out of a table's bounds) names what is wrong; a wrong number of dense
+  // gradients or tables changes nothing.
+  Status Push(int worker, Gradients& gradients) override;
+  std::span<const float> dense() const override { return dense_->data(); }
+  int64_t global_step() const override { return step_.load(std::memory_order_relaxed); }
+  double learning_rate() const override;
+  StatusOr<Tensor> ReadParameter(const std::string& name) override;
+  Status WriteParameter(const std::string& name, std::span<const float> values) override;
+  Status WriteRows(const std::string& table, const SparseRows& rows) override;
+  // Push has applied everything already.
+  Status Flush() override { return absl::OkStatus(); }
+
+  // The table with this index in the spec, for fused steps (rows in place), saving and reports.
+  SparseTable& table(int index) { return *tables_[index]; }
+
+ private:
+  LocalCommunicator(ModelSpec spec, LocalOptions options);
+
+  // The index of a parameter or table, or -1.
+  int FindParameter(const std::string& name) const;
+  int FindTable(const std::string& name) const;
+  Tensor ReadTable(const SparseTable& table) const;
+
+  const LocalOptions options_;
+  std::unique_ptr<DenseTable> dense_;
+  std::vector<std::unique_ptr<SparseTable>> tables_;
+  std::atomic<int64_t> step_ = 0;
+};
+
+}  // namespace flotilla

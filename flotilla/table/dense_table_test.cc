@@ -1,0 +1,129 @@
+#include "flotilla/table/dense_table.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "flotilla/optim/adam.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/table/initializer.h"
+
+namespace flotilla {
+namespace {
+
+ParameterSpec MakeParameter(std::string name, std::vector<int64_t> shape,
+                            InitializerSpec init = Constant(1)) {
+  ParameterSpec spec;
+  spec.name = std::move(name);
+  spec.shape = std::move(shape);
+  spec.attributes.init = init;
+  return spec;
+}
+
+std::unique_ptr<DenseTable> MustMake(const ModelSpec& spec) {
+  auto table = DenseTable::Make(spec);
+  EXPECT_TRUE(table.ok()) << table.status();
+  return *std::move(table);
+}
+
+TEST(DenseTableTest, ParametersStartWithTheirOwnFirstValues) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("w", {3, 4}, Uniform(-1, 1)), MakeParameter("b", {4})};
+  spec.optimizer = Sgd(0.1);
+  spec.seed = 9;
+  auto table = MustMake(spec);
+  std::vector<float> expected(12);
+  Initializer::Make(Uniform(-1, 1), {})->Fill(ParameterKey(9, "w"), 12, expected.data());
+  EXPECT_TRUE(std::equal(expected.begin(), expected.end(), table->weights(0).begin()));
+  EXPECT_EQ(table->weights(1).size(), 4u);
+  EXPECT_EQ(table->data()[static_cast<size_t>(table->layout().offset(1))], 1);
+  EXPECT_EQ(table->data().size(), static_cast<size_t>(table->layout().size()));
+}
+
+TEST(DenseTableTest, EachParameterHasItsFactorDecayAndRule) {
+  ModelSpec spec;
+  spec.optimizer = Sgd(0.5);
+  spec.optimizer.decay = {.l1 = 0, .l2 = 0.5};
+  for (const char* name : {"plain", "slow", "own_decay", "frozen", "mean"}) {
+    spec.parameters.push_back(MakeParameter(name, {20}));
+  }
+  spec.parameters[1].attributes.learning_rate_factor = 0.25;
+  spec.parameters[2].attributes.decay = Decay{};
+  spec.parameters[3].attributes.trainable = false;
+  spec.parameters[4].attributes.trainable = false;
+  spec.parameters[4].moving_average_keep = 0.75;
+  auto table = MustMake(spec);
+  const std::vector<float> gradient(table->data().size(), 2);
+  ASSERT_TRUE(table->Push(gradient, 0.5, 1).ok());
+  const auto weight = [&](int p) { return table->weights(p)[19]; };
+  EXPECT_FLOAT_EQ(weight(0), 1 - 0.5f * (2 + 0.5f));
+  EXPECT_FLOAT_EQ(weight(1), 1 - 0.125f * (2 + 0.5f));
+  EXPECT_FLOAT_EQ(weight(2), 1 - 0.5f * 2);
+  EXPECT_EQ(weight(3), 1);
+  EXPECT_FLOAT_EQ(weight(4), 0.75f * 1 + 0.25f * 2);
+}
+
+TEST(DenseTableTest, AdamFollowsItsFormulaWithAStatePerParameter) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {5}), MakeParameter("b", {33})};
+  spec.optimizer = Adam(0.01);
+  auto table = MustMake(spec);
+  EXPECT_EQ(table->state(1).size(), 66u);
+  double w = 1, m = 0, v = 0;
+  for (int step = 1; step <= 5; ++step) {
+    const double g = 0.1 * step;
+    ASSERT_TRUE(
+        table->Push(std::vector<float>(table->data().size(), static_cast<float>(g)), 0.01, step)
+            .ok());
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    w -= 0.01 * (m / (1 - std::pow(0.9, step))) /
+         (std::sqrt(v / (1 - std::pow(0.999, step))) + 1e-8);
+  }
+  for (int p : {0, 1}) {
+    for (float weight : table->weights(p)) EXPECT_NEAR(weight, w, 1e-6);
+  }
+  EXPECT_NEAR(table->state(1)[32], m, 1e-6);
+  EXPECT_NEAR(table->state(1)[65], v, 1e-6);
+}
+
+TEST(DenseTableTest, WriteSetsWeightsAndStartsTheStateAfresh) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {2}), MakeParameter("b", {2})};
+  spec.optimizer = Adam(0.01);
+  auto table = MustMake(spec);
+  ASSERT_TRUE(table->Push(std::vector<float>(table->data().size(), 1), 0.01, 1).ok());
+  const float other = table->weights(0)[0];
+  table->Write(1, std::vector<float>{5, 6});
+  EXPECT_EQ(table->weights(1)[1], 6);
+  for (float state : table->state(1)) EXPECT_EQ(state, 0);
+  EXPECT_NE(table->state(0)[0], 0);
+  EXPECT_EQ(table->weights(0)[0], other);
+}
+
+TEST(DenseTableTest, ErrorsSayWhatAndWhere) {
+  ModelSpec spec;
+  spec.optimizer = Sgd(0.1);
+  spec.parameters = {MakeParameter("w", {3}, Normal(0, -1))};
+  EXPECT_EQ(Message(DenseTable::Make(spec).status()),
+            "parameter w: initializer: deviation -1 is negative");
+  spec.parameters = {MakeParameter("w", {3})};
+  spec.optimizer.name = "magic";
+  EXPECT_FALSE(DenseTable::Make(spec).ok());
+  spec.optimizer = Sgd(0.1);
+  auto table = MustMake(spec);
+  EXPECT_EQ(Message(table->Push(std::vector<float>(3), 0.1, 1)),
+            "dense gradient has 3 floats, the model 16");
+}
+
+TEST(DenseTableTest, AModelWithoutDenseParametersIsFine) {
+  ModelSpec spec;
+  spec.optimizer = Sgd(0.1);
+  auto table = MustMake(spec);
+  EXPECT_TRUE(table->data().empty());
+  EXPECT_TRUE(table->Push({}, 0.1, 1).ok());
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,37 @@
+// Memory straight from the system: zero filled, and backed by pages only where it was touched.
+// RowStore keeps rows in it, RowIndex its slots.
+#pragma once
+
+#include <cstddef>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+inline constexpr size_t kHugePageBytes = size_t{2} << 20;
+
+// Move-only owner of one mapping.
+class MappedMemory {
+ public:
+  MappedMemory() = default;
+  MappedMemory(MappedMemory&& other) noexcept;
+  MappedMemory& operator=(MappedMemory&& other) noexcept;
+  ~MappedMemory();
+
+  // At least `bytes` bytes of zeros, starting on a huge page when bytes reach one. With huge_pages
+  // the system is asked to back such a mapping with them; whether it does is its own choice.
+  // An error when the address space is exhausted. REQUIRES: bytes > 0.
+  static StatusOr<MappedMemory> Make(size_t bytes, bool huge_pages);
+
+  std::byte* data() const { return data_; }
+  // Rounded up to whole pages.
+  size_t size() const { return size_; }
+
+ private:
+  MappedMemory(std::byte* data, size_t size) : data_(data), size_(size) {}
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,69 @@
+// The state of a sparse table at one moment, kept while updates go on: before its first change
+// after the cut a row is copied aside. SparseTable calls it; saving reads it shard by shard.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "flotilla/base/status.h"
+#include "flotilla/table/row_store.h"
+#include "flotilla/tensor/shard.h"
+
+namespace flotilla {
+
+// Thread safety: Keep and Read may be called from any number of threads at once.
+class RowCut {
+ public:
+  // A cut of the rows that `store` has now; the first counts[s] rows of virtual shard s belong to
+  // it. The store outlives the cut.
+  RowCut(const RowStore& store, std::vector<uint32_t> counts);
+
+  // How many rows of a shard belong to the cut.
+  uint32_t count(int shard) const { return counts_[shard]; }
+
+  // To be called before a row of virtual shard `shard` is changed. Rows that came later are
+  // ignored.
+  void Keep(int shard, uint32_t row);
+
+  // Calls visit(block) for each of `rows`, which are those of the shard that belong to the cut, as
+  // they were then; the block is valid during the call. Afterwards the shard's copies are dropped
+  // and its rows are no longer copied, so a second Read of it is an error.
+  Status Read(int shard, std::span<const uint32_t> rows,
+              const std::function<void(std::byte* block)>& visit);
+
+  // Bytes that the cut holds now: copies and bookkeeping.
+  size_t memory_bytes() const;
+
+ private:
+  struct Shard {
+    std::atomic<bool> read = false;  // or being read
+    mutable std::mutex mutex;
+    // Guarded by mutex:
+    absl::flat_hash_map<uint32_t, size_t> copies;  // row -> offset in bytes
+    std::vector<std::byte> bytes;
+    bool done = false;  // read to the end: copies are needed no more
+  };
+
+  bool Kept(uint32_t row) const {
+    return kept_[row / 64].load(std::memory_order_acquire) >> (row % 64) & 1;
+  }
+  // Copies the blocks of rows as they were at the cut. REQUIRES: the shard's mutex is held.
+  void CopyOut(const Shard& shard, std::span<const uint32_t> rows, std::byte* out) const;
+
+  const RowStore& store_;
+  const size_t stride_;
+  const uint32_t limit_;
+  const std::vector<uint32_t> counts_;
+  // One bit per row: changed since the cut, its copy is in its shard. Set under the shard's mutex.
+  const std::unique_ptr<std::atomic<uint64_t>[]> kept_;
+  std::vector<Shard> shards_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,59 @@
+#include "flotilla/table/row_index.h"
+
+#include <memory>
+#include <utility>
+
+namespace flotilla {
+
+StatusOr<std::unique_ptr<RowIndex>> RowIndex::Make(bool huge_pages) {
+  std::unique_ptr<RowIndex> index(new RowIndex(huge_pages));
+  for (Part& part : index->parts_) {
+    FL_ASSIGN_OR_RETURN(part.memory,
+                        MappedMemory::Make(part.capacity() * sizeof(Slot), huge_pages));
+  }
+  return index;
+}
+
+bool RowIndex::Reserve(uint64_t mixed) {
+  Part& part = parts_[PartOf(mixed)];
+  if (part.count.fetch_add(1, std::memory_order_relaxed) < part.max_rows()) return true;
+  part.count.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+void RowIndex::Put(Part* part, uint32_t tag, uint32_t row) {
+  const uint64_t slot = uint64_t{tag} << 32 | (row + 1);
+  for (size_t at = HomeOf(*part, tag) - part->slots();; at = (at + 1) & (part->capacity() - 1)) {
+    uint64_t empty = 0;
+    // Release: readers that see the slot see the row behind it complete.
+    if (part->slots()[at].compare_exchange_strong(empty, slot, std::memory_order_release,
+                                                  std::memory_order_relaxed)) {
+      return;
+    }
+  }
+}
+
+Status RowIndex::Grow(uint64_t mixed) {
+  Part& part = parts_[PartOf(mixed)];
+  if (part.count.load(std::memory_order_relaxed) < part.max_rows()) return absl::OkStatus();
+  FL_CHECK(part.shift > 0);
+  FL_ASSIGN_OR_RETURN(MappedMemory memory,
+                      MappedMemory::Make(2 * part.capacity() * sizeof(Slot), huge_pages_));
+  const size_t old_capacity = part.capacity();
+  const MappedMemory old = std::exchange(part.memory, std::move(memory));
+  --part.shift;
+  const Slot* slots = reinterpret_cast<const Slot*>(old.data());
+  for (size_t i = 0; i < old_capacity; ++i) {
+    const uint64_t slot = slots[i].load(std::memory_order_relaxed);
+    if (slot != 0) Put(&part, static_cast<uint32_t>(slot >> 32), static_cast<uint32_t>(slot) - 1);
+  }
+  return absl::OkStatus();
+}
+
+size_t RowIndex::memory_bytes() const {
+  size_t bytes = sizeof(RowIndex);
+  for (const Part& part : parts_) bytes += part.memory.size();
+  return bytes;
+}
+
+}  // namespace flotilla

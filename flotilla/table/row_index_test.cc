@@ -1,0 +1,88 @@
+#include "flotilla/table/row_index.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "flotilla/base/rng.h"
+
+namespace flotilla {
+namespace {
+
+std::unique_ptr<RowIndex> MustMake() {
+  auto index = RowIndex::Make(true);
+  EXPECT_TRUE(index.ok()) << index.status();
+  return *std::move(index);
+}
+
+void Insert(uint64_t mixed, uint32_t row, RowIndex* index) {
+  while (!index->Reserve(mixed)) ASSERT_TRUE(index->Grow(mixed).ok());
+  index->Insert(mixed, row);
+}
+
+uint32_t FindOnly(const RowIndex& index, uint64_t mixed, uint32_t row) {
+  return index.Find(mixed, [row](uint32_t candidate) { return candidate == row; });
+}
+
+TEST(RowIndexTest, EqualsAMapWhileItGrows) {
+  auto index = MustMake();
+  std::map<uint64_t, uint32_t> expected;
+  const RngKey key(3);
+  for (uint32_t row = 0; row < 50000; ++row) {
+    const uint64_t mixed = key.Bits(row);
+    Insert(mixed, row, index.get());
+    expected[mixed] = row;
+    if (row % 997 != 0) continue;
+    for (const auto& [some, its_row] : expected)
+      ASSERT_EQ(FindOnly(*index, some, its_row), its_row);
+  }
+  for (const auto& [mixed, row] : expected) {
+    EXPECT_EQ(FindOnly(*index, mixed, row), row);
+    EXPECT_EQ(index->Probe(mixed), row);
+  }
+  for (uint64_t i = 0; i < 1000; ++i) EXPECT_EQ(index->Probe(key.Bits(1'000'000 + i)), kNoRow);
+}
+
+TEST(RowIndexTest, EqualTagsAreToldApartByTheCaller) {
+  auto index = MustMake();
+  // Everything but the lowest bits is equal: one part, one tag, one home line, also after growing.
+  const uint64_t base = 0x123456789abcdef0ull & ~0xffull;
+  for (uint32_t row = 0; row < 100; ++row) Insert(base + row, row, index.get());
+  for (uint32_t row = 0; row < 100; ++row) EXPECT_EQ(FindOnly(*index, base + row, row), row);
+  EXPECT_LT(index->Probe(base), 100u);
+}
+
+TEST(RowIndexTest, TheLastLineRunsOverIntoTheFirst) {
+  auto index = MustMake();
+  const uint64_t top_of_part = ~0ull >> RowIndex::kPartBits;
+  for (uint32_t row = 0; row < 20; ++row) Insert(top_of_part - row, row, index.get());
+  for (uint32_t row = 0; row < 20; ++row) {
+    EXPECT_EQ(FindOnly(*index, top_of_part - row, row), row);
+    EXPECT_LT(index->Probe(top_of_part - row), 20u);
+  }
+}
+
+TEST(RowIndexTest, TagZeroIsNotAnEmptySlot) {
+  auto index = MustMake();
+  EXPECT_EQ(index->Probe(0), kNoRow);
+  Insert(0, 0, index.get());
+  EXPECT_EQ(index->Probe(0), 0u);
+}
+
+TEST(RowIndexTest, MemoryIsBoundedAtEverySize) {
+  auto index = MustMake();
+  const RngKey key(4);
+  double most = 0;
+  for (uint32_t row = 0; row < 400000; ++row) {
+    Insert(key.Bits(row), row, index.get());
+    if (row < 50000) continue;
+    most = std::max(most, static_cast<double>(index->memory_bytes()) / (row + 1));
+  }
+  // 8 bytes a slot, never less than 7/16 full (and parts differ a little).
+  EXPECT_LE(most, 8 / 0.4375 * 1.03);
+}
+
+}  // namespace
+}  // namespace flotilla

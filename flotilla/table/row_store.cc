@@ -1,0 +1,53 @@
+#include "flotilla/table/row_store.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flotilla {
+
+RowStore::RowStore(const RowLayout& layout, size_t directory, const TableOptions& options)
+    : layout_(layout),
+      stride_(layout.stride()),
+      options_(options),
+      directory_(directory),
+      chunks_(new std::atomic<std::byte*>[directory]()) {}
+
+StatusOr<std::unique_ptr<RowStore>> RowStore::Make(const RowLayout& layout, int64_t fixed_rows,
+                                                   const TableOptions& options) {
+  const int64_t most = fixed_rows > 0 ? fixed_rows : int64_t{kMaxRows};
+  const auto directory = static_cast<size_t>((most + kChunkRows - 1) >> kChunkShift);
+  std::unique_ptr<RowStore> store(new RowStore(layout, directory, options));
+  for (int64_t row = 0; row < fixed_rows; row += kChunkRows) {
+    const int64_t rows = std::min<int64_t>(kChunkRows, fixed_rows - row);
+    FL_RETURN_IF_ERROR(store->AddChunk(static_cast<uint32_t>(rows)));
+  }
+  store->limit_.store(static_cast<uint32_t>(fixed_rows), std::memory_order_release);
+  return store;
+}
+
+Status RowStore::AddChunk(uint32_t rows) {
+  FL_ASSIGN_OR_RETURN(MappedMemory memory, MappedMemory::Make(rows * stride_, options_.huge_pages));
+  chunks_[memory_.size()].store(memory.data(), std::memory_order_release);
+  memory_.push_back(std::move(memory));
+  return absl::OkStatus();
+}
+
+StatusOr<uint32_t> RowStore::Take(uint32_t count) {
+  std::lock_guard lock(mutex_);
+  const uint32_t first = limit_.load(std::memory_order_relaxed);
+  if (count > kMaxRows - first) return ResourceExhausted("more than {} rows", kMaxRows);
+  while (memory_.size() * kChunkRows < uint64_t{first} + count) {
+    FL_RETURN_IF_ERROR(AddChunk(kChunkRows));
+  }
+  limit_.store(first + count, std::memory_order_release);
+  return first;
+}
+
+size_t RowStore::memory_bytes() const {
+  // Rows are taken in ascending order, so only the page under the last one is partly used.
+  const size_t used = limit() * stride_;
+  const size_t page = options_.huge_pages && used >= kHugePageBytes ? kHugePageBytes : 4096;
+  return (used + page - 1) / page * page + directory_ * sizeof(std::byte*);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,105 @@
+// Where the rows of one sparse table stand in memory: blocks of equal size, reached by row number.
+// It knows nothing of which id has which row; SparseTable does.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/table/mapped_memory.h"
+#include "flotilla/table/table.h"
+
+namespace flotilla {
+
+// How often a row was pushed (it stays at the largest number) and the global step of the last push.
+struct RowMeta {
+  uint32_t pushes = 0;
+  uint32_t last_step = 0;
+
+  bool operator==(const RowMeta&) const = default;
+};
+
+// The parts of a row's block:
+//   [id + 1: 8 bytes][weights: dim floats][state: states * dim floats][RowMeta, if kept]
+// rounded up to 8 bytes. Ten weights with Adam's state are two cache lines exactly.
+struct RowLayout {
+  int64_t dim = 1;
+  int states = 0;
+  bool keep_meta = false;
+
+  static constexpr size_t kWeightsOffset = sizeof(uint64_t);
+  // Weights and state.
+  int64_t floats() const { return dim * (1 + states); }
+  size_t meta_offset() const { return kWeightsOffset + floats() * sizeof(float); }
+  size_t stride() const { return (meta_offset() + (keep_meta ? sizeof(RowMeta) : 0) + 7) / 8 * 8; }
+};
+
+inline float* WeightsOf(std::byte* block) {
+  return reinterpret_cast<float*>(block + RowLayout::kWeightsOffset);
+}
+inline std::byte* BlockOf(float* weights) {
+  return reinterpret_cast<std::byte*>(weights) - RowLayout::kWeightsOffset;
+}
+// id + 1 of a block, 0 where no row was made. The largest id wraps to 0 too: only tables with
+// bounded ids, where it cannot occur, read existence from it.
+inline std::atomic_ref<uint64_t> IdFieldOf(std::byte* block) {
+  return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(block));
+}
+
+// Rows stand in chunks of 2^18 blocks, so that a chunk is whole huge pages whatever the stride and
+// only the last one is partly used. Rows never move and are never given back.
+//
+// Thread safety: everything may be called at any time from any thread.
+class RowStore {
+ public:
+  static constexpr int kChunkShift = 18;
+  static constexpr uint32_t kChunkRows = uint32_t{1} << kChunkShift;
+  // No store has more rows: the number above is free to mean "no row".
+  static constexpr uint32_t kMaxRows = ~uint32_t{0};
+
+  // fixed_rows > 0: that many rows exist at once, all zeros, and Take is not used.
+  // 0: the store starts empty and grows by Take.
+  // An error when the address space is exhausted. REQUIRES: 0 <= fixed_rows <= kMaxRows.
+  static StatusOr<std::unique_ptr<RowStore>> Make(const RowLayout& layout, int64_t fixed_rows,
+                                                  const TableOptions& options);
+
+  const RowLayout& layout() const { return layout_; }
+
+  // The block of a row. REQUIRES: row < limit().
+  std::byte* block(uint32_t row) const {
+    std::byte* chunk = chunks_[row >> kChunkShift].load(std::memory_order_acquire);
+    return chunk + static_cast<size_t>(row & (kChunkRows - 1)) * stride_;
+  }
+
+  // The first of `count` consecutive new rows, all zeros; an error when no row number or no address
+  // space is left.
+  StatusOr<uint32_t> Take(uint32_t count);
+
+  // Row numbers below it exist.
+  uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
+
+  // Bytes that back the rows below limit(), in whole pages, and the directory of chunks.
+  size_t memory_bytes() const;
+
+ private:
+  RowStore(const RowLayout& layout, size_t directory, const TableOptions& options);
+
+  Status AddChunk(uint32_t rows);
+
+  const RowLayout layout_;
+  const size_t stride_;
+  const TableOptions options_;
+  // Entries are written once, before limit_ rises above the first row of the chunk.
+  const size_t directory_;
+  const std::unique_ptr<std::atomic<std::byte*>[]> chunks_;
+  std::atomic<uint32_t> limit_ = 0;
+
+  std::mutex mutex_;  // held to grow
+  std::vector<MappedMemory> memory_;
+};
+
+}  // namespace flotilla

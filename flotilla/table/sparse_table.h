@@ -1,0 +1,199 @@
+// A sparse table: rows of weights and optimizer state by 64-bit id, in memory.
+//
+// A row is one block (row_store.h). Rows never move and are never removed. They are found through
+// an open-addressing index, or directly where the spec bounds the ids; lookups of a batch are
+// prefetched in stages, so that a table far larger than the caches costs little more than a small
+// one.
+//
+// Thread safety: everything may be called from any number of threads at once, unless it says
+// otherwise. Two pushes of one row at the same time, or a pull beside a push, may mix element by
+// element (Hogwild, a documented race in the functions named Hogwild*). Creation is exact: a row is
+// made once, and whoever finds it sees its first value complete.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/optim/update_rule.h"
+#include "flotilla/table/batch_gate.h"
+#include "flotilla/table/initializer.h"
+#include "flotilla/table/row_cut.h"
+#include "flotilla/table/row_index.h"
+#include "flotilla/table/row_store.h"
+#include "flotilla/table/shard_rows.h"
+#include "flotilla/table/table.h"
+#include "flotilla/tensor/parameter_spec.h"
+#include "flotilla/tensor/shard.h"
+#include "flotilla/tensor/sparse_rows.h"
+
+namespace flotilla {
+
+// One row, as enumeration and saving see it.
+struct RowView {
+  uint64_t id = 0;
+  std::span<const float> weights;  // dim
+  std::span<const float> state;    // states * dim
+  RowMeta meta;                    // zeros unless the table keeps it
+};
+
+enum class RowOrder { kStorage, kAscendingId };
+
+class SparseTable;
+
+// Rows opened for reading and writing in place (fused steps). While it is open the table cannot
+// start a cut or grow, so keep it for one block of work. The thread that holds it must not call the
+// table again before Close; reuse the object to reuse its memory.
+class RowsInPlace {
+ public:
+  // Weights of the ids that were opened, in their order; the rule's state follows each.
+  std::span<float* const> rows() const { return rows_; }
+  void Close() { hold_ = {}; }
+
+ private:
+  friend class SparseTable;
+  std::shared_lock<BatchGate> hold_;
+  std::vector<float*> rows_;
+};
+
+class SparseTable {
+ public:
+  // A null rule makes a table that pushes do not change (not trainable).
+  // An error names the table and what is wrong with its spec.
+  static StatusOr<std::unique_ptr<SparseTable>> Make(const TableSpec& spec, uint64_t seed,
+                                                     std::unique_ptr<const UpdateRule> rule,
+                                                     const TableOptions& options);
+
+  const TableSpec& spec() const { return spec_; }
+  const RowLayout& layout() const { return store_->layout(); }
+  // Live rows.
+  int64_t size() const { return size_.load(std::memory_order_relaxed); }
+
+  // Fills rows->dim, values and locations for rows->ids. An id that is not below spec().rows (where
+  // that bounds them) is an error that names it; then nothing was created.
+  // REQUIRES: the ids are distinct.
+  Status Pull(Missing missing, SparseRows* rows);
+
+  // Applies the rule to the rows of gradients.ids; rows that do not exist are created first. Uses
+  // gradients.locations when it has any. No cut falls inside a push.
+  // An error (wrong dim or sizes, an id out of bounds) means that nothing was applied, but for a
+  // location that is not its id's row: then rows before it were.
+  // REQUIRES: the ids are distinct.
+  Status Push(const SparseRows& gradients, const UpdateContext& context);
+
+  // Sets rows to the given weights and fresh state and meta; creates those that do not exist.
+  // Errors as Push.
+  Status WriteRows(const SparseRows& rows);
+
+  // The weights of a row, or null if there is none. They change under the reader when others push.
+  const float* Find(uint64_t id) const;
+
+  // Opens the rows of `ids`, creating those that do not exist. REQUIRES: *out is closed.
+  Status OpenRows(std::span<const uint64_t> ids, RowsInPlace* out);
+
+  // Calls visit for the live rows of a virtual shard; the views stay valid as long as the table.
+  // Rows that are pushed meanwhile may be seen half updated (a cut is exact).
+  void ForEachRow(int shard, RowOrder order,
+                  const std::function<void(const RowView&)>& visit) const;
+
+  // Marks this moment: until EndCut, ReadCut delivers rows as they are now, while pulls and pushes
+  // go on. Each row is copied aside before its first later change, so a cut costs memory only for
+  // rows that change before they are read. An error if a cut is active.
+  Status BeginCut();
+  // Calls visit for the rows of a virtual shard as they were at the cut, in views that are valid
+  // during the call. Shards may be read in parallel, each once; a second time, or without a cut, is
+  // an error. REQUIRES: EndCut is not called meanwhile.
+  Status ReadCut(int shard, RowOrder order, const std::function<void(const RowView&)>& visit);
+  void EndCut();
+
+  // Everything that the table holds: rows in whole pages, indexes, bookkeeping, an active cut.
+  size_t memory_bytes() const;
+  // memory_bytes() / size(), 0 for an empty table.
+  double memory_per_row() const;
+
+ private:
+  // Ids that pass through the stages of a lookup together, and groups between one stage and the
+  // next (measured: larger bursts of prefetches wait for each other).
+  static constexpr size_t kGroup = 8;
+  static constexpr size_t kLag = 2;
+  static constexpr size_t kRing = 2 * kLag + 1;
+  // Rows that the rule is given at once; the rows of the next call are prefetched meanwhile.
+  static constexpr size_t kPushGroup = 64;
+
+  struct Group {
+    size_t first = 0;
+    size_t count = 0;
+    std::array<uint64_t, kGroup> mixed;     // Mix64(id)
+    std::array<uint32_t, kGroup> rows;      // kNoRow: not found
+    std::array<std::byte*, kGroup> blocks;  // of rows that were found
+  };
+  using Hold = std::shared_lock<BatchGate>;
+
+  struct alignas(kCacheLineBytes) Shard {
+    explicit Shard(uint32_t max_run) : rows(max_run) {}
+    mutable std::mutex mutex;
+    ShardRows rows;  // guarded by mutex
+  };
+
+  SparseTable(const TableSpec& spec, uint64_t seed, std::unique_ptr<const UpdateRule> rule,
+              const Initializer& initializer, std::unique_ptr<RowStore> store,
+              std::unique_ptr<RowIndex> index);
+
+  bool fixed() const { return spec_.rows > 0; }
+  static int ShardOf(uint64_t mixed) { return static_cast<int>(mixed >> (64 - kVirtualShardBits)); }
+
+  Status CheckIds(std::span<const uint64_t> ids) const;
+  Status CheckRows(const SparseRows& rows) const;
+
+  // The stages of a lookup; Walk overlaps them over the groups of ids and calls visit(group).
+  template <typename Visit>
+  Status Walk(Hold& hold, std::span<const uint64_t> ids, Missing missing, Visit visit);
+  void HashGroup(std::span<const uint64_t> ids, size_t first, Group* group) const;
+  void ProbeGroup(std::span<const uint64_t> ids, Group* group) const;
+  Status SettleGroup(Hold& hold, std::span<const uint64_t> ids, Missing missing, Group* group);
+
+  uint32_t FindRow(uint64_t id, uint64_t mixed) const;
+  // Finds or makes a row. May give up and retake `hold` to grow an index.
+  StatusOr<uint32_t> Create(Hold& hold, uint64_t id, uint64_t mixed);
+  StatusOr<uint32_t> Insert(uint64_t id, uint64_t mixed);
+  Status Grow(Hold& hold, uint64_t mixed);
+  void InitRow(uint64_t id, std::byte* block) const;
+
+  // The given locations if they can be used, else rows found or made, in memory that the next call
+  // on this thread reuses.
+  StatusOr<std::span<const uint32_t>> Locate(Hold& hold, std::span<const uint64_t> ids,
+                                             std::span<const uint32_t> locations);
+  void PrefetchBlocks(std::span<const uint32_t> rows) const;
+  void KeepAside(std::span<const uint64_t> ids, std::span<const uint32_t> rows) const;
+  void HogwildCopyOut(const Group& group, SparseRows* out) const;
+  void HogwildApplyRows(const UpdateContext& context, const float* gradients,
+                        std::span<float* const> rows) const;
+
+  std::vector<uint32_t> RowsOfShard(int shard, RowOrder order, uint32_t count) const;
+  RowView ViewOf(std::byte* block) const;
+
+  const TableSpec spec_;
+  const RngKey key_;
+  const std::unique_ptr<const UpdateRule> rule_;  // may be null
+  const Initializer initializer_;
+  const std::unique_ptr<RowStore> store_;
+  // Bytes worth a prefetch: of id and weights, of the whole block. The hardware follows long rows
+  // by itself.
+  const size_t pull_bytes_;
+  const size_t push_bytes_;
+
+  std::atomic<int64_t> size_ = 0;
+  // Held shared by every batch of work. Held alone: to grow index_, to set cut_.
+  mutable BatchGate gate_;
+  const std::unique_ptr<RowIndex> index_;       // null in fixed tables
+  std::vector<std::unique_ptr<Shard>> shards_;  // rows of virtual shard s are made under its mutex
+  std::unique_ptr<RowCut> cut_;
+};
+
+}  // namespace flotilla
