@@ -1,0 +1,60 @@
+#include "flotilla/trainer/metric_set.h"
+
+#include <algorithm>
+
+namespace flotilla {
+
+std::vector<int> MetricSet::Fetches(std::span<const MetricSpec> specs) {
+  std::vector<int> fetches;
+  for (const MetricSpec& spec : specs) {
+    for (int var : spec.vars) {
+      if (std::find(fetches.begin(), fetches.end(), var) == fetches.end()) fetches.push_back(var);
+    }
+  }
+  return fetches;
+}
+
+StatusOr<MetricSet> MetricSet::Make(std::span<const MetricSpec> specs) {
+  const std::vector<int> fetches = Fetches(specs);
+  MetricSet set;
+  for (const MetricSpec& spec : specs) {
+    Entry entry{.name = spec.name, .inputs = {}, .metric = nullptr};
+    auto metric = MakeMetric(spec);
+    if (!metric.ok()) return Annotate(metric.status(), fmt::format("metric {}", spec.name));
+    entry.metric = *std::move(metric);
+    for (int var : spec.vars) {
+      const auto place = std::find(fetches.begin(), fetches.end(), var);
+      entry.inputs.push_back(static_cast<int>(place - fetches.begin()));
+    }
+    set.entries_.push_back(std::move(entry));
+  }
+  return set;
+}
+
+void MetricSet::Add(int64_t rows, std::span<const FetchedValue> fetched) {
+  for (Entry& entry : entries_) {
+    inputs_.clear();
+    for (int place : entry.inputs) {
+      inputs_.push_back({fetched[place].values, fetched[place].row_size});
+    }
+    entry.metric->Add(rows, inputs_);
+  }
+}
+
+void MetricSet::Merge(const MetricSet& other) {
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    entries_[i].metric->Merge(other.entries_[i].metric->State());
+  }
+}
+
+void MetricSet::Reset() {
+  for (Entry& entry : entries_) entry.metric->Reset();
+}
+
+std::vector<std::pair<std::string, double>> MetricSet::Values() const {
+  std::vector<std::pair<std::string, double>> values;
+  for (const Entry& entry : entries_) values.emplace_back(entry.name, entry.metric->Value());
+  return values;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,44 @@
+// The metrics of a model, fed with a step's fetched values. One per worker; merged for reports.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/graph/step.h"
+#include "flotilla/metric/metric.h"
+#include "flotilla/tensor/metric_spec.h"
+
+namespace flotilla {
+
+class MetricSet {
+ public:
+  // The values that the metrics read, each once: what a plan must fetch, in this order.
+  static std::vector<int> Fetches(std::span<const MetricSpec> specs);
+
+  // Errors: a metric that is not known.
+  static StatusOr<MetricSet> Make(std::span<const MetricSpec> specs);
+
+  // Counts a batch; fetched[i] is the value of Fetches()[i].
+  void Add(int64_t rows, std::span<const FetchedValue> fetched);
+  // Counts what another set of the same specs has counted.
+  void Merge(const MetricSet& other);
+  void Reset();
+
+  // Names and values, in the order of the specs.
+  std::vector<std::pair<std::string, double>> Values() const;
+
+ private:
+  struct Entry {
+    std::string name;
+    std::vector<int> inputs;  // places in Fetches()
+    std::unique_ptr<Metric> metric;
+  };
+  std::vector<Entry> entries_;
+  std::vector<MetricInput> inputs_;  // reused by Add
+};
+
+}  // namespace flotilla

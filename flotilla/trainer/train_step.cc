@@ -1,0 +1,44 @@
+#include "flotilla/trainer/train_step.h"
+
+#include "flotilla/optim/gradient_clip.h"
+
+namespace flotilla {
+
+void StageTimes::Add(const StageTimes& other) {
+  read += other.read;
+  pull += other.pull;
+  compute += other.compute;
+  push += other.push;
+  wait += other.wait;
+}
+
+Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
+                        const Clock& clock, Gradients& gradients, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  FL_RETURN_IF_ERROR(step.Prepare(slice));
+  const int64_t prepared = clock.NowNanos();
+  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
+  const int64_t pulled = clock.NowNanos();
+  FL_RETURN_IF_ERROR(step.Run(communicator.dense(), &gradients));
+  times.pull += pulled - prepared;
+  times.compute += (prepared - start) + (clock.NowNanos() - pulled);
+  return absl::OkStatus();
+}
+
+Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator) {
+  FL_RETURN_IF_ERROR(step.Prepare(slice));
+  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kDefault, step.rows()));
+  return step.Run(communicator.dense(), nullptr);
+}
+
+Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,
+                      Gradients& gradients, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  const ModelSpec& spec = communicator.spec();
+  ClipGradients(spec.optimizer.clip, communicator.layout(), spec.parameters, gradients);
+  FL_RETURN_IF_ERROR(communicator.Push(worker, gradients));
+  times.push += clock.NowNanos() - start;
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

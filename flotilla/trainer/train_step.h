@@ -1,0 +1,35 @@
+// The story of training: one batch through one worker.
+#pragma once
+
+#include <cstdint>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/graph/step.h"
+
+namespace flotilla {
+
+// Where a worker's time went, in nanoseconds.
+struct StageTimes {
+  int64_t read = 0;
+  int64_t pull = 0;
+  int64_t compute = 0;
+  int64_t push = 0;
+  int64_t wait = 0;
+
+  void Add(const StageTimes& other);
+};
+
+// Rows needed -> Pull -> forward and backward: the gradients of a slice of a batch.
+Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
+                        const Clock& clock, Gradients& gradients, StageTimes& times);
+
+// Rows needed -> Pull, making none -> forward only: step.fetched() of a slice of a batch.
+Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator);
+
+// Clip -> Push.
+Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,
+                      Gradients& gradients, StageTimes& times);
+
+}  // namespace flotilla

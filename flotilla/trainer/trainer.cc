@@ -1,0 +1,231 @@
+#include "flotilla/trainer/trainer.h"
+
+#include <utility>
+
+#include "flotilla/kernels/denormals.h"
+
+namespace flotilla {
+
+StatusOr<std::unique_ptr<Trainer>> Trainer::Make(const Model* model, Communicator* communicator,
+                                                 const Clock* clock, TrainerOptions options) {
+  if (options.workers < 1) return InvalidArgument("workers is {}, must be >= 1", options.workers);
+  if (options.chunk_rows < 1 || options.progress_batches < 1) {
+    return InvalidArgument("chunk_rows is {} and progress_batches {}: both must be >= 1",
+                           options.chunk_rows, options.progress_batches);
+  }
+  std::unique_ptr<Trainer> trainer(new Trainer(model, communicator, clock, std::move(options)));
+  FL_RETURN_IF_ERROR(trainer->Init());
+  return trainer;
+}
+
+Trainer::Trainer(const Model* model, Communicator* communicator, const Clock* clock,
+                 TrainerOptions options)
+    : model_(model),
+      communicator_(communicator),
+      clock_(clock),
+      options_(std::move(options)),
+      pool_(options_.workers) {}
+
+Status Trainer::Init() {
+  const GraphDef& graph = model_->graph.def();
+  FL_RETURN_IF_ERROR(graph.status);
+  if (!model_->loss.valid() || model_->loss.graph() != &graph) {
+    return InvalidArgument("the model's loss is not a value of its graph");
+  }
+  const int loss = model_->loss.index();
+  loss_is_mean_ =
+      graph.vars[loss].node >= 0 && graph.nodes[graph.vars[loss].node].op == "reduce_mean";
+  std::vector<int> fetches = MetricSet::Fetches(model_->metrics);
+  FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = fetches}));
+  fetches.push_back(loss);
+  FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
+  for (int w = 0; w < options_.workers; ++w) {
+    Worker worker;
+    worker.train = std::make_unique<Step>(train_plan_.get(), StepOptions{.seed = options_.seed});
+    worker.evaluate = std::make_unique<Step>(evaluate_plan_.get(),
+                                             StepOptions{.seed = options_.seed, .training = false});
+    FL_ASSIGN_OR_RETURN(worker.metrics, MetricSet::Make(model_->metrics));
+    workers_.push_back(std::move(worker));
+  }
+  if (communicator_->workers() == WorkerSchedule::kJoined) {
+    train_round_ = std::make_unique<JoinedRound>(train_plan_.get(), options_.chunk_rows,
+                                                 communicator_, clock_);
+    evaluate_round_ = std::make_unique<JoinedRound>(evaluate_plan_.get(), options_.chunk_rows,
+                                                    communicator_, clock_);
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
+  StartRun();
+  FL_RETURN_IF_ERROR(dataset.StartEpoch(epoch));
+  if (communicator_->workers() == WorkerSchedule::kJoined) {
+    FL_RETURN_IF_ERROR(TrainJoined(dataset, epoch));
+  } else {
+    FL_RETURN_IF_ERROR(RunWorkers([&](int w) { return TrainFree(w, dataset, epoch); }));
+  }
+  FL_RETURN_IF_ERROR(communicator_->Flush());
+  return FinishRun(dataset);
+}
+
+StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
+  StartRun();
+  FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
+  if (communicator_->workers() == WorkerSchedule::kJoined) {
+    FL_RETURN_IF_ERROR(EvaluateJoined(dataset));
+  } else {
+    FL_RETURN_IF_ERROR(RunWorkers([&](int w) { return EvaluateFree(w, dataset); }));
+  }
+  return FinishRun(dataset);
+}
+
+Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
+  Worker& worker = workers_[w];
+  while (!failed_.load(std::memory_order_relaxed)) {
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset));
+    if (!more) return absl::OkStatus();
+    const BatchSlice slice(worker.batch);
+    FL_RETURN_IF_ERROR(ComputeGradients(w, slice, *worker.train, *communicator_, *clock_,
+                                        worker.gradients, worker.times));
+    // Push may take the gradients' buffers.
+    const int64_t rows = worker.gradients.rows;
+    const double loss = worker.gradients.loss;
+    FL_RETURN_IF_ERROR(ApplyGradients(w, *communicator_, *clock_, worker.gradients, worker.times));
+    CollectFetched(worker, *worker.train);
+    Count(worker, rows, loss, worker.fetched);
+    TellProgress(epoch, rows, loss);
+  }
+  return absl::OkStatus();
+}
+
+Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
+  std::vector<Step*> steps;
+  for (Worker& worker : workers_) steps.push_back(worker.train.get());
+  std::vector<StageTimes> times(workers_.size());
+  Worker& first = workers_[0];
+  const kernels::FlushDenormals flush;
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset));
+    if (!more) break;
+    FL_ASSIGN_OR_RETURN(Gradients* const gradients,
+                        train_round_->Compute(first.batch, pool_, steps, times));
+    const int64_t rows = gradients->rows;
+    const double loss = gradients->loss;
+    FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, *clock_, *gradients, times[0]));
+    Count(first, rows, loss, train_round_->fetched());
+    TellProgress(epoch, rows, loss);
+  }
+  for (size_t w = 0; w < workers_.size(); ++w) workers_[w].times.Add(times[w]);
+  return absl::OkStatus();
+}
+
+Status Trainer::EvaluateFree(int w, Dataset& dataset) {
+  Worker& worker = workers_[w];
+  Step& step = *worker.evaluate;
+  while (!failed_.load(std::memory_order_relaxed)) {
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset));
+    if (!more) return absl::OkStatus();
+    FL_RETURN_IF_ERROR(Predict(w, BatchSlice(worker.batch), step, *communicator_));
+    CollectFetched(worker, step);
+    CountEvaluated(worker, worker.fetched);
+  }
+  return absl::OkStatus();
+}
+
+Status Trainer::EvaluateJoined(Dataset& dataset) {
+  std::vector<Step*> steps;
+  for (Worker& worker : workers_) steps.push_back(worker.evaluate.get());
+  std::vector<StageTimes> times(workers_.size());
+  Worker& first = workers_[0];
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset));
+    if (!more) return absl::OkStatus();
+    FL_RETURN_IF_ERROR(evaluate_round_->Compute(first.batch, pool_, steps, times).status());
+    CountEvaluated(first, evaluate_round_->fetched());
+  }
+}
+
+// The last of the fetched values is the loss.
+void Trainer::CountEvaluated(Worker& worker, std::span<const FetchedValue> fetched) {
+  Count(worker, worker.batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
+}
+
+void Trainer::StartRun() {
+  failed_ = false;
+  first_error_ = absl::OkStatus();
+  progress_rows_ = progress_batches_ = 0;
+  for (Worker& worker : workers_) {
+    worker.metrics.Reset();
+    worker.times = {};
+    worker.rows = worker.batches = 0;
+    worker.loss = 0;
+  }
+  start_nanos_ = clock_->NowNanos();
+}
+
+Report Trainer::FinishRun(const Dataset& dataset) {
+  Report report;
+  report.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+  report.skipped = dataset.counts().skipped;
+  for (size_t w = 0; w < workers_.size(); ++w) {
+    Worker& worker = workers_[w];
+    report.rows += worker.rows;
+    report.batches += worker.batches;
+    report.loss += worker.loss;
+    report.times.Add(worker.times);
+    if (w > 0) workers_[0].metrics.Merge(worker.metrics);
+  }
+  if (report.rows > 0) report.loss /= static_cast<double>(report.rows);
+  report.metrics = workers_[0].metrics.Values();
+  return report;
+}
+
+Status Trainer::RunWorkers(const std::function<Status(int)>& work) {
+  pool_.Run([&](int w) {
+    const kernels::FlushDenormals flush;
+    Status status = work(w);
+    if (status.ok()) return;
+    std::lock_guard lock(mutex_);
+    if (first_error_.ok()) first_error_ = std::move(status);
+    failed_ = true;
+  });
+  return first_error_;
+}
+
+StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset) {
+  const int64_t start = clock_->NowNanos();
+  StatusOr<bool> more = dataset.Next(w, &worker.batch);
+  worker.times.read += clock_->NowNanos() - start;
+  return more;
+}
+
+void Trainer::CollectFetched(Worker& worker, const Step& step) {
+  const bool evaluating = &step == worker.evaluate.get();
+  const Plan& plan = evaluating ? *evaluate_plan_ : *train_plan_;
+  worker.fetched.clear();
+  for (size_t k = 0; k < plan.options().fetches.size(); ++k) {
+    worker.fetched.push_back(step.fetched(static_cast<int>(k)));
+  }
+}
+
+void Trainer::Count(Worker& worker, int64_t rows, double loss,
+                    std::span<const FetchedValue> fetched) {
+  worker.rows += rows;
+  ++worker.batches;
+  worker.loss += RowLoss(loss, rows);
+  worker.metrics.Add(rows, fetched);
+}
+
+void Trainer::TellProgress(int64_t epoch, int64_t rows, double loss) {
+  if (!options_.on_progress) return;
+  std::lock_guard lock(mutex_);
+  progress_rows_ += rows;
+  if (++progress_batches_ % options_.progress_batches != 0) return;
+  options_.on_progress({.epoch = epoch,
+                        .batches = progress_batches_,
+                        .rows = progress_rows_,
+                        .loss = RowLoss(loss, rows) / static_cast<double>(rows),
+                        .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
+}
+
+}  // namespace flotilla

@@ -1,0 +1,115 @@
+// A trainer runs epochs of a dataset through the workers of this process: reads batches, runs the
+// train step, watches the metrics. The communicator decides where parameters live and how workers
+// meet; the trainer follows its WorkerSchedule.
+//
+// kFree:   every worker takes its own batches and pushes its own gradients (Hogwild in local mode).
+// kJoined: batch after batch; the workers share a batch (joined_round.h) and push once. Same seed,
+//          same bits, for any number of workers.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+#include "flotilla/base/worker_pool.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/graph/step.h"
+#include "flotilla/trainer/joined_round.h"
+#include "flotilla/trainer/metric_set.h"
+#include "flotilla/trainer/model.h"
+#include "flotilla/trainer/report.h"
+
+namespace flotilla {
+
+struct TrainerOptions {
+  int workers = 1;
+  uint64_t seed = 0;
+  // kJoined only: rows of a chunk. Part of what makes a run repeat: another number, other bits.
+  int64_t chunk_rows = 256;
+  // Called after every progress_batches batches, by one worker at a time, while training goes on.
+  std::function<void(const Progress&)> on_progress;
+  int64_t progress_batches = 100;
+};
+
+// Not thread-safe; one call at a time.
+class Trainer {
+ public:
+  // Errors: the graph's own, a loss that cannot be trained, a metric that is not known, options
+  // that make no sense. REQUIRES: model, communicator and clock outlive the trainer; the
+  // communicator was made from SpecOf(*model, ..).
+  static StatusOr<std::unique_ptr<Trainer>> Make(const Model* model, Communicator* communicator,
+                                                 const Clock* clock, TrainerOptions options);
+
+  // Trains on one epoch. The first error of any worker ends the epoch and is returned; what was
+  // pushed before stays applied.
+  StatusOr<Report> TrainEpoch(Dataset& dataset, int64_t epoch);
+
+  // Forward only, in inference mode, over one pass of the dataset; no parameter changes and no row
+  // is made. Metrics start at zero; in kJoined they too do not depend on the number of workers.
+  StatusOr<Report> Evaluate(Dataset& dataset);
+
+ private:
+  // What one worker owns.
+  struct Worker {
+    std::unique_ptr<Step> train;
+    std::unique_ptr<Step> evaluate;
+    Batch batch;
+    Gradients gradients;
+    MetricSet metrics;
+    StageTimes times;
+    int64_t rows = 0;
+    int64_t batches = 0;
+    double loss = 0;  // summed over rows
+    std::vector<FetchedValue> fetched;
+  };
+
+  Trainer(const Model* model, Communicator* communicator, const Clock* clock,
+          TrainerOptions options);
+  Status Init();
+
+  Status TrainFree(int w, Dataset& dataset, int64_t epoch);
+  Status TrainJoined(Dataset& dataset, int64_t epoch);
+  Status EvaluateFree(int w, Dataset& dataset);
+  Status EvaluateJoined(Dataset& dataset);
+
+  void StartRun();
+  Report FinishRun(const Dataset& dataset);
+  // Runs `work` on every worker; the first error makes the others stop at their next batch.
+  Status RunWorkers(const std::function<Status(int)>& work);
+  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset);
+  void Count(Worker& worker, int64_t rows, double loss, std::span<const FetchedValue> fetched);
+  void CountEvaluated(Worker& worker, std::span<const FetchedValue> fetched);
+  void CollectFetched(Worker& worker, const Step& step);
+  void TellProgress(int64_t epoch, int64_t rows, double loss);
+  // A batch's loss as a sum over its rows.
+  double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
+
+  // Constant after Init.
+  const Model* const model_;
+  Communicator* const communicator_;
+  const Clock* const clock_;
+  const TrainerOptions options_;
+  std::unique_ptr<Plan> train_plan_;
+  std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
+  bool loss_is_mean_ = false;
+  std::unique_ptr<JoinedRound> train_round_, evaluate_round_;  // kJoined only
+
+  WorkerPool pool_;
+  std::vector<Worker> workers_;
+  std::atomic<bool> failed_ = false;
+  int64_t start_nanos_ = 0;
+
+  std::mutex mutex_;
+  Status first_error_;            // guarded by mutex_
+  int64_t progress_rows_ = 0;     // guarded by mutex_
+  int64_t progress_batches_ = 0;  // guarded by mutex_
+};
+
+}  // namespace flotilla

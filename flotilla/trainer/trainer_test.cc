@@ -1,0 +1,265 @@
+#include "flotilla/trainer/trainer.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/graph/layers.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/optim/gradient_clip.h"
+#include "flotilla/optim/sgd.h"
+
+namespace flotilla {
+namespace {
+
+constexpr int kSlots = 3;
+
+std::vector<InputSpec> Inputs() {
+  return {{.name = "dense", .width = 2},
+          {.name = "C0", .kind = InputKind::kIds},
+          {.name = "C1", .kind = InputKind::kIds},
+          {.name = "C2", .kind = InputKind::kIds},
+          {.name = "label", .kind = InputKind::kLabel}};
+}
+
+// Clicks that depend on the ids, so that there is something to learn.
+std::unique_ptr<InMemoryDataset> MakeDataset(int64_t rows, int64_t batch_size, uint64_t ids = 30) {
+  const RngKey key(5);
+  Batch batch{.rows = rows, .fields = std::vector<Field>(2 + kSlots)};
+  for (int64_t r = 0; r < rows; ++r) {
+    const RngKey row = key.With(r);
+    for (int d = 0; d < 2; ++d) batch.fields[0].values.push_back(row.Uniform(d) - 0.5f);
+    double logit = 0;
+    for (int s = 0; s < kSlots; ++s) {
+      const uint64_t id = 100 * s + row.Below(10 + s, ids);
+      batch.fields[1 + s].ids.ids.push_back(id);
+      logit += 4 * (RngKey(6).Uniform(id) - 0.5f);
+    }
+    batch.fields[4].values.push_back(row.Uniform(20) < 1 / (1 + std::exp(-logit)) ? 1 : 0);
+  }
+  auto dataset = InMemoryDataset::FromRows(Inputs(), std::move(batch),
+                                           {.batch_size = batch_size, .shuffle = true, .seed = 1});
+  EXPECT_TRUE(dataset.ok()) << dataset.status();
+  return *std::move(dataset);
+}
+
+struct ModelOptions {
+  bool dropout = false;
+  bool batch_norm = false;
+  bool mean_loss = false;
+  OptimizerSpec optimizer = Adam(1e-2);
+};
+
+Model SmallModel(const ModelOptions& options = {}) {
+  Graph g;
+  std::vector<Var> parts = {g.Dense("dense", 2)};
+  for (int s = 0; s < kSlots; ++s) {
+    parts.push_back(Embedding(g.Ids(fmt::format("C{}", s)),
+                              {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)}));
+  }
+  Var x = Fc(Concat(parts), 16, Relu);
+  if (options.dropout) x = Dropout(x, 0.2);
+  if (options.batch_norm) x = BatchNorm(x);
+  const Var predict = Fc(x, 2, Softmax);
+  const Var label = g.Label("label");
+  const Var losses = CrossEntropy(predict, label);
+  const Var loss = options.mean_loss ? ReduceMean(losses) : ReduceSum(losses);
+  return {.graph = std::move(g),
+          .loss = loss,
+          .optimizer = options.optimizer,
+          .metrics = {Auc(predict, label), LogLossMetric(predict, label)}};
+}
+
+// A model with its parameters and a trainer, as a program would hold them.
+struct Session {
+  Session(ModelOptions model_options, bool joined, TrainerOptions options)
+      : model(SmallModel(model_options)) {
+    communicator = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = joined});
+    auto made = Trainer::Make(&model, communicator.get(), &clock, std::move(options));
+    EXPECT_TRUE(made.ok()) << made.status();
+    trainer = *std::move(made);
+  }
+
+  // Every parameter, one after the other.
+  std::vector<float> Parameters() {
+    std::vector<float> all;
+    for (const ParameterSpec& spec : model.graph.def().parameters) {
+      const Tensor tensor = *communicator->ReadParameter(spec.name);
+      all.insert(all.end(), tensor.data.begin(), tensor.data.end());
+    }
+    const Tensor table = *communicator->ReadParameter("t");
+    all.insert(all.end(), table.data.begin(), table.data.end());
+    return all;
+  }
+
+  Model model;
+  SteadyClock clock;
+  std::unique_ptr<LocalCommunicator> communicator;
+  std::unique_ptr<Trainer> trainer;
+};
+
+Report Train(Session& session, Dataset& dataset, int epochs) {
+  Report last;
+  for (int epoch = 0; epoch < epochs; ++epoch) {
+    auto report = session.trainer->TrainEpoch(dataset, epoch);
+    EXPECT_TRUE(report.ok()) << report.status();
+    last = *report;
+  }
+  return last;
+}
+
+TEST(TrainerTest, DeterministicTrainingGivesTheSameBitsForAnyNumberOfWorkers) {
+  for (const ModelOptions& options :
+       {ModelOptions{}, ModelOptions{.dropout = true}, ModelOptions{.batch_norm = true}}) {
+    std::vector<float> expected;
+    Report expected_report, expected_test;
+    for (int workers : {1, 2, 3}) {
+      auto dataset = MakeDataset(1000, 120);
+      Session session(options, true, {.workers = workers, .seed = 4, .chunk_rows = 32});
+      const Report report = Train(session, *dataset, 2);
+      const auto test = session.trainer->Evaluate(*dataset);
+      ASSERT_TRUE(test.ok()) << test.status();
+      EXPECT_EQ(test->rows, 1000);
+      if (workers == 1) {
+        expected = session.Parameters();
+        expected_report = report;
+        expected_test = *test;
+        continue;
+      }
+      EXPECT_EQ(session.Parameters(), expected) << workers;
+      EXPECT_EQ(report.loss, expected_report.loss);
+      EXPECT_EQ(report.metrics, expected_report.metrics);
+      EXPECT_EQ(test->metrics, expected_test.metrics);
+      EXPECT_EQ(test->loss, expected_test.loss);
+    }
+  }
+}
+
+TEST(TrainerTest, AnotherSeedGivesOtherBits) {
+  auto dataset = MakeDataset(500, 100);
+  Session a({.dropout = true}, true, {.seed = 1});
+  Session b({.dropout = true}, true, {.seed = 2});
+  Train(a, *dataset, 1);
+  Train(b, *dataset, 1);
+  EXPECT_NE(a.Parameters(), b.Parameters());
+}
+
+TEST(TrainerTest, ChunksOfABatchGiveNearlyTheParametersOfTheWholeBatch) {
+  auto dataset = MakeDataset(600, 100);
+  Session whole({.optimizer = Sgd(0.01)}, true, {.chunk_rows = 1000});
+  Session cut({.optimizer = Sgd(0.01)}, true, {.chunk_rows = 7});
+  Train(whole, *dataset, 1);
+  Train(cut, *dataset, 1);
+  const std::vector<float> a = whole.Parameters();
+  const std::vector<float> b = cut.Parameters();
+  for (size_t i = 0; i < a.size(); ++i) EXPECT_NEAR(a[i], b[i], 1e-5);
+}
+
+TEST(TrainerTest, OneFreeWorkerTrainsLikeTheDeterministicMode) {
+  auto dataset = MakeDataset(600, 100);
+  Session free({}, false, {.workers = 1});
+  Session joined({}, true, {.workers = 1});
+  Train(free, *dataset, 1);
+  Train(joined, *dataset, 1);
+  EXPECT_EQ(free.Parameters(), joined.Parameters());
+}
+
+TEST(TrainerTest, FreeWorkersLearnAndEveryRowIsCounted) {
+  auto dataset = MakeDataset(4000, 50);
+  Session session({}, false, {.workers = 3});
+  const Report report = Train(session, *dataset, 5);
+  EXPECT_EQ(report.rows, 4000);
+  EXPECT_EQ(report.batches, 80);
+  EXPECT_EQ(session.communicator->global_step(), 400);
+  const auto evaluated = session.trainer->Evaluate(*dataset);
+  ASSERT_TRUE(evaluated.ok()) << evaluated.status();
+  EXPECT_GT(evaluated->Metric("auc"), 0.75);
+  EXPECT_TRUE(std::isnan(evaluated->Metric("no such metric")));
+}
+
+TEST(TrainerTest, EvaluationChangesNothingAndMakesNoRows) {
+  auto train = MakeDataset(500, 50);
+  auto test = MakeDataset(700, 50, /*ids=*/90);  // ids that training never saw
+  Session session({}, false, {.workers = 2});
+  Train(session, *train, 1);
+  const std::vector<float> before = session.Parameters();
+  const int64_t rows = session.communicator->table(0).size();
+  const auto first = session.trainer->Evaluate(*test);
+  const auto second = session.trainer->Evaluate(*test);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_EQ(session.communicator->table(0).size(), rows);
+  EXPECT_EQ(session.Parameters(), before);
+  EXPECT_EQ(first->Metric("auc"), second->Metric("auc"));  // metrics start at zero
+  EXPECT_NEAR(first->loss, first->Metric("logloss"), 1e-5);
+}
+
+TEST(TrainerTest, LossIsPerRowWhetherTheModelSumsOrAverages) {
+  auto dataset = MakeDataset(330, 100);  // the last batch is short
+  Session sum({}, false, {});
+  Session mean({.mean_loss = true}, false, {});
+  const auto a = sum.trainer->Evaluate(*dataset);
+  const auto b = mean.trainer->Evaluate(*dataset);
+  ASSERT_TRUE(a.ok() && b.ok());
+  EXPECT_NEAR(a->loss, b->loss, 1e-5);
+}
+
+TEST(TrainerTest, ClippingBoundsWhatIsPushed) {
+  auto dataset = MakeDataset(100, 100);
+  OptimizerSpec sgd = Sgd(1);
+  sgd.clip = ClipByGlobalNorm(1e-3);
+  Session session({.optimizer = sgd}, true, {});
+  auto fresh = session.communicator->ReadParameter("fc_0.w_0");
+  Train(session, *dataset, 1);
+  auto after = session.communicator->ReadParameter("fc_0.w_0");
+  double moved = 0;
+  for (size_t i = 0; i < after->data.size(); ++i) {
+    moved += std::pow(after->data[i] - fresh->data[i], 2);
+  }
+  EXPECT_LE(std::sqrt(moved), 1.001e-3);
+  EXPECT_GT(moved, 0);
+}
+
+TEST(TrainerTest, ProgressIsToldEveryFewBatches) {
+  auto dataset = MakeDataset(1000, 100);
+  std::vector<Progress> told;
+  TrainerOptions options{.workers = 2};
+  options.on_progress = [&](const Progress& progress) { told.push_back(progress); };
+  options.progress_batches = 4;
+  Session session({}, false, std::move(options));
+  Train(session, *dataset, 1);
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0].batches, 4);
+  EXPECT_EQ(told[1].rows, 800);
+}
+
+TEST(TrainerTest, TheFirstErrorOfAWorkerEndsTheEpoch) {
+  Model model = SmallModel({.optimizer = Sgd(1e30)});  // diverges at once
+  const SteadyClock clock;
+  for (bool joined : {false, true}) {
+    auto communicator = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = joined});
+    auto trainer = *Trainer::Make(&model, communicator.get(), &clock, {.workers = 2});
+    auto dataset = MakeDataset(1000, 10);
+    const auto report = trainer->TrainEpoch(*dataset, 0);
+    ASSERT_FALSE(report.ok());
+    EXPECT_NE(Message(report.status()).find("loss"), std::string_view::npos) << report.status();
+  }
+}
+
+TEST(TrainerTest, BadModelsAndOptionsAreErrors) {
+  Model model = SmallModel();
+  const SteadyClock clock;
+  auto communicator = *LocalCommunicator::Make(SpecOf(model, 3), {});
+  EXPECT_FALSE(Trainer::Make(&model, communicator.get(), &clock, {.workers = 0}).ok());
+  Model other = SmallModel();
+  model.loss = other.loss;
+  EXPECT_FALSE(Trainer::Make(&model, communicator.get(), &clock, {}).ok());
+  other.metrics[0].kind = "no such kind";
+  const auto made = Trainer::Make(&other, communicator.get(), &clock, {});
+  EXPECT_NE(Message(made.status()).find("metric auc"), std::string_view::npos) << made.status();
+}
+
+}  // namespace
+}  // namespace flotilla
