@@ -1,0 +1,9 @@
+# Fails unless the README shows the program word for word, without the comment at its head.
+file(READ ${README} readme)
+file(READ ${PROGRAM} program)
+string(FIND "${program}" "#include" begin)
+string(SUBSTRING "${program}" ${begin} -1 program)
+string(FIND "${readme}" "${program}" place)
+if(place EQUAL -1)
+  message(FATAL_ERROR "${README} does not show ${PROGRAM}: copy the program into it again")
+endif()

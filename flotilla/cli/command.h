@@ -1,0 +1,22 @@
+// What every subcommand of the `flotilla` program is made of.
+//
+// To add one: name_command.h/.cc with a function AddNameCommand(CLI::App&, Action*) that declares
+// the flags and, in the subcommand's callback, sets the action; a test; one line in program.cc.
+#pragma once
+
+#include <functional>
+
+#include "flotilla/base/status.h"
+#include "flotilla/cli/terminal.h"
+
+namespace flotilla {
+
+// What to do once the command line is read.
+struct Action {
+  // What flags alone cannot tell: combinations, names. An error is a usage error, exit code 2.
+  std::function<Status()> check;
+  // The work. An error is a failure, exit code 1.
+  std::function<Status(Terminal&)> run;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,85 @@
+#include "flotilla/cli/flags.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <thread>
+#include <utility>
+
+#include "flotilla/cli/nearest_name.h"
+
+namespace flotilla {
+namespace {
+
+template <typename T>
+std::optional<T> ParseNumber(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::string Wrap(std::string_view text, size_t width) {
+  std::string wrapped;
+  while (text.size() > width) {
+    const size_t blank = text.rfind(' ', width);
+    if (blank == std::string_view::npos) break;
+    wrapped += fmt::format("{}\n", text.substr(0, blank));
+    text.remove_prefix(blank + 1);
+  }
+  return wrapped + std::string(text);
+}
+
+}  // namespace
+
+CLI::Validator WholeNumber(int64_t low, int64_t high) {
+  auto check = [low, high](std::string& text) -> std::string {
+    const std::optional<int64_t> value = ParseNumber<int64_t>(text);
+    if (!value) return fmt::format("'{}' is not a whole number", text);
+    if (*value < low) return fmt::format("{} is too small, the least is {}", *value, low);
+    if (*value > high) return fmt::format("{} is too large, the most is {}", *value, high);
+    return {};
+  };
+  return {check, ""};
+}
+
+CLI::Validator AboveZero() {
+  auto check = [](std::string& text) -> std::string {
+    const std::optional<double> value = ParseNumber<double>(text);
+    if (value && std::isfinite(*value) && *value > 0) return {};
+    return fmt::format("'{}' is not a number above 0", text);
+  };
+  return {check, ""};
+}
+
+CLI::Validator OneOf(std::vector<std::string> names) {
+  auto check = [names = std::move(names)](std::string& text) -> std::string {
+    if (std::find(names.begin(), names.end(), text) != names.end()) return {};
+    return fmt::format("unknown name '{}'{}", text, DidYouMean(text, names));
+  };
+  return {check, ""};
+}
+
+void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* value,
+               const std::string& on, const std::string& off) {
+  CLI::Option* yes = command.add_flag_callback(
+      "--" + name, [value] { *value = true; }, on);
+  CLI::Option* no = command.add_flag_callback(
+      "--no_" + name, [value] { *value = false; }, off);
+  no->excludes(yes);
+  for (CLI::Option* flag : {yes, no}) flag->option_text(" ");  // says nothing of the exclusion
+}
+
+int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+void WrapDescriptions(CLI::App& app, size_t width) {
+  for (CLI::Option* option : app.get_options()) {
+    option->description(Wrap(option->get_description(), width));
+  }
+  for (CLI::App* command : app.get_subcommands({})) WrapDescriptions(*command, width);
+}
+
+}  // namespace flotilla

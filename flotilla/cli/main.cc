@@ -1,0 +1,9 @@
+// The `flotilla` program; program.h is all of it.
+#include "flotilla/cli/program.h"
+
+#include <iostream>
+
+int main(int argc, char** argv) {
+  return flotilla::RunProgram(std::vector<std::string>(argv + 1, argv + argc), std::cout,
+                              std::cerr);
+}

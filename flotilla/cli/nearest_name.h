@@ -1,0 +1,18 @@
+// What a mistyped name was probably meant to be, for error messages.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace flotilla {
+
+// The known name that starts with `name`, else the one that takes the fewest insertions, deletions
+// and substitutions to become it, the first of several; empty when none resembles it (half of the
+// letters would change).
+std::string NearestName(std::string_view name, std::span<const std::string> known);
+
+// ", did you mean NEAREST?", or, when nothing resembles the name, "; known: A, B, C".
+std::string DidYouMean(std::string_view name, std::span<const std::string> known);
+
+}  // namespace flotilla

@@ -1,0 +1,34 @@
+#include "flotilla/cli/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+namespace flotilla {
+namespace {
+
+const std::vector<std::string> kKnown = {"--batch_size", "--epochs", "--test", "--threads"};
+
+TEST(NearestNameTest, FindsTheNameWithTheFewestChanges) {
+  EXPECT_EQ(NearestName("--batchsize", kKnown), "--batch_size");
+  EXPECT_EQ(NearestName("--epoch", kKnown), "--epochs");
+  EXPECT_EQ(NearestName("--treads", kKnown), "--threads");
+}
+
+TEST(NearestNameTest, ABeginningMeansTheWholeName) {
+  EXPECT_EQ(NearestName("--batch", kKnown), "--batch_size");
+  EXPECT_EQ(NearestName("--t", kKnown), "--test");
+}
+
+TEST(NearestNameTest, NothingSimilarGivesNoName) {
+  EXPECT_EQ(NearestName("zzzzzzzz", kKnown), "");
+  EXPECT_EQ(NearestName("", kKnown), "");
+}
+
+TEST(NearestNameTest, TheQuestionListsAllNamesWhenNoneIsSimilar) {
+  EXPECT_EQ(DidYouMean("--epoch", kKnown), ", did you mean --epochs?");
+  EXPECT_EQ(DidYouMean("zzzzzzzz", kKnown), "; known: --batch_size, --epochs, --test, --threads");
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,89 @@
+#include "flotilla/cli/program.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flotilla/cli/run_program_testing.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::StartsWith;
+
+void ExpectUsageError(const std::vector<std::string>& args, const std::string& message) {
+  const ProgramRun run = RunForTest(args);
+  EXPECT_EQ(run.code, kUsageError);
+  EXPECT_THAT(run.err, HasSubstr(message));
+  EXPECT_THAT(run.err, HasSubstr("--help"));
+  EXPECT_THAT(run.out, IsEmpty());
+}
+
+TEST(ProgramTest, HelpAndVersionAreResults) {
+  const ProgramRun help = RunForTest({"--help"});
+  EXPECT_EQ(help.code, kSuccess);
+  EXPECT_THAT(help.out, HasSubstr("train"));
+  EXPECT_THAT(help.out, HasSubstr("data"));
+  EXPECT_THAT(help.err, IsEmpty());
+  const ProgramRun version = RunForTest({"--version"});
+  EXPECT_EQ(version.code, kSuccess);
+  EXPECT_THAT(version.out, StartsWith("flotilla "));
+}
+
+TEST(ProgramTest, HelpOfACommandTellsItsFlags) {
+  const ProgramRun train = RunForTest({"train", "--help"});
+  EXPECT_EQ(train.code, kSuccess);
+  EXPECT_THAT(train.out, HasSubstr("--sparse_feature_dim"));
+  EXPECT_THAT(train.out, HasSubstr("examples_per_second"));
+  const ProgramRun synth = RunForTest({"data", "synth", "criteo", "--help"});
+  EXPECT_EQ(synth.code, kSuccess);
+  EXPECT_THAT(synth.out, HasSubstr("--test_rows"));
+}
+
+TEST(ProgramTest, UnknownNamesAreUsageErrorsWithTheNearestKnownOne) {
+  ExpectUsageError({"trian"}, "flotilla: unknown command 'trian', did you mean train?");
+  ExpectUsageError({"data", "synt"}, "flotilla data: unknown command 'synt', did you mean synth?");
+  ExpectUsageError({"train", "ctr_dnn", "--data", "x", "--batchsize", "10"},
+                   "flotilla train: unknown flag --batchsize, did you mean --batch_size?");
+  ExpectUsageError({"train", "--leraning_rate=1"}, "did you mean --learning_rate?");
+  ExpectUsageError({"data", "synth", "criteo", "--row", "5"}, "did you mean --rows?");
+  ExpectUsageError({"train", "ctr_dn", "--data", "x"},
+                   "flotilla train: unknown model 'ctr_dn', did you mean ctr_dnn?");
+}
+
+TEST(ProgramTest, DashesInFlagsAreUnderscores) {
+  // Read as --batch_size, whose value is wrong.
+  ExpectUsageError({"train", "lr", "--data", "x", "--batch-size=0"}, "--batch_size");
+  ExpectUsageError({"train", "lr", "--data", "x", "--batch-size", "0"}, "--batch_size");
+}
+
+TEST(ProgramTest, LongDescriptionsAreBroken) {
+  const ProgramRun run = RunForTest({"train", "--help"});
+  std::istringstream lines(run.out);
+  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+}
+
+TEST(ProgramTest, MissingOrWrongValuesNameTheFlag) {
+  ExpectUsageError({}, "subcommand");
+  ExpectUsageError({"data"}, "subcommand");
+  ExpectUsageError({"train", "ctr_dnn"}, "--data is required");
+  ExpectUsageError({"train", "--data", "x"}, "MODEL is required");
+  const std::vector<std::string> train = {"train", "lr", "--data", "x"};
+  auto with = [&](const std::string& flag) {
+    std::vector<std::string> args = train;
+    args.push_back(flag);
+    return args;
+  };
+  ExpectUsageError(with("--epochs=two"), "--epochs: 'two' is not a whole number");
+  ExpectUsageError(with("--epochs=1.5"), "--epochs: '1.5' is not a whole number");
+  ExpectUsageError(with("--threads=0"), "--threads: 0 is too small, the least is 1");
+  ExpectUsageError(with("--threads=5000"), "--threads: 5000 is too large, the most is 1024");
+  ExpectUsageError(with("--seed=-1"), "--seed: -1 is too small, the least is 0");
+  ExpectUsageError(with("--learning_rate=nan"), "--learning_rate: 'nan' is not a number above 0");
+  ExpectUsageError(with("--numeric=lug"), "--numeric: unknown name 'lug', did you mean log?");
+  ExpectUsageError({"train", "ctr_dnn", "--data", "x", "--layers", "400,-1"}, "--layers");
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,23 @@
+// Where a subcommand speaks, and what time it is: passed in, so that tests run whole commands
+// inside one process.
+#pragma once
+
+#include <spdlog/logger.h>
+
+#include <memory>
+#include <ostream>
+
+#include "flotilla/base/clock.h"
+
+namespace flotilla {
+
+struct Terminal {
+  std::ostream& out;    // results, and nothing else
+  spdlog::logger& log;  // progress and messages; thread-safe
+  const Clock& clock;
+};
+
+// A log whose lines go to `err` with the time of day in front. REQUIRES: err outlives it.
+std::unique_ptr<spdlog::logger> MakeLog(std::ostream& err);
+
+}  // namespace flotilla

@@ -1,0 +1,37 @@
+// Keeps progress lines apart: says at most once per interval that it is time for one.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "flotilla/base/clock.h"
+
+namespace flotilla {
+
+// Thread-safe. The first interval starts at construction.
+class Throttle {
+ public:
+  // REQUIRES: clock outlives the object.
+  Throttle(const Clock* clock, double interval_seconds)
+      : clock_(clock),
+        interval_nanos_(static_cast<int64_t>(interval_seconds * 1e9)),
+        next_nanos_(clock->NowNanos() + interval_nanos_) {}
+
+  // True for one caller when the interval is over; the next one starts now.
+  bool Due() {
+    const int64_t now = clock_->NowNanos();
+    int64_t next = next_nanos_.load(std::memory_order_relaxed);
+    return now >= next && next_nanos_.compare_exchange_strong(next, now + interval_nanos_,
+                                                              std::memory_order_relaxed);
+  }
+
+ private:
+  const Clock* const clock_;
+  const int64_t interval_nanos_;
+  std::atomic<int64_t> next_nanos_;
+};
+
+// How far apart progress lines stand.
+inline constexpr double kProgressSeconds = 3;
+
+}  // namespace flotilla

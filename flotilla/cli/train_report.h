@@ -1,0 +1,32 @@
+// The results of `flotilla train`, as a table for people or as one JSON object for machines.
+#pragma once
+
+#include <string>
+
+#include "flotilla/cli/train_run.h"
+
+namespace flotilla {
+
+// Lines with a column for the training rows and one for the test rows, then where the time went.
+std::string ResultTable(const TrainResult& result);
+
+// One object on one line; kTrainJsonHelp tells its keys. A figure that is not defined is null.
+std::string ResultJson(const TrainOptions& options, const TrainResult& result);
+
+inline constexpr char kTrainJsonHelp[] =
+    R"(--json prints one object with these keys:
+  auc, logloss, accuracy       of the test rows after the last epoch; without --test, of the
+                               training rows of the last epoch, each scored before it was learned
+  quality_of                   "test" or "train": which of the two it is
+  train_auc, train_logloss, train_accuracy      the latter, always
+  examples                     rows trained on, over all epochs
+  skipped                      bad rows that were left out in an epoch
+  seconds                      from the first read of --data to the last update, without tests
+  examples_per_second          examples / seconds
+  load_seconds, train_seconds  the two parts of seconds: reading into memory, epochs
+  stage_seconds                read, pull, compute, push, wait: where workers spent the epochs,
+                               summed over workers
+  test_examples, test_skipped, test_seconds     with --test only
+  model, epochs, batch_size, threads, steps, table_rows    what was run, and how much it made)";
+
+}  // namespace flotilla

@@ -1,0 +1,37 @@
+// The public header: everything a program needs to define a network and train it in its own
+// process.
+//
+//   Graph, layers        -> Model                      what to learn
+//   Parser, Dataset      -> batches                    what to learn from
+//   LocalCommunicator    -> where the parameters live
+//   Trainer              -> epochs, Report
+//
+// examples/custom_model is a whole program. The headers included here are the reference; what they
+// do not show may change.
+#pragma once
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/criteo_parser.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/dataset/parser.h"
+#include "flotilla/dataset/text_dataset.h"
+#include "flotilla/graph/graph.h"
+#include "flotilla/graph/layers.h"
+#include "flotilla/models/ctr_dnn.h"
+#include "flotilla/optim/adagrad.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/optim/adamax.h"
+#include "flotilla/optim/adamw.h"
+#include "flotilla/optim/decayed_adagrad.h"
+#include "flotilla/optim/ftrl.h"
+#include "flotilla/optim/gradient_clip.h"
+#include "flotilla/optim/momentum.h"
+#include "flotilla/optim/rmsprop.h"
+#include "flotilla/optim/schedule.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/trainer/model.h"
+#include "flotilla/trainer/report.h"
+#include "flotilla/trainer/trainer.h"
