@@ -1,0 +1,143 @@
+// Trains CTR-DNN on rows in memory, the way a user's program does (trainer, in-memory dataset,
+// local communicator), and prints the speed of each round as one JSON line. benchmarks/run drives
+// it.
+#include <CLI/CLI.hpp>
+#include <nlohmann/json.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <iostream>
+#include <string>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/rng.h"
+#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/criteo_parser.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/models/ctr_dnn.h"
+#include "flotilla/trainer/trainer.h"
+
+namespace flotilla {
+namespace {
+
+struct Options {
+  int64_t batch = 1000;
+  int workers = 1;
+  int64_t steps = 50;  // of all workers together, in one round
+  bool rounds = false;
+  std::string data;
+  std::string optimizer = "adam";
+  // 0: the model's own table. Otherwise a growing table with so many live rows, of 10^8 possible
+  // ids, all equally likely: shows what the size of a table costs.
+  int64_t table_rows = 0;
+  bool deterministic = false;
+};
+
+constexpr int64_t kPossibleIds = 100'000'000;
+
+// Rows with repeats like Criteo's: row r, slot s has rank = floor(values[s % 6] ^ u), and
+// id = Mix64(2000003 s + rank) % rows. benchmarks/ctr_data.py makes the same rows for PyTorch.
+uint64_t MadeUpId(const RngKey& root, int slot, int64_t row) {
+  constexpr double kSlotValues[] = {10, 100, 1000, 1000, 10000, 1000000};
+  const double u = root.With(slot).Uniform(row);
+  const auto rank = static_cast<uint64_t>(std::floor(std::pow(kSlotValues[slot % 6], u)));
+  return Mix64(rank + 2000003ull * slot) % 1000001;
+}
+
+uint64_t LiveId(int64_t k, int64_t live_rows) { return k * (kPossibleIds / live_rows); }
+
+Batch MakeRows(const Options& options) {
+  const RngKey root(1);
+  Batch rows{.rows = options.batch * options.steps, .fields = std::vector<Field>(28)};
+  for (int64_t r = 0; r < rows.rows; ++r) {
+    for (int d = 0; d < kCriteoNumbers; ++d) {
+      rows.fields[0].values.push_back(root.With(100).Uniform(13 * r + d));
+    }
+    for (int s = 0; s < kCriteoCategories; ++s) {
+      const uint64_t id =
+          options.table_rows == 0
+              ? MadeUpId(root, s, r)
+              : LiveId(root.With(s).Below(r, options.table_rows), options.table_rows);
+      rows.fields[1 + s].ids.ids.push_back(id);
+    }
+    rows.fields[27].values.push_back(root.With(101).Uniform(r) < 0.25f ? 1 : 0);
+  }
+  return rows;
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> MakeDataset(const Options& options) {
+  const InMemoryOptions memory{.batch_size = options.batch, .drop_last = true};
+  if (options.data.empty()) {
+    return InMemoryDataset::FromRows(CriteoInputs(), MakeRows(options), memory);
+  }
+  const std::vector<InputSpec> inputs = CriteoInputs();
+  FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser, CriteoParser::Make(inputs, {}));
+  return InMemoryDataset::Load({options.data}, parser, memory);
+}
+
+Status FillTable(const Options& options, LocalCommunicator& communicator) {
+  std::vector<SparseRows> rows(1);
+  for (int64_t k = 0; k < options.table_rows;) {
+    rows[0].ids.clear();
+    for (int64_t i = 0; i < 10000 && k < options.table_rows; ++i, ++k) {
+      rows[0].ids.push_back(LiveId(k, options.table_rows));
+    }
+    FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kCreate, rows));
+  }
+  return absl::OkStatus();
+}
+
+Status Run(const Options& options) {
+  CtrDnnOptions model_options{.optimizer = options.optimizer};
+  if (options.table_rows > 0) model_options.sparse_feature_dim = 0;
+  const Model model = CtrDnn(model_options);
+  FL_RETURN_IF_ERROR(model.graph.status());
+  FL_ASSIGN_OR_RETURN(
+      auto communicator,
+      LocalCommunicator::Make(SpecOf(model, 1), {.joined = options.deterministic, .tables = {}}));
+  FL_RETURN_IF_ERROR(FillTable(options, *communicator));
+  FL_ASSIGN_OR_RETURN(auto dataset, MakeDataset(options));
+  const SteadyClock clock;
+  FL_ASSIGN_OR_RETURN(auto trainer, Trainer::Make(&model, communicator.get(), &clock,
+                                                  {.workers = options.workers}));
+  std::string line;
+  int64_t epoch = 0;
+  do {
+    if (options.rounds && !std::getline(std::cin, line)) break;
+    FL_ASSIGN_OR_RETURN(const Report report, trainer->TrainEpoch(*dataset, epoch++));
+    const double workers = options.workers;
+    const nlohmann::json json = {{"examples_per_second", report.rows / report.seconds},
+                                 {"ms_per_step", report.seconds * 1e3 * workers / report.batches},
+                                 {"loss", report.loss},
+                                 {"table_rows", communicator->table(0).size()},
+                                 {"bytes_per_row", communicator->table(0).memory_per_row()},
+                                 {"read_ms", report.times.read * 1e-6 / report.batches},
+                                 {"pull_ms", report.times.pull * 1e-6 / report.batches},
+                                 {"compute_ms", report.times.compute * 1e-6 / report.batches},
+                                 {"push_ms", report.times.push * 1e-6 / report.batches}};
+    std::cout << json.dump() << std::endl;
+  } while (options.rounds);
+  return absl::OkStatus();
+}
+
+}  // namespace
+}  // namespace flotilla
+
+int main(int argc, char** argv) {
+  flotilla::Options options;
+  CLI::App app("The speed of CTR-DNN training on rows in memory");
+  app.add_option("--batch", options.batch, "rows of a batch")->check(CLI::PositiveNumber);
+  app.add_option("--workers", options.workers, "threads")->check(CLI::PositiveNumber);
+  app.add_option("--steps", options.steps, "batches of a round")->check(CLI::PositiveNumber);
+  app.add_flag("--rounds", options.rounds, "one round per line on standard input");
+  app.add_option("--data", options.data, "Criteo rows instead of made-up ones");
+  app.add_option("--optimizer", options.optimizer, "update rule");
+  app.add_option("--table_rows", options.table_rows, "live rows of a growing table")
+      ->check(CLI::NonNegativeNumber);
+  app.add_flag("--deterministic", options.deterministic, "joined workers");
+  CLI11_PARSE(app, argc, argv);
+  const flotilla::Status status = flotilla::Run(options);
+  if (status.ok()) return 0;
+  std::fprintf(stderr, "ctr_step_bench: %s\n", std::string(flotilla::Message(status)).c_str());
+  return 1;
+}
