@@ -66,6 +66,7 @@ Status CheckModelSpec(const ModelSpec& spec) {
   return Annotate(CheckSchedule(spec.optimizer.learning_rate), "learning rate");
 }
 
-Communicator::Communicator(ModelSpec spec) : spec_(std::move(spec)), layout_(spec_.parameters) {}
+Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place)
+    : spec_(std::move(spec)), layout_(spec_.parameters), dense_in_place_(dense_in_place) {}
 
 }  // namespace flotilla

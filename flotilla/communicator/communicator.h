@@ -7,18 +7,13 @@
 //
 //   mode        Pull                          Push                               dense()
 //   local       rows of the tables here       the calling worker runs the rule   the tables' own
-//                                             in place (Hogwild)                 storage, changes
-//                                             live
-//   sync        RPC to the servers            RPC, then the barrier of the       written only
-//   inside
-//                                             round, then pulls dense            Push, between
-//                                             steps
+//                                             in place (Hogwild)                 storage, live
+//   sync        RPC to the servers            RPC, then the barrier of the       written only in
+//                                             round, then pulls dense            Push
 //   half-async  RPC                           RPC, no barrier between trainers,  the same
 //                                             then pulls dense
 //   async       RPC, or rows prefetched for   hands the gradients to a bounded   refreshed in place
-//   by
-//               the batch that was announced  queue; a sender merges and sends   the receiving
-//               thread
+//               the batch that was announced  queue; a sender merges and sends   by the receiver
 //   geo         rows of the local copy        the rule on the local copy; every  the local copy
 //                                             k-th call exchanges deltas
 //
@@ -50,6 +45,16 @@ enum class WorkerSchedule { kFree, kJoined };
 // that is not positive, a factor or a schedule that makes no sense.
 Status CheckModelSpec(const ModelSpec& spec);
 
+// Dense parameters that live in this process, for steps that update each of them as soon as its
+// gradient is complete, while both are in the caches. What Push would do for them, in advance of
+// it.
+class DenseInPlace {
+ public:
+  virtual ~DenseInPlace() = default;
+  // One update of a dense parameter. The Push that follows has Gradients::dense_applied set.
+  virtual void Update(int parameter, const float* gradient) = 0;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -71,6 +76,9 @@ class Communicator {
   // the buffers of `gradients` for others of any content. An error that a background thread met
   // since the last call is returned here.
   virtual Status Push(int worker, Gradients& gradients) = 0;
+
+  // Not null where dense parameters live here (local, geo) and workers are free to change them.
+  DenseInPlace* dense_in_place() const { return dense_in_place_; }
 
   // The flat block of dense parameters, laid out by layout(). The pointer stays valid for the
   // communicator's life; who writes when is told in the table above.
@@ -95,11 +103,12 @@ class Communicator {
 
  protected:
   // REQUIRES: CheckModelSpec(spec).ok().
-  explicit Communicator(ModelSpec spec);
+  explicit Communicator(ModelSpec spec, DenseInPlace* dense_in_place = nullptr);
 
  private:
   const ModelSpec spec_;
   const DenseLayout layout_;
+  DenseInPlace* const dense_in_place_;
 };
 
 }  // namespace flotilla

@@ -40,6 +40,7 @@ void GradientMerger::Start() {
 }
 
 void GradientMerger::Add(const Gradients& part, float scale) {
+  FL_CHECK(!part.dense_applied);
   FL_CHECK(part.dense.size() == static_cast<size_t>(size_));
   FL_CHECK(part.sparse.size() == tables_.size());
   AddDense(part, scale);

@@ -25,7 +25,8 @@ class GradientMerger {
   // Adds scale * part. Rows of a table are merged by id, in order of first appearance; locations
   // survive if every part has them. Rows and loss are plain sums. Statistics (parameters with a
   // moving average) are no gradients: they become the mean over the parts, weighted by rows.
-  // REQUIRES: part satisfies the invariants of Gradients for the model.
+  // REQUIRES: part satisfies the invariants of Gradients for the model; its dense gradients were
+  // not applied already.
   void Add(const Gradients& part, float scale = 1);
 
   // What was added since Start; after no Add, zeros and no rows. The caller may change it and

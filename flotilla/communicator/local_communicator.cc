@@ -8,7 +8,8 @@
 namespace flotilla {
 
 LocalCommunicator::LocalCommunicator(ModelSpec spec, LocalOptions options)
-    : Communicator(std::move(spec)), options_(options) {}
+    // Joined workers push the sum of their gradients, which no single step has.
+    : Communicator(std::move(spec), options.joined ? nullptr : this), options_(options) {}
 
 StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec spec,
                                                                      LocalOptions options) {
@@ -56,7 +57,15 @@ Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
                                 .decay = DecayOf(attributes, spec().optimizer)};
     FL_RETURN_IF_ERROR(tables_[t]->Push(gradients.sparse[t], context));
   }
+  if (gradients.dense_applied) return absl::OkStatus();
   return dense_->Push(gradients.dense, rate, step);
+}
+
+// Of the step that the Push of these gradients will count, if no other worker comes in between.
+void LocalCommunicator::Update(int parameter, const float* gradient) {
+  const int64_t step = global_step() + 1;
+  dense_->PushParameter(parameter, gradient, LearningRate(spec().optimizer.learning_rate, step - 1),
+                        step);
 }
 
 double LocalCommunicator::learning_rate() const {

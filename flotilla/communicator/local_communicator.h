@@ -22,7 +22,7 @@ struct LocalOptions {
   TableOptions tables;
 };
 
-class LocalCommunicator : public Communicator {
+class LocalCommunicator : public Communicator, private DenseInPlace {
  public:
   // An error says what in the spec is wrong and where.
   static StatusOr<std::unique_ptr<LocalCommunicator>> Make(ModelSpec spec, LocalOptions options);
@@ -49,6 +49,8 @@ class LocalCommunicator : public Communicator {
 
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
+
+  void Update(int parameter, const float* gradient) override;
 
   // The index of a parameter or table, or -1.
   int FindParameter(const std::string& name) const;

@@ -63,6 +63,8 @@ struct PlannedNode {
   std::vector<char> accumulate;      // per input: an earlier op wrote into that gradient
   std::vector<char> zero_first;      // per input: the step zeroes the gradient before Backward
   int saved_buffer = -1;             // per-row part is sized by Op::saved_floats
+  // Dense parameters whose gradient is complete after this Backward, and which no later op reads.
+  std::vector<int> completes;
 };
 
 // One slot of a table: an embedding node. Slots stand in the order of the graph.

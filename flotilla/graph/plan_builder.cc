@@ -243,6 +243,7 @@ void PlanBuilder::JoinSoftmaxWithCrossEntropy() {
 
 void PlanBuilder::OrderGradients() {
   std::vector<char> written(graph_.vars.size());
+  std::vector<int> last_writer(graph_.parameters.size(), -1);
   for (int p = Count() - 1; p >= 0; --p) {
     PlannedNode& planned = plan_->nodes_[p];
     if (!planned.backward) continue;
@@ -253,6 +254,7 @@ void PlanBuilder::OrderGradients() {
       // What was gathered into a concat's columns has its gradient there too.
       if (plan_->values_[input].kind == Place::Kind::kColumns) planned.input_gradient[i] = 0;
       if (!planned.input_gradient[i]) continue;
+      if (graph_.vars[input].parameter >= 0) last_writer[graph_.vars[input].parameter] = p;
       planned.zero_first[i] = !written[input] && !overwrites;
       planned.accumulate[i] = written[input] || !overwrites;
       written[input] = 1;
@@ -260,7 +262,12 @@ void PlanBuilder::OrderGradients() {
   }
   for (size_t v = 0; v < graph_.vars.size(); ++v) {
     const int parameter = graph_.vars[v].parameter;
-    if (parameter >= 0 && !written[v]) plan_->unused_parameters_.push_back(parameter);
+    if (parameter < 0) continue;
+    if (written[v]) {
+      plan_->nodes_[last_writer[parameter]].completes.push_back(parameter);
+    } else {
+      plan_->unused_parameters_.push_back(parameter);
+    }
   }
 }
 

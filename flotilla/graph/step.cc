@@ -55,7 +55,7 @@ Status Step::Prepare(BatchSlice slice) {
   return absl::OkStatus();
 }
 
-Status Step::Run(std::span<const float> dense, Gradients* gradients) {
+Status Step::Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready) {
   FL_CHECK(gradients == nullptr || plan_->training());
   FL_CHECK(static_cast<int64_t>(dense.size()) == plan_->layout().size());
   FL_RETURN_IF_ERROR(CheckRows());
@@ -68,14 +68,15 @@ Status Step::Run(std::span<const float> dense, Gradients* gradients) {
   StartFetches();
   loss_ = 0;
   for (int64_t begin = slice_.begin; begin < slice_.end; begin += block_rows) {
+    const bool last = begin + block_rows >= slice_.end;
     BindBlock(begin, std::min(begin + block_rows, slice_.end));
-    FL_RETURN_IF_ERROR(RunBlock(begin == slice_.begin));
+    FL_RETURN_IF_ERROR(RunBlock(begin == slice_.begin, last ? ready : DenseReady()));
   }
   if (gradients_ != nullptr) FinishGradients();
   return absl::OkStatus();
 }
 
-Status Step::RunBlock(bool first) {
+Status Step::RunBlock(bool first, const DenseReady& ready) {
   const int loss = plan_->options().loss;
   const Batch& batch = *slice_.batch;
   const auto value_place = [this](int var) {
@@ -93,7 +94,7 @@ Status Step::RunBlock(bool first) {
     loss_ += value;
   }
   if (gradients_ == nullptr) return absl::OkStatus();
-  Backward(first);
+  Backward(first, ready);
   const auto gradient_place = [this](int var) {
     return Locate(plan_->gradient(var), &Step::GradientOf, var);
   };
@@ -117,13 +118,22 @@ Status Step::Forward() {
   return absl::OkStatus();
 }
 
-void Step::Backward(bool first) {
+void Step::TellReady(std::span<const int> parameters, const DenseReady& ready) const {
+  if (!ready) return;
+  for (int parameter : parameters) {
+    ready(parameter, gradients_->dense.data() + plan_->layout().offset(parameter));
+  }
+}
+
+void Step::Backward(bool first, const DenseReady& ready) {
   *GradientOf(plan_->options().loss) = 1;
+  TellReady(plan_->unused_parameters(), ready);
   for (size_t n = contexts_.size(); n-- > 0;) {
     const PlannedNode& planned = plan_->nodes()[n];
     if (!planned.backward) continue;
     ZeroGradients(planned, contexts_[n], first);
     planned.op->Backward(contexts_[n]);
+    TellReady(planned.completes, ready);
   }
 }
 

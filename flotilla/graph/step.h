@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -40,6 +41,10 @@ struct FetchedValue {
   bool per_row = false;
 };
 
+// Told during a run that the gradient of a dense parameter is complete, and that the run does not
+// read the parameter any more: it may be updated at once, while both are in the caches.
+using DenseReady = std::function<void(int parameter, const float* gradient)>;
+
 class Step {
  public:
   // REQUIRES: the plan outlives the step.
@@ -57,8 +62,9 @@ class Step {
   // rows() and the flat dense block. Sets every field of *gradients, which takes over the ids and
   // locations of rows(). Errors: a loss that is not finite, naming the first value that is not; ids
   // that an op refuses. REQUIRES: Prepare, then rows()[t].values filled, before every Run; the plan
-  // has a loss if gradients is not null.
-  Status Run(std::span<const float> dense, Gradients* gradients);
+  // has a loss if gradients is not null. `ready` is called once for every dense parameter, unless
+  // the run fails before its backward pass; it may be empty.
+  Status Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready = {});
 
   // Values of the last run, in the order of PlanOptions::fetches.
   FetchedValue fetched(int k) const;
@@ -70,9 +76,10 @@ class Step {
     bool per_row = false;
   };
 
-  Status RunBlock(bool first);
+  Status RunBlock(bool first, const DenseReady& ready);
   Status Forward();
-  void Backward(bool first);
+  void Backward(bool first, const DenseReady& ready);
+  void TellReady(std::span<const int> parameters, const DenseReady& ready) const;
   void ZeroGradients(const PlannedNode& planned, OpContext& context, bool first);
   void GrowArena(int64_t rows);
   void BindRun(std::span<const float> dense, Gradients* gradients);

@@ -33,7 +33,12 @@ void* operator new(size_t size, std::align_val_t align) {
   if (p == nullptr) throw std::bad_alloc();
   return p;
 }
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 void operator delete(void* p) noexcept { std::free(p); }
+void operator delete(void* p, const std::nothrow_t&) noexcept { std::free(p); }
 void operator delete(void* p, size_t) noexcept { std::free(p); }
 void operator delete(void* p, std::align_val_t) noexcept { std::free(p); }
 void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p); }
@@ -85,7 +90,8 @@ Batch RandomBatch(int64_t rows, uint64_t seed) {
 }
 
 // Runs a slice with made-up parameters: the weights of a row depend on its id alone.
-Status RunSlice(Step& step, const Plan& plan, const BatchSlice& slice, Gradients* gradients) {
+Status RunSlice(Step& step, const Plan& plan, const BatchSlice& slice, Gradients* gradients,
+                const DenseReady& ready = {}) {
   FL_RETURN_IF_ERROR(step.Prepare(slice));
   for (SparseRows& rows : step.rows()) {
     rows.values.resize(rows.ids.size() * rows.dim);
@@ -96,7 +102,7 @@ Status RunSlice(Step& step, const Plan& plan, const BatchSlice& slice, Gradients
   }
   AlignedVector<float> dense(plan.layout().size());
   for (size_t i = 0; i < dense.size(); ++i) dense[i] = RngKey(2).Uniform(i) - 0.5f;
-  return step.Run(dense, gradients);
+  return step.Run(dense, gradients, ready);
 }
 
 std::map<uint64_t, std::vector<float>> ById(const SparseRows& rows) {
@@ -158,6 +164,31 @@ TEST(StepTest, GradientsOfSlicesAddUpAlsoForAMeanLoss) {
     EXPECT_NEAR(first.dense[i] + second.dense[i], whole.dense[i], 1e-6);
   }
   EXPECT_NEAR(first.loss + second.loss, whole.loss, 1e-6);
+}
+
+TEST(StepTest, EveryDenseParameterIsToldReadyOnceWithItsFinalGradient) {
+  Network n = SmallCtr();
+  const Var w = n.graph.Parameter("shared", {4, 4}, {.init = Constant(1)});
+  const Var h = Fc(n.graph.Dense("dense", 3), 4);
+  n.loss = n.loss + ReduceSum(MatMul(MatMul(h, w), w));  // two uses of one parameter
+  n.graph.Parameter("unused", {2}, {.init = Constant(1)});
+  auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Batch batch = RandomBatch(23, 7);
+  Step step(plan->get(), {.block_rows = 6});
+  std::map<int, std::vector<float>> told;
+  const DenseReady ready = [&](int parameter, const float* gradient) {
+    const int64_t length = (*plan)->layout().length(parameter);
+    EXPECT_TRUE(told.emplace(parameter, std::vector<float>(gradient, gradient + length)).second);
+  };
+  Gradients gradients;
+  ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients, ready).ok());
+  ASSERT_EQ(told.size(), n.graph.def().parameters.size());
+  for (const auto& [parameter, gradient] : told) {
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      EXPECT_EQ(gradient[i], gradients.dense[(*plan)->layout().offset(parameter) + i]);
+    }
+  }
 }
 
 TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {

@@ -1,6 +1,7 @@
 #include "flotilla/table/dense_table.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "flotilla/table/initializer.h"
 #include "flotilla/table/table.h"
@@ -13,20 +14,25 @@ DenseTable::DenseTable(const ModelSpec& spec)
 StatusOr<std::unique_ptr<DenseTable>> DenseTable::Make(const ModelSpec& spec) {
   std::unique_ptr<DenseTable> table(new DenseTable(spec));
   FL_ASSIGN_OR_RETURN(table->optimizer_, MakeUpdateRule(spec.optimizer));
+  table->first_piece_.push_back(0);
   for (int p = 0; p < table->layout_.parameters(); ++p) {
-    const Status status = table->AddPiece(spec, p);
+    const Status status = table->AddParameter(spec, p);
     if (!status.ok()) return Annotate(status, fmt::format("parameter {}", spec.parameters[p].name));
+    table->first_piece_.push_back(table->pieces_.size());
   }
+  table->mutexes_ = std::make_unique<std::mutex[]>(table->pieces_.size());
   return table;
 }
 
-Status DenseTable::AddPiece(const ModelSpec& spec, int parameter) {
+Status DenseTable::AddParameter(const ModelSpec& spec, int parameter) {
   const ParameterSpec& p = spec.parameters[parameter];
-  Piece piece{.begin = layout_.offset(parameter),
-              .length = layout_.length(parameter),
-              .state_begin = static_cast<int64_t>(state_.size()),
-              .rate_factor = p.attributes.learning_rate_factor,
-              .decay = {}};
+  FL_ASSIGN_OR_RETURN(const Initializer initializer,
+                      Initializer::Make(p.attributes.init, FansOf(p.shape)));
+  const int64_t begin = layout_.offset(parameter);
+  const int64_t length = layout_.length(parameter);
+  initializer.Fill(ParameterKey(spec.seed, p.name), length, data_.data() + begin);
+  Piece piece{
+      .parameter = parameter, .rate_factor = p.attributes.learning_rate_factor, .decay = {}};
   if (p.moving_average_keep != 0) {
     averages_.push_back(MakeMovingAverageRule(p.moving_average_keep));
     piece.rule = averages_.back().get();
@@ -34,28 +40,42 @@ Status DenseTable::AddPiece(const ModelSpec& spec, int parameter) {
     piece.rule = optimizer_.get();
     piece.decay = DecayOf(p.attributes, spec.optimizer);
   }
-  FL_ASSIGN_OR_RETURN(const Initializer initializer,
-                      Initializer::Make(p.attributes.init, FansOf(p.shape)));
-  initializer.Fill(ParameterKey(spec.seed, p.name), piece.length, data_.data() + piece.begin);
-  if (piece.rule != nullptr) {
-    constexpr int64_t kAlign = kCacheLineBytes / sizeof(float);
-    const int64_t floats = piece.rule->states() * piece.length;
-    state_.resize(state_.size() + (floats + kAlign - 1) / kAlign * kAlign);
-    piece.rule->InitState(piece.length, state_.data() + piece.state_begin);
+  if (piece.rule == nullptr) return absl::OkStatus();
+  for (int64_t at = 0; at < length; at += kPieceFloats) {
+    piece.begin = begin + at;
+    piece.length = std::min(kPieceFloats, length - at);
+    AddPiece(piece);
   }
-  pieces_.push_back(piece);
   return absl::OkStatus();
 }
 
-std::span<float> DenseTable::weights(int parameter) {
-  const Piece& piece = pieces_[parameter];
-  return {data_.data() + piece.begin, static_cast<size_t>(piece.length)};
+void DenseTable::AddPiece(Piece piece) {
+  constexpr int64_t kAlign = kCacheLineBytes / sizeof(float);
+  const int64_t floats = piece.rule->states() * piece.length;
+  piece.state_begin = static_cast<int64_t>(state_.size());
+  state_.resize(state_.size() + (floats + kAlign - 1) / kAlign * kAlign);
+  piece.rule->InitState(piece.length, state_.data() + piece.state_begin);
+  pieces_.push_back(piece);
 }
 
-std::span<float> DenseTable::state(int parameter) {
-  const Piece& piece = pieces_[parameter];
-  const int states = piece.rule == nullptr ? 0 : piece.rule->states();
-  return {state_.data() + piece.state_begin, static_cast<size_t>(states * piece.length)};
+std::span<float> DenseTable::weights(int parameter) {
+  return std::span(data_).subspan(layout_.offset(parameter), layout_.length(parameter));
+}
+
+std::vector<float> DenseTable::State(int parameter) const {
+  const int64_t length = layout_.length(parameter);
+  std::vector<float> state;
+  for (const Piece& piece : pieces_) {
+    if (piece.parameter != parameter) continue;
+    const int states = piece.rule->states();
+    state.resize(states * length);
+    const int64_t at = piece.begin - layout_.offset(parameter);
+    for (int s = 0; s < states; ++s) {
+      std::copy_n(state_.data() + piece.state_begin + s * piece.length, piece.length,
+                  state.data() + s * length + at);
+    }
+  }
+  return state;
 }
 
 Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t step) {
@@ -63,26 +83,57 @@ Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t st
     return InvalidArgument("dense gradient has {} floats, the model {}", gradient.size(),
                            data_.size());
   }
-  for (const Piece& piece : pieces_) {
-    if (piece.rule == nullptr) continue;
-    const UpdateContext context{
-        .rate = static_cast<float>(rate * piece.rate_factor), .step = step, .decay = piece.decay};
-    HogwildApply(piece, context, gradient.data() + piece.begin);
-  }
+  Apply(0, pieces_.size(), gradient.data(), rate, step);
   return absl::OkStatus();
 }
 
-[[gnu::noinline]] void DenseTable::HogwildApply(const Piece& piece, const UpdateContext& context,
+void DenseTable::PushParameter(int parameter, const float* gradient, double rate, int64_t step) {
+  const size_t first = first_piece_[parameter];
+  Apply(first, first_piece_[parameter + 1] - first, gradient - layout_.offset(parameter), rate,
+        step);
+}
+
+void DenseTable::Apply(size_t first, size_t count, const float* gradient, double rate,
+                       int64_t step) {
+  const auto apply = [&](size_t p) {
+    HogwildApply(pieces_[p], rate, step, gradient + pieces_[p].begin);
+    mutexes_[p].unlock();
+  };
+  // Pushes that start together start far apart: the multiples of the golden section are spread.
+  const auto push = static_cast<double>(pushes_.fetch_add(1, std::memory_order_relaxed));
+  const double part = push * 0.618034 - std::floor(push * 0.618034);
+  const size_t start = static_cast<size_t>(part * static_cast<double>(count));
+  thread_local std::vector<size_t> taken;
+  taken.clear();
+  for (size_t i = 0; i < count; ++i) {
+    const size_t p = first + (start + i) % count;
+    if (mutexes_[p].try_lock()) {
+      apply(p);
+    } else {
+      taken.push_back(p);
+    }
+  }
+  for (size_t p : taken) {
+    mutexes_[p].lock();
+    apply(p);
+  }
+}
+
+[[gnu::noinline]] void DenseTable::HogwildApply(const Piece& piece, double rate, int64_t step,
                                                 const float* gradient) {
+  const UpdateContext context{
+      .rate = static_cast<float>(rate * piece.rate_factor), .step = step, .decay = piece.decay};
   piece.rule->Apply(context, piece.length, gradient, data_.data() + piece.begin,
                     state_.data() + piece.state_begin);
 }
 
 void DenseTable::Write(int parameter, std::span<const float> values) {
-  const Piece& piece = pieces_[parameter];
-  FL_CHECK(values.size() == static_cast<size_t>(piece.length));
-  std::copy(values.begin(), values.end(), data_.begin() + piece.begin);
-  if (piece.rule != nullptr) piece.rule->InitState(piece.length, state_.data() + piece.state_begin);
+  FL_CHECK(values.size() == static_cast<size_t>(layout_.length(parameter)));
+  std::copy(values.begin(), values.end(), weights(parameter).begin());
+  for (const Piece& piece : pieces_) {
+    if (piece.parameter != parameter) continue;
+    piece.rule->InitState(piece.length, state_.data() + piece.state_begin);
+  }
 }
 
 }  // namespace flotilla

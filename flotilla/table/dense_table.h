@@ -1,12 +1,15 @@
 // The dense parameters of a model: one flat block of weights that steps read, and beside it the
 // state of the rules that change it.
 //
-// The block is cut into pieces, each a range of one parameter with one rule. Here a piece is a
-// whole parameter; a server that owns only some blocks of a parameter would hold only those pieces.
+// It is cut into pieces of at most kPieceFloats, each a range of one parameter with one rule and
+// its state. Two pushes never work on the same piece at once: the second goes on with another one
+// and comes back, so that workers do not tear cache lines out of each other's hands.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <vector>
 
@@ -18,8 +21,9 @@
 
 namespace flotilla {
 
-// Thread safety: Push may run in several threads, and beside readers of data(); elements then mix
-// (Hogwild, a documented race in HogwildApply). Everything else needs the table for itself.
+// Thread safety: Push may run in several threads, and beside readers of data(), who then see some
+// elements before and some after it (Hogwild, a documented race in HogwildApply). Everything else
+// needs the table for itself.
 class DenseTable {
  public:
   // All parameters of the spec with their first values. Parameters learn by the spec's optimizer,
@@ -31,38 +35,51 @@ class DenseTable {
   // The weights, laid out by layout(). The address never changes.
   std::span<float> data() { return data_; }
   std::span<const float> data() const { return data_; }
-  // One parameter's weights, and its rule's state: states arrays of the parameter's length.
+  // One parameter's weights, and a copy of its rule's state: arrays of the parameter's length, one
+  // after the other; none if it is not trainable.
   std::span<float> weights(int parameter);
-  std::span<float> state(int parameter);
+  std::vector<float> State(int parameter) const;
 
   // One update of everything. `rate` is the schedule's; each parameter's factor is applied here.
   // An error when gradient.size() != layout().size(); then nothing changed.
   // REQUIRES: step >= 1.
   Status Push(std::span<const float> gradient, double rate, int64_t step);
 
+  // The same for one parameter, whose gradient has its length.
+  void PushParameter(int parameter, const float* gradient, double rate, int64_t step);
+
   // Puts new weights into a parameter and starts its state afresh.
   // REQUIRES: values.size() == layout().length(parameter).
   void Write(int parameter, std::span<const float> values);
 
  private:
+  static constexpr int64_t kPieceFloats = 8192;
+
   struct Piece {
+    int parameter = 0;
     int64_t begin = 0;  // in data_
     int64_t length = 0;
-    int64_t state_begin = 0;           // in state_
-    const UpdateRule* rule = nullptr;  // null: not trainable
+    int64_t state_begin = 0;  // in state_
+    const UpdateRule* rule = nullptr;
     double rate_factor = 1;
     kernels::DecayTerms decay;
   };
 
   explicit DenseTable(const ModelSpec& spec);
 
-  Status AddPiece(const ModelSpec& spec, int parameter);
-  void HogwildApply(const Piece& piece, const UpdateContext& context, const float* gradient);
+  Status AddParameter(const ModelSpec& spec, int parameter);
+  void AddPiece(Piece piece);
+  // Applies pieces [first, first + count), starting somewhere in between; gradient is the whole.
+  void Apply(size_t first, size_t count, const float* gradient, double rate, int64_t step);
+  void HogwildApply(const Piece& piece, double rate, int64_t step, const float* gradient);
 
   const DenseLayout layout_;
   std::unique_ptr<const UpdateRule> optimizer_;
   std::vector<std::unique_ptr<const UpdateRule>> averages_;
-  std::vector<Piece> pieces_;  // one per parameter, in their order
+  std::vector<Piece> pieces_;              // of what is trained, in the order of parameters
+  std::vector<size_t> first_piece_;        // per parameter, and the end of the last
+  std::unique_ptr<std::mutex[]> mutexes_;  // one per piece: its weights' and state's writer
+  std::atomic<uint64_t> pushes_ = 0;       // started so far
   AlignedVector<float> data_;
   AlignedVector<float> state_;
 };

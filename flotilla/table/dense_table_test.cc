@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "flotilla/base/worker_pool.h"
+
+#include "flotilla/base/rng.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -69,7 +73,7 @@ TEST(DenseTableTest, AdamFollowsItsFormulaWithAStatePerParameter) {
   spec.parameters = {MakeParameter("a", {5}), MakeParameter("b", {33})};
   spec.optimizer = Adam(0.01);
   auto table = MustMake(spec);
-  EXPECT_EQ(table->state(1).size(), 66u);
+  EXPECT_EQ(table->State(1).size(), 66u);
   double w = 1, m = 0, v = 0;
   for (int step = 1; step <= 5; ++step) {
     const double g = 0.1 * step;
@@ -84,8 +88,8 @@ TEST(DenseTableTest, AdamFollowsItsFormulaWithAStatePerParameter) {
   for (int p : {0, 1}) {
     for (float weight : table->weights(p)) EXPECT_NEAR(weight, w, 1e-6);
   }
-  EXPECT_NEAR(table->state(1)[32], m, 1e-6);
-  EXPECT_NEAR(table->state(1)[65], v, 1e-6);
+  EXPECT_NEAR(table->State(1)[32], m, 1e-6);
+  EXPECT_NEAR(table->State(1)[65], v, 1e-6);
 }
 
 TEST(DenseTableTest, WriteSetsWeightsAndStartsTheStateAfresh) {
@@ -97,9 +101,50 @@ TEST(DenseTableTest, WriteSetsWeightsAndStartsTheStateAfresh) {
   const float other = table->weights(0)[0];
   table->Write(1, std::vector<float>{5, 6});
   EXPECT_EQ(table->weights(1)[1], 6);
-  for (float state : table->state(1)) EXPECT_EQ(state, 0);
-  EXPECT_NE(table->state(0)[0], 0);
+  for (float state : table->State(1)) EXPECT_EQ(state, 0);
+  EXPECT_NE(table->State(0)[0], 0);
   EXPECT_EQ(table->weights(0)[0], other);
+}
+
+TEST(DenseTableTest, ParametersLargerThanAPieceAreUpdatedWholeAndOneByOneAlike) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {100, 300}), MakeParameter("b", {7})};
+  spec.optimizer = Adam(0.01);
+  auto together = MustMake(spec);
+  auto one_by_one = MustMake(spec);
+  std::vector<float> gradient(together->data().size());
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = RngKey(1).Uniform(i) - 0.5f;
+  for (int64_t step = 1; step <= 3; ++step) {
+    ASSERT_TRUE(together->Push(gradient, 0.01, step).ok());
+    for (int p = 0; p < 2; ++p) {
+      one_by_one->PushParameter(p, gradient.data() + together->layout().offset(p), 0.01, step);
+    }
+  }
+  for (int p = 0; p < 2; ++p) {
+    EXPECT_EQ(together->State(p), one_by_one->State(p));
+    EXPECT_EQ(together->State(p).size(), 2 * together->weights(p).size());
+    for (size_t i = 0; i < together->weights(p).size(); ++i) {
+      ASSERT_EQ(together->weights(p)[i], one_by_one->weights(p)[i]) << p << " " << i;
+    }
+  }
+  // The first moment of every element is where the layout says.
+  const float m = 0.271f;  // 1 - 0.9^3
+  for (size_t i = 0; i < 30000; i += 999) {
+    EXPECT_NEAR(together->State(0)[i], m * gradient[i], 1e-5);
+  }
+}
+
+TEST(DenseTableTest, PushesFromManyThreadsAllCount) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {50000}, Constant(0))};
+  spec.optimizer = Sgd(1);
+  auto table = MustMake(spec);
+  const std::vector<float> gradient(table->data().size(), -1);
+  WorkerPool pool(4);
+  pool.Run([&](int) {
+    for (int i = 0; i < 50; ++i) ASSERT_TRUE(table->Push(gradient, 1, 1).ok());
+  });
+  for (float w : table->weights(0)) ASSERT_EQ(w, 200);
 }
 
 TEST(DenseTableTest, ErrorsSayWhatAndWhere) {

@@ -21,13 +21,15 @@ bool RowIndex::Reserve(uint64_t mixed) {
   return false;
 }
 
-void RowIndex::Put(Part* part, uint32_t tag, uint32_t row) {
-  const uint64_t slot = uint64_t{tag} << 32 | (row + 1);
-  for (size_t at = HomeOf(*part, tag) - part->slots();; at = (at + 1) & (part->capacity() - 1)) {
-    uint64_t empty = 0;
+void RowIndex::Insert(uint64_t mixed, uint32_t row) {
+  Part& part = parts_[PartOf(mixed)];
+  const uint64_t slot = uint64_t{TagOf(mixed)} << 32 | (row + 1);
+  size_t at = HomeOf(part, TagOf(mixed)) - part.slots();
+  for (uint64_t found = 0;; at = part.Next(at), found = 0) {
     // Release: readers that see the slot see the row behind it complete.
-    if (part->slots()[at].compare_exchange_strong(empty, slot, std::memory_order_release,
-                                                  std::memory_order_relaxed)) {
+    if (part.slots()[at].load(std::memory_order_relaxed) == 0 &&
+        part.slots()[at].compare_exchange_strong(found, slot, std::memory_order_release,
+                                                 std::memory_order_relaxed)) {
       return;
     }
   }
@@ -45,7 +47,11 @@ Status RowIndex::Grow(uint64_t mixed) {
   const Slot* slots = reinterpret_cast<const Slot*>(old.data());
   for (size_t i = 0; i < old_capacity; ++i) {
     const uint64_t slot = slots[i].load(std::memory_order_relaxed);
-    if (slot != 0) Put(&part, static_cast<uint32_t>(slot >> 32), static_cast<uint32_t>(slot) - 1);
+    if (slot == 0) continue;
+    // Nobody else is here, so no compare-and-swap, which would wait for each cache line in turn.
+    size_t at = HomeOf(part, static_cast<uint32_t>(slot >> 32)) - part.slots();
+    while (part.slots()[at].load(std::memory_order_relaxed) != 0) at = part.Next(at);
+    part.slots()[at].store(slot, std::memory_order_relaxed);
   }
   return absl::OkStatus();
 }

@@ -65,7 +65,7 @@ class RowIndex {
   uint32_t Find(uint64_t mixed, Accept accept) const {
     const Part& part = parts_[PartOf(mixed)];
     const uint32_t tag = TagOf(mixed);
-    for (size_t at = HomeOf(part, tag) - part.slots();; at = (at + 1) & (part.capacity() - 1)) {
+    for (size_t at = HomeOf(part, tag) - part.slots();; at = part.Next(at)) {
       const uint64_t slot = part.slots()[at].load(std::memory_order_acquire);
       if (slot == 0) return kNoRow;
       const auto row = static_cast<uint32_t>(slot) - 1;
@@ -77,7 +77,7 @@ class RowIndex {
   bool Reserve(uint64_t mixed);
 
   // REQUIRES: Reserve(mixed) gave true; row != kNoRow.
-  void Insert(uint64_t mixed, uint32_t row) { Put(&parts_[PartOf(mixed)], TagOf(mixed), row); }
+  void Insert(uint64_t mixed, uint32_t row);
 
   // Doubles the part of the id, if it is still full. An error when no memory can be mapped; then
   // the index is as it was.
@@ -99,6 +99,7 @@ class RowIndex {
     Slot* slots() const { return reinterpret_cast<Slot*>(memory.data()); }
     size_t capacity() const { return size_t{kLineSlots} << (32 - shift); }
     size_t max_rows() const { return capacity() - capacity() / 8; }
+    size_t Next(size_t at) const { return (at + 1) & (capacity() - 1); }
   };
 
   explicit RowIndex(bool huge_pages) : huge_pages_(huge_pages) {}
@@ -108,7 +109,6 @@ class RowIndex {
   static Slot* HomeOf(const Part& part, uint32_t tag) {
     return part.slots() + (size_t{tag >> part.shift} * kLineSlots);
   }
-  static void Put(Part* part, uint32_t tag, uint32_t row);
 
   bool huge_pages_;
   std::array<Part, kParts> parts_;

@@ -15,6 +15,8 @@ namespace flotilla {
 struct Gradients {
   AlignedVector<float> dense;
   std::vector<SparseRows> sparse;
+  // The dense gradients were applied while the step ran; a push leaves them alone.
+  bool dense_applied = false;
   // Rows of the batch that went in, and the loss they gave, for reports.
   int64_t rows = 0;
   double loss = 0;

@@ -19,7 +19,15 @@ Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communi
   const int64_t prepared = clock.NowNanos();
   FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
   const int64_t pulled = clock.NowNanos();
-  FL_RETURN_IF_ERROR(step.Run(communicator.dense(), &gradients));
+  DenseInPlace* in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
+                               ? communicator.dense_in_place()
+                               : nullptr;
+  DenseReady ready;
+  if (in_place != nullptr) {
+    ready = [in_place](int parameter, const float* g) { in_place->Update(parameter, g); };
+  }
+  gradients.dense_applied = in_place != nullptr;
+  FL_RETURN_IF_ERROR(step.Run(communicator.dense(), &gradients, ready));
   times.pull += pulled - prepared;
   times.compute += (prepared - start) + (clock.NowNanos() - pulled);
   return absl::OkStatus();

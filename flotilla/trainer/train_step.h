@@ -21,7 +21,9 @@ struct StageTimes {
   void Add(const StageTimes& other);
 };
 
-// Rows needed -> Pull -> forward and backward: the gradients of a slice of a batch.
+// Rows needed -> Pull -> forward and backward: the gradients of a slice of a batch. Where the
+// communicator offers dense parameters in place and nothing must be clipped first, they are updated
+// on the way.
 Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
                         const Clock& clock, Gradients& gradients, StageTimes& times);
 
