@@ -3,90 +3,86 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zstd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "flotilla/base/decompress.h"
+
 namespace flotilla {
+namespace {
 
-struct TextFile::Zstd {
-  Zstd() : context(ZSTD_createDCtx()), input(ZSTD_DStreamInSize()) {}
-  ~Zstd() { ZSTD_freeDCtx(context); }
+FileStamp ToStamp(const struct stat& info) {
+  return {.bytes = info.st_size,
+          .modified_ns = info.st_mtim.tv_sec * int64_t{1'000'000'000} + info.st_mtim.tv_nsec};
+}
 
-  ZSTD_DCtx* context;
-  std::vector<char> input;
-  ZSTD_inBuffer pending{nullptr, 0, 0};  // the part of `input` that is not decompressed yet
-  // What the last call of the decompressor returned: 0 between frames, where a file may end.
-  size_t frame_left = 0;
-  bool seen_bytes = false;
-};
+Status OpenError(std::string_view path, int error) {
+  if (error == ENOENT) return NotFound("{}: no such file", path);
+  return InvalidArgument("{}: cannot open: {}", path, std::strerror(error));
+}
 
-StatusOr<std::unique_ptr<TextFile>> TextFile::Open(std::string_view path) {
-  const std::string name(path);
-  if (path.ends_with(".gz")) {
-    return InvalidArgument("{}: gzip is not supported here, use plain text or .zst", path);
-  }
-  const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) {
-    const int error = errno;
-    if (error == ENOENT) return NotFound("{}: no such file", path);
-    return InvalidArgument("{}: cannot open: {}", path, std::strerror(error));
-  }
-  std::unique_ptr<TextFile> file(new TextFile(path, fd));
+}  // namespace
+
+StatusOr<FileStamp> StampOf(const std::string& path) {
   struct stat info;
-  if (fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) {
-    return InvalidArgument("{}: is a directory, expected a file", path);
-  }
+  if (stat(path.c_str(), &info) != 0) return OpenError(path, errno);
+  if (!S_ISREG(info.st_mode)) return InvalidArgument("{}: is not a regular file", path);
+  return ToStamp(info);
+}
+
+StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path) {
+  // A copy of standard input, so that the stream can close what it owns.
+  const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                             : open(std::string(path).c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return OpenError(path, errno);
+  std::unique_ptr<RawFile> file(new RawFile(path, fd));
+  struct stat info;
+  if (fstat(fd, &info) != 0) return OpenError(path, errno);
+  if (S_ISDIR(info.st_mode)) return InvalidArgument("{}: is a directory, expected a file", path);
+  file->regular_ = S_ISREG(info.st_mode);
+  file->stamp_ = ToStamp(info);
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint: its failure changes nothing
-  if (path.ends_with(".zst")) {
-    file->zstd_ = std::make_unique<Zstd>();
-    if (file->zstd_->context == nullptr) return ResourceExhausted("{}: zstd: no memory", path);
-  }
   return file;
 }
 
-TextFile::TextFile(std::string_view path, int fd) : path_(path), fd_(fd) {}
+RawFile::~RawFile() { close(fd_); }
 
-TextFile::~TextFile() { close(fd_); }
-
-StatusOr<size_t> TextFile::Read(std::span<char> out) {
-  return zstd_ == nullptr ? ReadRaw(out) : ReadZstd(out);
-}
-
-StatusOr<size_t> TextFile::ReadRaw(std::span<char> out) {
+StatusOr<size_t> RawFile::Read(std::span<char> out) {
   while (true) {
     const ssize_t got = read(fd_, out.data(), out.size());
-    if (got >= 0) return static_cast<size_t>(got);
+    if (got > 0) return static_cast<size_t>(got);
+    if (got == 0) {
+      FL_RETURN_IF_ERROR(CheckUnchanged());
+      return 0;
+    }
     if (errno != EINTR) return Internal("{}: cannot read: {}", path_, std::strerror(errno));
   }
 }
 
-StatusOr<size_t> TextFile::ReadZstd(std::span<char> out) {
-  Zstd& z = *zstd_;
-  ZSTD_outBuffer output{out.data(), out.size(), 0};
-  // A full output may leave decompressed bytes inside the context, so it is asked again before more
-  // input is read.
-  while (output.pos == 0) {
-    if (z.pending.pos == z.pending.size) {
-      FL_ASSIGN_OR_RETURN(const size_t got, ReadRaw(z.input));
-      z.pending = {z.input.data(), got, 0};
-      if (got == 0 && z.frame_left == 0) {
-        if (z.seen_bytes) return 0;
-        return InvalidArgument("{}: empty, expected a zstd stream", path_);
-      }
-    }
-    z.seen_bytes = true;
-    const bool no_input = z.pending.size == 0;
-    z.frame_left = ZSTD_decompressStream(z.context, &output, &z.pending);
-    if (ZSTD_isError(z.frame_left)) {
-      return InvalidArgument("{}: damaged zstd stream: {}", path_, ZSTD_getErrorName(z.frame_left));
-    }
-    if (no_input && output.pos == 0) {
-      return InvalidArgument("{}: truncated zstd stream", path_);
-    }
+Status RawFile::Skip(int64_t bytes) {
+  if (!regular_) return ByteStream::Skip(bytes);
+  const int64_t place = lseek(fd_, bytes, SEEK_CUR);
+  if (place < 0) return Internal("{}: cannot seek: {}", path_, std::strerror(errno));
+  if (place > stamp_.bytes) {
+    return InvalidArgument("{}: ended {} bytes before the place to go on at", path_,
+                           place - stamp_.bytes);
   }
-  return output.pos;
+  return absl::OkStatus();
+}
+
+Status RawFile::CheckUnchanged() const {
+  struct stat info;
+  if (!regular_ || (fstat(fd_, &info) == 0 && ToStamp(info) == stamp_)) {
+    return absl::OkStatus();
+  }
+  return FailedPrecondition("{}: changed while it was read ({} bytes when opened, {} now)", path_,
+                            stamp_.bytes, info.st_size);
+}
+
+StatusOr<std::unique_ptr<ByteStream>> OpenTextFile(std::string_view path) {
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<RawFile> file, RawFile::Open(path));
+  return Decompress(path, std::move(file));
 }
 
 }  // namespace flotilla

@@ -1,45 +1,57 @@
-// Reads the bytes of one text file from front to back, plain or compressed (.zst, recognised by the
-// name). It stands below the readers of dataset/; it knows nothing of lines, and never seeks.
+// Opens files for reading from front to back: plain or compressed (.gz, .zst, by name), and
+// standard input under the name "-". It stands below the readers of dataset/ and knows nothing of
+// lines.
 #pragma once
 
-#include <cstddef>
+#include <cstdint>
 #include <memory>
-#include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
-#include "flotilla/base/status.h"
+#include "flotilla/base/byte_stream.h"
 
 namespace flotilla {
 
-// Owns the open file. Not thread-safe.
-class TextFile {
+// What tells one version of a file from another.
+struct FileStamp {
+  int64_t bytes = 0;
+  int64_t modified_ns = 0;  // since 1970
+
+  bool operator==(const FileStamp&) const = default;
+};
+
+// NotFound when there is no such file, InvalidArgument when it is not a regular file.
+StatusOr<FileStamp> StampOf(const std::string& path);
+
+// The bytes of one file as they are. Owns the descriptor, which a child process does not inherit.
+class RawFile : public ByteStream {
  public:
-  // NotFound when there is no such file; other errors when it is a directory, cannot be read or has
-  // a compression that is not supported. Every message starts with the path.
-  static StatusOr<std::unique_ptr<TextFile>> Open(std::string_view path);
-  ~TextFile();
-  TextFile(const TextFile&) = delete;
-  TextFile& operator=(const TextFile&) = delete;
+  // "-" is standard input. NotFound when there is no such file (or a link to none); InvalidArgument
+  // when it is a directory or cannot be opened.
+  static StatusOr<std::unique_ptr<RawFile>> Open(std::string_view path);
+  ~RawFile() override;
+  RawFile(const RawFile&) = delete;
+  RawFile& operator=(const RawFile&) = delete;
 
-  // Fills `out` from the front with the next bytes of the (decompressed) text; returns how many, 0
-  // only at the end of the file. A damaged or truncated compressed file is an error, never an end.
-  // REQUIRES: out is not empty.
-  StatusOr<size_t> Read(std::span<char> out);
-
-  const std::string& path() const { return path_; }
+  const std::string& name() const override { return path_; }
+  // At the end also does what CheckUnchanged does: a file that grew, shrank or was written while it
+  // was read is an error.
+  StatusOr<size_t> Read(std::span<char> out) override;
+  Status Skip(int64_t bytes) override;
+  int fd() const override { return fd_; }
+  Status CheckUnchanged() const override;
 
  private:
-  struct Zstd;
-
-  TextFile(std::string_view path, int fd);
-  StatusOr<size_t> ReadRaw(std::span<char> out);
-  StatusOr<size_t> ReadZstd(std::span<char> out);
+  RawFile(std::string_view path, int fd) : path_(path), fd_(fd) {}
 
   const std::string path_;
   const int fd_;
-  std::unique_ptr<Zstd> zstd_;  // null for plain files
+  bool regular_ = false;  // a regular file: it has a stamp and can seek
+  FileStamp stamp_;       // when it was opened
 };
+
+// The text of a file, decompressed when its name says so. Errors as RawFile and Decompress have
+// them.
+StatusOr<std::unique_ptr<ByteStream>> OpenTextFile(std::string_view path);
 
 }  // namespace flotilla

@@ -2,7 +2,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
+#include <zlib.h>
 #include <zstd.h>
+
+#include <fstream>
 
 #include "flotilla/base/rng.h"
 #include "flotilla/testing/temp_dir.h"
@@ -26,8 +30,24 @@ std::string Compress(std::string_view text) {
   return packed;
 }
 
+std::string Gzip(std::string_view text) {
+  z_stream state{};
+  EXPECT_EQ(deflateInit2(&state, 1, Z_DEFLATED, MAX_WBITS + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  std::string packed(deflateBound(&state, text.size()), '\0');
+  state.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  state.avail_in = text.size();
+  state.next_out = reinterpret_cast<Bytef*>(packed.data());
+  state.avail_out = packed.size();
+  EXPECT_EQ(deflate(&state, Z_FINISH), Z_STREAM_END);
+  packed.resize(state.total_out);
+  deflateEnd(&state);
+  return packed;
+}
+
+std::string ErrorText(const Status& status) { return std::string(Message(status)); }
+
 StatusOr<std::string> ReadAll(const std::string& path, size_t step) {
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<TextFile> file, TextFile::Open(path));
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> file, OpenTextFile(path));
   std::string text;
   std::vector<char> buffer(step);
   while (true) {
@@ -101,22 +121,125 @@ TEST(TextFileTest, DamagedZstdFileIsAnErrorThatNamesIt) {
 
 TEST(TextFileTest, MissingFileIsNotFound) {
   TempDir dir;
-  const Status status = TextFile::Open(dir.path() + "/none.txt").status();
+  const Status status = OpenTextFile(dir.path() + "/none.txt").status();
   EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("none.txt: no such file"));
 }
 
 TEST(TextFileTest, DirectoryIsAnError) {
   TempDir dir;
-  const Status status = TextFile::Open(dir.path()).status();
+  const Status status = OpenTextFile(dir.path()).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(Message(status)), HasSubstr("is a directory"));
 }
 
-TEST(TextFileTest, GzipIsRefusedByName) {
-  const Status status = TextFile::Open("a.gz").status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(Message(status)), HasSubstr("a.gz: gzip is not supported"));
+TEST(TextFileTest, DanglingLinkIsNotFound) {
+  TempDir dir;
+  const std::string link = dir.path() + "/link.txt";
+  ASSERT_EQ(symlink("nowhere", link.c_str()), 0);
+  EXPECT_EQ(OpenTextFile(link).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(TextFileTest, GzipFileReadsWholeInSmallAndLargeSteps) {
+  TempDir dir;
+  // Long repeats make single codes that fill a small output many times over.
+  const std::string text = RandomText(300'000) + std::string(200'000, 'x') + RandomText(1000);
+  const std::string path = dir.Write("a.gz", Gzip(text));
+  for (size_t step : {100, 777, 4096, 1 << 20}) {
+    StatusOr<std::string> got = ReadAll(path, step);
+    ASSERT_TRUE(got.ok()) << got.status();
+    EXPECT_EQ(*got, text);
+  }
+}
+
+TEST(TextFileTest, GzipMembersOneAfterAnotherReadAsOneText) {
+  TempDir dir;
+  const std::string first = RandomText(300'000);
+  StatusOr<std::string> got =
+      ReadAll(dir.Write("a.gz", Gzip(first) + Gzip("") + Gzip("tail")), 4096);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(*got, first + "tail");
+}
+
+TEST(TextFileTest, EveryTruncationOfAGzipFileIsAnError) {
+  TempDir dir;
+  const std::string packed = Gzip(RandomText(400'000));
+  for (size_t keep : {size_t{0}, size_t{1}, size_t{5}, size_t{15}, packed.size() / 2,
+                      packed.size() - 9, packed.size() - 1}) {
+    StatusOr<std::string> got = ReadAll(dir.Write("cut.gz", packed.substr(0, keep)), 4096);
+    ASSERT_FALSE(got.ok()) << "kept " << keep;
+    EXPECT_THAT(ErrorText(got.status()), HasSubstr(keep == 0 ? "cut.gz: empty, expected a gzip"
+                                                             : "cut.gz: truncated gzip stream"));
+  }
+}
+
+TEST(TextFileTest, DamagedGzipFileIsAnErrorThatNamesIt) {
+  TempDir dir;
+  EXPECT_THAT(ErrorText(ReadAll(dir.Write("bad.gz", "this is plain text"), 4096).status()),
+              HasSubstr("bad.gz: damaged gzip stream"));
+  EXPECT_THAT(ErrorText(ReadAll(dir.Write("more.gz", Gzip("text") + "garbage"), 4096).status()),
+              HasSubstr("more.gz: damaged gzip stream"));
+  std::string flipped = Gzip(RandomText(100'000));
+  flipped[flipped.size() - 6] ^= 1;  // in the checksum
+  EXPECT_THAT(ErrorText(ReadAll(dir.Write("flip.gz", flipped), 4096).status()),
+              HasSubstr("flip.gz: damaged gzip stream: incorrect data check"));
+}
+
+TEST(TextFileTest, SkipGoesOnAtThePlace) {
+  TempDir dir;
+  const std::string text = RandomText(100'000);
+  for (const std::string& path : {dir.Write("a.txt", text), dir.Write("a.gz", Gzip(text)),
+                                  dir.Write("a.zst", Compress(text))}) {
+    StatusOr<std::unique_ptr<ByteStream>> file = OpenTextFile(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    char got[3];
+    ASSERT_TRUE((*file)->Skip(60'000).ok());
+    ASSERT_TRUE((*file)->Skip(1'000).ok());
+    ASSERT_EQ(*(*file)->Read(got), 3u);
+    EXPECT_EQ(std::string(got, 3), text.substr(61'000, 3));
+    EXPECT_EQ(ErrorText((*file)->Skip(38'998)),
+              path + ": ended 1 bytes before the place to go on at");
+  }
+}
+
+TEST(TextFileTest, FileThatChangesWhileItIsReadIsAnErrorAtItsEnd) {
+  TempDir dir;
+  const std::string path = dir.Write("a.txt", RandomText(1000));
+  StatusOr<std::unique_ptr<ByteStream>> file = OpenTextFile(path);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::vector<char> buffer(600);
+  ASSERT_TRUE((*file)->Read(buffer).ok());
+  std::ofstream(path, std::ios::app) << "more";
+  StatusOr<size_t> got = (*file)->Read(buffer);
+  while (got.ok() && *got > 0) got = (*file)->Read(buffer);
+  EXPECT_EQ(ErrorText(got.status()),
+            path + ": changed while it was read (1000 bytes when opened, 1004 now)");
+}
+
+TEST(TextFileTest, DashIsStandardInput) {
+  TempDir dir;
+  StatusOr<std::unique_ptr<RawFile>> file = RawFile::Open(dir.Write("a", "from a file"));
+  ASSERT_TRUE(file.ok());
+  const int before = dup(STDIN_FILENO);
+  ASSERT_EQ(dup2((*file)->fd(), STDIN_FILENO), STDIN_FILENO);
+  StatusOr<std::string> got = ReadAll("-", 100);
+  dup2(before, STDIN_FILENO);
+  close(before);
+  ASSERT_TRUE(got.ok()) << got.status();
+  EXPECT_EQ(*got, "from a file");
+}
+
+TEST(TextFileTest, StampTellsVersionsApart) {
+  TempDir dir;
+  const std::string path = dir.Write("a.txt", "one");
+  StatusOr<FileStamp> first = StampOf(path);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->bytes, 3);
+  EXPECT_EQ(*StampOf(path), *first);
+  dir.Write("a.txt", "three");
+  EXPECT_NE(*StampOf(path), *first);
+  EXPECT_EQ(StampOf(dir.path()).status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(StampOf(path + "x").status().code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include "flotilla/cli/throttle.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/dataset/in_memory_dataset.h"
-#include "flotilla/dataset/text_dataset.h"
+#include "flotilla/dataset/queue_dataset.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
@@ -47,9 +47,9 @@ StatusOr<Data> OpenData(std::string_view flag, const std::vector<std::string>& p
     return LoadRows(options, std::move(files), std::move(parser), shuffle, terminal);
   }
   Data data;
-  FL_ASSIGN_OR_RETURN(data.dataset, TextDataset::Make(std::move(files), std::move(parser),
-                                                      {.batch_size = options.batch_size,
-                                                       .max_bad_rows = options.max_bad_rows}));
+  FL_ASSIGN_OR_RETURN(data.dataset, QueueDataset::Make(std::move(files), std::move(parser),
+                                                       {.batch_size = options.batch_size,
+                                                        .max_bad_rows = options.max_bad_rows}));
   return data;
 }
 

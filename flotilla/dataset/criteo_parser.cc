@@ -10,6 +10,8 @@
 #include <cstring>
 #include <string>
 
+#include "flotilla/dataset/scan_text.h"
+
 namespace flotilla {
 namespace {
 
@@ -28,15 +30,9 @@ std::string NameOfField(int field) {
   return fmt::format("category C{}", field - kCriteoNumbers);
 }
 
-// What to show of a bad field: enough to find it, on one line.
+// What to show of a bad field that begins at `begin`.
 std::string Shown(const char* begin, const char* end) {
-  const char* tab = static_cast<const char*>(std::memchr(begin, '\t', end - begin));
-  std::string text(begin, tab == nullptr ? end : tab);
-  if (text.size() > 40) text = text.substr(0, 40) + "..";
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = '?';
-  }
-  return text;
+  return ShownText(begin, std::find(begin, end, '\t'));
 }
 
 Status LineTooShort(std::string_view line, int fields) {
@@ -136,6 +132,12 @@ StatusOr<std::unique_ptr<CriteoParser>> CriteoParser::Make(std::span<const Input
   parser->label_field_ = field_of.back();
   std::copy_n(field_of.begin() + 1, kCriteoCategories, parser->category_fields_.begin());
   return parser;
+}
+
+std::string CriteoParser::identity() const {
+  return fmt::format("criteo/1 numeric={} hash_dim={}",
+                     options_.numeric == CriteoOptions::Numeric::kSeeds ? "seeds" : "log",
+                     options_.hash_dim);
 }
 
 // The three functions below are used in this file only; `inline` lets the compiler inline them also

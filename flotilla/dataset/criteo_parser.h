@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "flotilla/dataset/parser.h"
@@ -30,8 +31,7 @@ struct CriteoOptions {
 std::vector<InputSpec> CriteoInputs();
 
 // The k-th number is element k of "dense_input"; a missing one is 0. The id of category column c
-// (14
-// .. 39, counted from the label as 0) is XXH64(decimal c, then the value's bytes) % hash_dim; a
+// (14 .. 39, counted from the label as 0) is XXH64(decimal c, then the value's bytes) % hash_dim; a
 // missing value has the bytes of the empty string. Categories are any bytes but tab.
 class CriteoParser : public Parser {
  public:
@@ -41,6 +41,7 @@ class CriteoParser : public Parser {
                                                       const CriteoOptions& options);
 
   std::span<const InputSpec> inputs() const override { return inputs_; }
+  std::string identity() const override;
   Status Parse(std::string_view line, Batch* batch) const override;
 
  private:

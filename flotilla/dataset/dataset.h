@@ -8,9 +8,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/position.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"
 
@@ -21,9 +26,18 @@ struct DatasetCounts {
   int64_t rows = 0;     // handed out in batches
   int64_t skipped = 0;  // bad rows, left out because the options allow it
   int64_t dropped = 0;  // rows of a short last batch, left out because the options say so
+  // The first few of the skipped, each "<file>:<line>:<column>: <what was expected and found>".
+  std::vector<std::string> samples;
+
+  // Everything that was in the input.
+  int64_t read() const { return rows + skipped + dropped; }
 
   bool operator==(const DatasetCounts&) const = default;
 };
+
+// Where a dataset tells what a user should know and no error is: one line without its end a call.
+// May be called from any thread. Empty: not told.
+using LogLine = std::function<void(std::string_view line)>;
 
 class Dataset {
  public:
@@ -50,6 +64,17 @@ class Dataset {
 
   // Thread-safe; exact when no call of Next is under way.
   virtual DatasetCounts counts() const = 0;
+
+  // Where the epoch stands after the batches that were handed out so far.
+  // REQUIRES: no call of Next is under way.
+  virtual DatasetPosition position() const = 0;
+
+  // Goes on at a position that was taken from a dataset made alike, in this or another process: the
+  // batches that follow, with their ordinals, and the counts are those that would have followed
+  // there (samples of skipped rows begin anew). FailedPrecondition when the position is of other
+  // data or options. May read up to the place, or leave that to the next call of Next.
+  // REQUIRES: no call of Next is under way.
+  virtual Status Resume(const DatasetPosition& position) = 0;
 };
 
 }  // namespace flotilla

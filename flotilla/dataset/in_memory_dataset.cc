@@ -1,129 +1,112 @@
 #include "flotilla/dataset/in_memory_dataset.h"
 
 #include <algorithm>
-#include <limits>
-#include <map>
-#include <mutex>
-#include <thread>
 #include <utility>
 
 #include "flotilla/base/rng.h"
 #include "flotilla/dataset/copy_rows.h"
-#include "flotilla/dataset/text_dataset.h"
+#include "flotilla/dataset/epoch_ledger.h"
+#include "flotilla/dataset/load_rows.h"
+#include "flotilla/dataset/shuffle.h"
 
 namespace flotilla {
 namespace {
 
-constexpr int64_t kPieceRows = 4096;
-
-// Rows and positions in a field are 32 bits wide.
-constexpr uint64_t kMaxEntries = std::numeric_limits<uint32_t>::max();
-
-// Parsed pieces of the files by their ordinal.
-using Pieces = std::map<int64_t, Batch>;
-
-// Parses all of `text` on several threads.
-StatusOr<Pieces> ParsePieces(int threads, TextDataset* text) {
-  FL_RETURN_IF_ERROR(text->StartEpoch(0));
-  Pieces pieces;
-  Status first_error;
-  std::mutex mutex;  // of the two above
-  auto parse = [&](int worker) {
-    Batch batch;
-    while (true) {
-      StatusOr<bool> more = text->Next(worker, &batch);
-      // A copy has exactly the memory it needs, and `batch` keeps its own for the next piece.
-      Batch piece = more.ok() && *more ? batch : Batch();
-      std::lock_guard lock(mutex);
-      if (!more.ok() && first_error.ok()) first_error = more.status();
-      if (!more.ok() || !*more) return;
-      pieces.emplace(batch.ordinal, std::move(piece));
-    }
-  };
-  std::vector<std::thread> others;
-  for (int worker = 1; worker < threads; ++worker) others.emplace_back(parse, worker);
-  parse(0);
-  for (std::thread& thread : others) thread.join();
-  FL_RETURN_IF_ERROR(first_error);
-  return pieces;
+std::vector<InputSpec> Copy(std::span<const InputSpec> inputs) {
+  return {inputs.begin(), inputs.end()};
 }
 
-// Joins the pieces in order, freeing each as it goes.
-StatusOr<Batch> Join(std::span<const InputSpec> inputs, Pieces pieces) {
-  Batch all;
-  all.fields.resize(inputs.size());
-  uint64_t rows = 0;
-  std::vector<uint64_t> ids(inputs.size());
-  for (const auto& [ordinal, piece] : pieces) {
-    rows += piece.rows;
-    for (size_t f = 0; f < inputs.size(); ++f) ids[f] += piece.fields[f].ids.ids.size();
+// Rows by the trainer that they go to.
+std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows, int trainers) {
+  std::vector<std::vector<uint32_t>> rows_of(trainers);
+  for (int64_t row = 0; row < rows; ++row) {
+    rows_of[key.Below(row, trainers)].push_back(static_cast<uint32_t>(row));
   }
-  if (std::max(rows, *std::max_element(ids.begin(), ids.end())) > kMaxEntries) {
-    return ResourceExhausted("dataset: {} rows are too many to keep in memory, stream them", rows);
-  }
-  for (size_t f = 0; f < inputs.size(); ++f) {
-    all.fields[f].ids.ids.reserve(ids[f]);
-    if (inputs[f].kind != InputKind::kIds) all.fields[f].values.reserve(rows * inputs[f].width);
-  }
-  for (auto& [ordinal, piece] : pieces) {
-    AppendRows(inputs, piece, 0, piece.rows, &all);
-    piece = Batch();
-  }
-  return all;
+  return rows_of;
 }
 
 }  // namespace
 
+Status InMemoryDataset::CheckOptions(const InMemoryOptions& options) {
+  if (options.batch_size < 1) {
+    return InvalidArgument("dataset: batch_size {} is less than 1", options.batch_size);
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Load(
     std::vector<std::string> files, std::shared_ptr<const Parser> parser,
     const InMemoryOptions& options) {
-  TextDatasetOptions text_options;
-  text_options.batch_size = kPieceRows;
-  text_options.max_bad_rows = options.max_bad_rows;
-  text_options.reader = options.reader;
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<TextDataset> text,
-                      TextDataset::Make(std::move(files), parser, text_options));
-  FL_ASSIGN_OR_RETURN(Pieces pieces, ParsePieces(std::max(options.threads, 1), text.get()));
-  FL_ASSIGN_OR_RETURN(Batch rows, Join(parser->inputs(), std::move(pieces)));
-  std::vector<InputSpec> inputs(parser->inputs().begin(), parser->inputs().end());
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<InMemoryDataset> dataset,
-                      FromRows(std::move(inputs), std::move(rows), options));
-  dataset->skipped_ = text->counts().skipped;
+  FL_RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(Copy(parser->inputs()), options));
+  FL_ASSIGN_OR_RETURN(LoadedRows loaded,
+                      LoadRows(std::move(files), parser, options, &dataset->give_up_));
+  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(loaded.rows), std::move(loaded.counts)));
+  return dataset;
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Preload(
+    std::vector<std::string> files, std::shared_ptr<const Parser> parser,
+    const InMemoryOptions& options) {
+  FL_RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(Copy(parser->inputs()), options));
+  dataset->loader_ = std::thread(&InMemoryDataset::LoadInBackground, dataset.get(),
+                                 std::move(files), std::move(parser));
   return dataset;
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(
     std::vector<InputSpec> inputs, Batch rows, const InMemoryOptions& options) {
-  if (options.batch_size < 1) {
-    return InvalidArgument("dataset: batch_size {} is less than 1", options.batch_size);
-  }
-  FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs), "dataset"));
-  if (rows.rows < 1) return InvalidArgument("dataset: no rows");
-  if (options.drop_last && rows.rows < options.batch_size) {
-    return InvalidArgument(
-        "dataset: {} rows are fewer than batch_size {}, and short batches are dropped", rows.rows,
-        options.batch_size);
-  }
-  return std::unique_ptr<InMemoryDataset>(
-      new InMemoryDataset(std::move(inputs), std::move(rows), options));
+  FL_RETURN_IF_ERROR(CheckOptions(options));
+  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(std::move(inputs), options));
+  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(rows), {}));
+  return dataset;
 }
 
-InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, Batch rows,
-                                 const InMemoryOptions& options)
-    : inputs_(std::move(inputs)), options_(options), rows_(std::move(rows)) {}
+InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, const InMemoryOptions& options)
+    : inputs_(std::move(inputs)), options_(options) {}
+
+InMemoryDataset::~InMemoryDataset() {
+  give_up_ = true;
+  if (loader_.joinable()) loader_.join();
+}
+
+void InMemoryDataset::LoadInBackground(std::vector<std::string> files,
+                                       std::shared_ptr<const Parser> parser) {
+  StatusOr<LoadedRows> loaded = LoadRows(std::move(files), std::move(parser), options_, &give_up_);
+  preload_status_ =
+      loaded.ok() ? Adopt(std::move(loaded->rows), std::move(loaded->counts)) : loaded.status();
+}
+
+Status InMemoryDataset::WaitPreload() {
+  if (loader_.joinable()) loader_.join();
+  return preload_status_;
+}
+
+Status InMemoryDataset::Adopt(Batch rows, DatasetCounts loaded) {
+  FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs_), "dataset"));
+  if (rows.rows < 1) return InvalidArgument("dataset: no rows");
+  if (options_.drop_last && rows.rows < options_.batch_size) {
+    return InvalidArgument(
+        "dataset: {} rows are fewer than batch_size {}, and short batches are dropped", rows.rows,
+        options_.batch_size);
+  }
+  rows_ = std::move(rows);
+  loaded_ = std::move(loaded);
+  return absl::OkStatus();
+}
 
 Status InMemoryDataset::StartEpoch(int64_t epoch) {
   if (epoch < 0) return InvalidArgument("dataset: epoch {} is negative", epoch);
+  FL_RETURN_IF_ERROR(WaitPreload());
+  if (released_) return FailedPrecondition("dataset: its memory was released, load it again");
+  // A global shuffle may leave a trainer with less than it had.
+  if (EpochRows() == 0) return InvalidArgument("dataset: no batch in {} rows", rows_.rows);
   epoch_ = epoch;
   next_ordinal_ = 0;
-  if (!options_.shuffle) return absl::OkStatus();
-  const RngKey key = RngKey(options_.seed).With("shuffle").With(static_cast<uint64_t>(epoch));
-  order_.resize(rows_.rows);
-  // Fisher-Yates from the inside out: row i goes to a random place among the first i + 1.
-  for (uint64_t i = 0; i < order_.size(); ++i) {
-    const uint64_t j = key.Below(i, i + 1);
-    order_[i] = order_[j];
-    order_[j] = static_cast<uint32_t>(i);
+  if (options_.shuffle) {
+    ShuffledOrder(RngKey(options_.seed).With("shuffle").With(static_cast<uint64_t>(epoch)),
+                  rows_.rows, &order_);
   }
   return absl::OkStatus();
 }
@@ -156,9 +139,122 @@ DatasetCounts InMemoryDataset::counts() const {
   const int64_t in_epoch = EpochRows();
   DatasetCounts counts;
   counts.rows = std::min(batches * options_.batch_size, in_epoch);
-  counts.skipped = skipped_;
+  counts.skipped = loaded_.skipped;
+  counts.samples = loaded_.samples;
   if (counts.rows == in_epoch) counts.dropped = rows_.rows - in_epoch;
   return counts;
+}
+
+uint64_t InMemoryDataset::SourceOfPosition() const {
+  SourceHash hash("memory");
+  hash.Add(inputs_);
+  hash.Add(rows_.rows);
+  hash.Add(options_.batch_size);
+  hash.Add(options_.drop_last);
+  hash.Add(options_.shuffle);
+  hash.Add(static_cast<int64_t>(options_.seed));
+  hash.Add(static_cast<int64_t>(history_));
+  return hash.value();
+}
+
+DatasetPosition InMemoryDataset::position() const {
+  const DatasetCounts now = counts();
+  const int64_t batches = (EpochRows() + options_.batch_size - 1) / options_.batch_size;
+  return {.epoch = epoch_,
+          .ordinal = std::min(next_ordinal_.load(), batches),
+          .seed = options_.seed,
+          .source = SourceOfPosition(),
+          .rows = now.rows,
+          .skipped = now.skipped,
+          .dropped = now.dropped};
+}
+
+Status InMemoryDataset::Resume(const DatasetPosition& position) {
+  FL_RETURN_IF_ERROR(WaitPreload());
+  FL_RETURN_IF_ERROR(CheckSource(position, SourceOfPosition()));
+  FL_RETURN_IF_ERROR(StartEpoch(position.epoch));
+  next_ordinal_ = position.ordinal;
+  return absl::OkStatus();
+}
+
+void InMemoryDataset::ReorderField(size_t f, std::span<const uint32_t> order) {
+  Batch before{.rows = rows_.rows}, after;
+  before.fields.push_back(std::move(rows_.fields[f]));
+  after.fields.resize(1);
+  GatherRows({&inputs_[f], 1}, before, order, &after);
+  rows_.fields[f] = std::move(after.fields[0]);
+}
+
+void InMemoryDataset::ReorderRows(std::span<const uint32_t> order) {
+  for (size_t f = 0; f < inputs_.size(); ++f) ReorderField(f, order);
+}
+
+Status InMemoryDataset::LocalShuffle(uint64_t round) {
+  FL_RETURN_IF_ERROR(WaitPreload());
+  ShuffledOrder(RngKey(options_.seed).With("local_shuffle").With(round), rows_.rows, &order_);
+  ReorderRows(order_);
+  history_ = Mix64(history_ + round + 1);
+  return absl::OkStatus();
+}
+
+Status InMemoryDataset::GlobalShuffle(uint64_t round, RowExchange* exchange) {
+  FL_RETURN_IF_ERROR(WaitPreload());
+  const RngKey key = RngKey(options_.seed)
+                         .With("global_shuffle")
+                         .With(round)
+                         .With(static_cast<uint64_t>(exchange->trainer()));
+  std::vector<Batch> outgoing;
+  for (const std::vector<uint32_t>& rows :
+       Destinations(key.With("destination"), rows_.rows, exchange->trainers())) {
+    outgoing.emplace_back().fields.resize(inputs_.size());
+    GatherRows(inputs_, rows_, rows, &outgoing.back());
+  }
+  FL_ASSIGN_OR_RETURN(std::vector<Batch> incoming, exchange->Exchange(std::move(outgoing)));
+  for (const Batch& rows : incoming) {
+    FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs_), "global shuffle: rows of another trainer"));
+  }
+  FL_ASSIGN_OR_RETURN(rows_, JoinRows(inputs_, std::move(incoming)));
+  ShuffledOrder(key.With("order"), rows_.rows, &order_);
+  ReorderRows(order_);
+  history_ = Mix64(history_ ^ (round + 1));
+  return absl::OkStatus();
+}
+
+Status InMemoryDataset::SlotsShuffle(std::span<const std::string> names, uint64_t round) {
+  FL_RETURN_IF_ERROR(WaitPreload());
+  std::vector<size_t> fields;
+  for (const std::string& name : names) {
+    const auto input = std::find_if(inputs_.begin(), inputs_.end(),
+                                    [&](const InputSpec& spec) { return spec.name == name; });
+    if (input == inputs_.end()) return NotFound("slots shuffle: no input is named {}", name);
+    fields.push_back(input - inputs_.begin());
+  }
+  for (size_t f : fields) {
+    const RngKey key = RngKey(options_.seed).With("slots_shuffle").With(round);
+    ShuffledOrder(key.With(inputs_[f].name), rows_.rows, &order_);
+    ReorderField(f, order_);
+    history_ = Mix64(history_ + f + (round << 20) + 1);
+  }
+  return absl::OkStatus();
+}
+
+void InMemoryDataset::ReleaseMemory() {
+  (void)WaitPreload();  // its error concerns nobody any more
+  rows_ = Batch();
+  rows_.fields.resize(inputs_.size());
+  order_ = std::vector<uint32_t>();
+  released_ = true;
+  epoch_ = -1;
+  next_ordinal_ = 0;
+}
+
+int64_t InMemoryDataset::memory_bytes() const {
+  size_t bytes = order_.capacity() * sizeof(uint32_t);
+  for (const Field& field : rows_.fields) {
+    bytes += field.values.capacity() * sizeof(float) + field.ids.ids.capacity() * sizeof(uint64_t) +
+             field.ids.offsets.capacity() * sizeof(uint32_t);
+  }
+  return static_cast<int64_t>(bytes);
 }
 
 }  // namespace flotilla

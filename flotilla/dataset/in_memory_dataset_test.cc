@@ -3,12 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
 #include <algorithm>
+#include <barrier>
+#include <fstream>
 #include <map>
 #include <numeric>
+#include <set>
 #include <thread>
 
-#include "flotilla/dataset/test_data.h"
+#include "flotilla/dataset/read_testing.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -23,7 +28,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> Load(std::vector<std::string> files,
 }
 
 // The numbers of all batches of an epoch, one after another.
-std::vector<int> ReadEpoch(Dataset& dataset, int64_t epoch) {
+std::vector<int> ReadInOrder(Dataset& dataset, int64_t epoch) {
   EXPECT_TRUE(dataset.StartEpoch(epoch).ok());
   Batch batch;
   std::vector<int> all;
@@ -54,8 +59,8 @@ TEST(InMemoryDatasetTest, RowsComeInTheOrderOfTheFiles) {
                       {.batch_size = 4});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->rows().rows, 25);
-  EXPECT_EQ(ReadEpoch(**dataset, 0), Iota(25));
-  EXPECT_EQ(ReadEpoch(**dataset, 1), Iota(25));
+  EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(25));
+  EXPECT_EQ(ReadInOrder(**dataset, 1), Iota(25));
   EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 25}));
 }
 
@@ -65,7 +70,7 @@ TEST(InMemoryDatasetTest, LoadOnSeveralThreadsGivesTheSameRows) {
   for (int threads : {1, 3}) {
     auto dataset = Load({path}, {.batch_size = 1000, .threads = threads});
     ASSERT_TRUE(dataset.ok()) << dataset.status();
-    EXPECT_EQ(ReadEpoch(**dataset, 0), Iota(30000));
+    EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(30000));
   }
 }
 
@@ -78,13 +83,13 @@ TEST(InMemoryDatasetTest, ShuffleGivesEveryRowOnceInAnOrderOfTheSeedAndEpoch) {
     return *std::move(dataset);
   };
   auto dataset = load(1);
-  const std::vector<int> first = ReadEpoch(*dataset, 0);
-  const std::vector<int> second = ReadEpoch(*dataset, 1);
+  const std::vector<int> first = ReadInOrder(*dataset, 0);
+  const std::vector<int> second = ReadInOrder(*dataset, 1);
   EXPECT_NE(first, Iota(1000));
   EXPECT_NE(first, second);
-  EXPECT_EQ(ReadEpoch(*dataset, 0), first);
-  EXPECT_EQ(ReadEpoch(*load(1), 1), second);
-  EXPECT_NE(ReadEpoch(*load(2), 0), first);
+  EXPECT_EQ(ReadInOrder(*dataset, 0), first);
+  EXPECT_EQ(ReadInOrder(*load(1), 1), second);
+  EXPECT_NE(ReadInOrder(*load(2), 0), first);
   std::vector<int> sorted = first;
   std::sort(sorted.begin(), sorted.end());
   EXPECT_EQ(sorted, Iota(1000));
@@ -97,7 +102,7 @@ TEST(InMemoryDatasetTest, ShuffleIsUniformOverPlaces) {
   int count[4][4] = {};
   constexpr int kEpochs = 4000;
   for (int64_t epoch = 0; epoch < kEpochs; ++epoch) {
-    const std::vector<int> order = ReadEpoch(**dataset, epoch);
+    const std::vector<int> order = ReadInOrder(**dataset, epoch);
     for (int place = 0; place < 4; ++place) ++count[order[place]][place];
   }
   // 1000 expected, deviation 27.
@@ -110,7 +115,7 @@ TEST(InMemoryDatasetTest, WorkersTogetherGetEachBatchOnce) {
   TempDir dir;
   auto dataset = Load({dir.Write("a", NumberLines(0, 5000))}, {.batch_size = 7, .shuffle = true});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  const std::vector<int> alone = ReadEpoch(**dataset, 3);
+  const std::vector<int> alone = ReadInOrder(**dataset, 3);
   ASSERT_TRUE((*dataset)->StartEpoch(3).ok());
   std::vector<std::map<int64_t, std::vector<int>>> got(3);
   std::vector<std::thread> threads;
@@ -139,7 +144,7 @@ TEST(InMemoryDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
   TempDir dir;
   auto dataset = Load({dir.Write("a", NumberLines(0, 11))}, {.batch_size = 4, .drop_last = true});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ(ReadEpoch(**dataset, 0), Iota(8));
+  EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(8));
   EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 8, .dropped = 3}));
 }
 
@@ -148,8 +153,10 @@ TEST(InMemoryDatasetTest, SkippedRowsAreCountedInEveryEpoch) {
   auto dataset = Load({dir.Write("a", "0\nbad\n1 10\n")}, {.batch_size = 4, .max_bad_rows = 1});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   for (int64_t epoch : {0, 1}) {
-    EXPECT_EQ(ReadEpoch(**dataset, epoch), Iota(2));
-    EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 2, .skipped = 1}));
+    EXPECT_EQ(ReadInOrder(**dataset, epoch), Iota(2));
+    EXPECT_EQ((*dataset)->counts().rows, 2);
+    EXPECT_EQ((*dataset)->counts().skipped, 1);
+    EXPECT_THAT((*dataset)->counts().samples, ElementsAre(HasSubstr("a:2:1: expected a digit")));
   }
 }
 
@@ -191,6 +198,233 @@ TEST(InMemoryDatasetTest, NextBeforeStartEpochIsAnError) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   Batch batch;
   EXPECT_EQ((*dataset)->Next(0, &batch).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(InMemoryDatasetTest, SeveralReadersGiveTheOrderOfTheFiles) {
+  TempDir dir;
+  std::vector<std::string> files;
+  for (int i = 0; i < 5; ++i) {
+    files.push_back(dir.Write(fmt::format("f{}", i), NumberLines(9000 * i, 9000 * i + 9000)));
+  }
+  InMemoryOptions options{.threads = 3, .readers = 2};
+  options.reader.source.pipe_command = "cat";
+  auto dataset = Load(files, options);
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(45000));
+}
+
+TEST(InMemoryDatasetTest, LoadThroughTheCacheGivesTheSameRows) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 5000));
+  std::vector<std::string> log;
+  for (int run = 0; run < 2; ++run) {
+    InMemoryOptions options{.threads = 2, .cache = {.dir = dir.path() + "/cache"}};
+    options.log = [&](std::string_view line) { log.emplace_back(line); };
+    auto dataset = Load({path}, options);
+    ASSERT_TRUE(dataset.ok()) << dataset.status();
+    EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(5000));
+  }
+  EXPECT_EQ(log.size(), 1u);  // made once
+}
+
+TEST(InMemoryDatasetTest, PreloadReturnsBeforeTheRowsAreThere) {
+  TempDir dir;
+  const std::string fifo = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  auto dataset = InMemoryDataset::Preload({fifo}, std::make_shared<NumberParser>(), {});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  std::ofstream(fifo) << NumberLines(0, 50);  // waits for the reader
+  EXPECT_TRUE((*dataset)->WaitPreload().ok());
+  EXPECT_EQ((*dataset)->rows().rows, 50);
+  EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(50));
+}
+
+TEST(InMemoryDatasetTest, StartEpochWaitsForAPreloadAndTellsItsError) {
+  TempDir dir;
+  auto dataset = InMemoryDataset::Preload({dir.Write("a", NumberLines(0, 20000))},
+                                          std::make_shared<NumberParser>(), {});
+  EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(20000));
+  auto failed =
+      InMemoryDataset::Preload({dir.path() + "/none"}, std::make_shared<NumberParser>(), {});
+  ASSERT_TRUE(failed.ok());
+  EXPECT_THAT(std::string(Message((*failed)->StartEpoch(0))), HasSubstr("/none: no such file"));
+  EXPECT_FALSE((*failed)->WaitPreload().ok());
+  EXPECT_FALSE((*failed)->LocalShuffle(0).ok());
+}
+
+TEST(InMemoryDatasetTest, PreloadIsGivenUpWithTheDataset) {
+  TempDir dir;
+  InMemoryOptions options;
+  options.reader.source.pipe_command = "yes '1 10'";  // without an end
+  auto dataset =
+      InMemoryDataset::Preload({dir.Write("a", "")}, std::make_shared<NumberParser>(), options);
+  ASSERT_TRUE(dataset.ok());
+  dataset->reset();
+}
+
+TEST(InMemoryDatasetTest, LocalShuffleReordersTheRowsByItsRound) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 1000));
+  auto shuffled = [&](std::vector<uint64_t> rounds) {
+    auto dataset = Load({path}, {.batch_size = 100, .seed = 1});
+    for (uint64_t round : rounds) EXPECT_TRUE((*dataset)->LocalShuffle(round).ok());
+    return ReadInOrder(**dataset, 0);
+  };
+  std::vector<int> once = shuffled({0});
+  EXPECT_NE(once, Iota(1000));
+  EXPECT_EQ(shuffled({0}), once);
+  EXPECT_NE(shuffled({1}), once);
+  EXPECT_NE(shuffled({0, 0}), once);
+  std::sort(once.begin(), once.end());
+  EXPECT_EQ(once, Iota(1000));
+}
+
+TEST(InMemoryDatasetTest, SlotsShuffleMovesTheNamedInputOnly) {
+  TempDir dir;
+  auto make = [&] { return *Load({dir.Write("a", NumberLines(0, 1000))}, {}); };
+  auto dataset = make();
+  const Batch before = dataset->rows();
+  EXPECT_EQ(dataset->SlotsShuffle(std::vector<std::string>{"ids", "none"}, 0).code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_EQ(dataset->rows().fields[1].ids.ids, before.fields[1].ids.ids);
+  ASSERT_TRUE(dataset->SlotsShuffle(std::vector<std::string>{"ids"}, 0).ok());
+  const Batch& after = dataset->rows();
+  EXPECT_EQ(after.fields[0].values, before.fields[0].values);
+  EXPECT_NE(after.fields[1].ids.ids, before.fields[1].ids.ids);
+  // Every row's ids stay together.
+  std::multiset<std::vector<uint64_t>> was, is;
+  for (int64_t row = 0; row < 1000; ++row) {
+    const auto a = before.fields[1].ids.row(row), b = after.fields[1].ids.row(row);
+    was.emplace(a.begin(), a.end());
+    is.emplace(b.begin(), b.end());
+  }
+  EXPECT_EQ(is, was);
+  auto again = make();
+  ASSERT_TRUE(again->SlotsShuffle(std::vector<std::string>{"ids"}, 0).ok());
+  EXPECT_EQ(again->rows().fields[1].ids.ids, after.fields[1].ids.ids);
+  ASSERT_TRUE(again->SlotsShuffle(std::vector<std::string>{"label"}, 1).ok());
+  EXPECT_NE(again->rows().fields[0].values, before.fields[0].values);
+}
+
+// Trainers in one process that exchange rows through shared memory.
+class SharedExchange {
+ public:
+  explicit SharedExchange(int trainers)
+      : trainers_(trainers), barrier_(trainers), sent_(trainers) {}
+
+  class Side : public RowExchange {
+   public:
+    Side(SharedExchange* shared, int trainer) : shared_(shared), trainer_(trainer) {}
+    int trainers() const override { return shared_->trainers_; }
+    int trainer() const override { return trainer_; }
+    StatusOr<std::vector<Batch>> Exchange(std::vector<Batch> outgoing) override {
+      shared_->sent_[trainer_] = std::move(outgoing);
+      shared_->barrier_.arrive_and_wait();
+      std::vector<Batch> incoming;
+      for (auto& sent : shared_->sent_) incoming.push_back(sent[trainer_]);
+      shared_->barrier_.arrive_and_wait();
+      if (shared_->fails) return FailedPrecondition("a trainer was lost");
+      return incoming;
+    }
+
+   private:
+    SharedExchange* const shared_;
+    const int trainer_;
+  };
+
+  bool fails = false;
+
+ private:
+  const int trainers_;
+  std::barrier<> barrier_;
+  std::vector<std::vector<Batch>> sent_;
+};
+
+std::vector<std::vector<int>> GloballyShuffled(const TempDir& dir, uint64_t round, bool fails) {
+  SharedExchange shared(3);
+  shared.fails = fails;
+  std::vector<std::vector<int>> rows(3);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 3; ++t) {
+    const std::string path =
+        dir.Write(fmt::format("part-{}", t), NumberLines(1000 * t, 1000 * t + 1000));
+    threads.emplace_back([&, t, path] {
+      auto dataset = Load({path}, {.batch_size = 100, .seed = 4});
+      SharedExchange::Side side(&shared, t);
+      EXPECT_EQ((*dataset)->GlobalShuffle(round, &side).ok(), !fails);
+      rows[t] = ReadInOrder(**dataset, 0);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return rows;
+}
+
+TEST(InMemoryDatasetTest, GlobalShuffleSpreadsTheRowsOfAllTrainers) {
+  TempDir dir;
+  const std::vector<std::vector<int>> rows = GloballyShuffled(dir, 0, false);
+  std::vector<int> all;
+  for (const std::vector<int>& of_trainer : rows) {
+    EXPECT_NEAR(static_cast<double>(of_trainer.size()), 1000, 110);  // deviation 26
+    EXPECT_FALSE(std::is_sorted(of_trainer.begin(), of_trainer.end()));
+    // From every trainer about as much: 333 expected, deviation 15.
+    for (int from = 0; from < 3; ++from) {
+      EXPECT_NEAR(std::count_if(of_trainer.begin(), of_trainer.end(),
+                                [&](int row) { return row / 1000 == from; }),
+                  333, 65);
+    }
+    all.insert(all.end(), of_trainer.begin(), of_trainer.end());
+  }
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(all, Iota(3000));
+  EXPECT_EQ(GloballyShuffled(dir, 0, false), rows);
+  EXPECT_NE(GloballyShuffled(dir, 1, false), rows);
+}
+
+TEST(InMemoryDatasetTest, FailedExchangeLeavesTheRowsAsTheyWere) {
+  TempDir dir;
+  const std::vector<std::vector<int>> rows = GloballyShuffled(dir, 0, true);
+  EXPECT_EQ(rows[0], Iota(1000));
+}
+
+TEST(InMemoryDatasetTest, ReleasedMemoryIsGoneAndSaysSo) {
+  TempDir dir;
+  auto dataset = Load({dir.Write("a", NumberLines(0, 1000))}, {.shuffle = true});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  ASSERT_TRUE((*dataset)->StartEpoch(0).ok());
+  // 1000 labels, 999 ids, 1001 offsets, 1000 places in the order.
+  EXPECT_GE((*dataset)->memory_bytes(), 4000 + 8 * 999 + 4004 + 4000);
+  EXPECT_LE((*dataset)->memory_bytes(), 2 * (4000 + 8 * 999 + 4004 + 4000));
+  (*dataset)->ReleaseMemory();
+  EXPECT_EQ((*dataset)->memory_bytes(), 0);
+  EXPECT_EQ((*dataset)->rows().rows, 0);
+  EXPECT_THAT(std::string(Message((*dataset)->StartEpoch(1))), HasSubstr("was released"));
+}
+
+TEST(InMemoryDatasetTest, ResumesExactlyAfterEveryBatch) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 100) + "bad\n");
+  for (const bool shuffle : {false, true}) {
+    for (const bool drop_last : {false, true}) {
+      ExpectResumesExactly(
+          [&] {
+            return *Load(
+                {path},
+                {.batch_size = 9, .drop_last = drop_last, .shuffle = shuffle, .max_bad_rows = 1});
+          },
+          4);
+    }
+  }
+}
+
+TEST(InMemoryDatasetTest, PositionBelongsToTheShufflesBeforeIt) {
+  TempDir dir;
+  auto make = [&] { return *Load({dir.Write("a", NumberLines(0, 100))}, {.batch_size = 9}); };
+  auto dataset = make(), other = make();
+  ASSERT_TRUE(dataset->LocalShuffle(7).ok());
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  EXPECT_EQ(other->Resume(dataset->position()).code(), absl::StatusCode::kFailedPrecondition);
+  ASSERT_TRUE(other->LocalShuffle(7).ok());
+  EXPECT_TRUE(other->Resume(dataset->position()).ok());
 }
 
 }  // namespace

@@ -5,6 +5,18 @@
 #include <utility>
 
 namespace flotilla {
+namespace {
+
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+
+// [begin, end) is a line with its '\n'.
+std::string_view WithoutLineEnd(const char* begin, const char* end) {
+  --end;
+  if (end > begin && end[-1] == '\r') --end;
+  return {begin, static_cast<size_t>(end - begin)};
+}
+
+}  // namespace
 
 bool LineCursor::Next(std::string_view* line) {
   if (offset_ == lines_.text.size()) return false;
@@ -19,35 +31,98 @@ bool LineCursor::Next(std::string_view* line) {
   const char* end =
       static_cast<const char*>(std::memchr(begin, '\n', lines_.text.size() - offset_));
   offset_ = end + 1 - lines_.text.data();
-  if (end > begin && end[-1] == '\r') --end;
-  *line = std::string_view(begin, end - begin);
+  *line = WithoutLineEnd(begin, end + 1);
+  too_long_ = next_too_long_ < lines_.too_long.size() &&
+              lines_.too_long[next_too_long_] == static_cast<size_t>(begin - lines_.text.data());
+  if (too_long_) ++next_too_long_;
   return true;
 }
 
 LineReader::LineReader(std::vector<std::string> files, const LineReaderOptions& options)
-    : files_(std::move(files)), options_(options), buffer_(options.buffer_bytes) {}
+    : files_(std::move(files)),
+      options_(options),
+      buffer_(std::max(options.buffer_bytes, kByteOrderMark.size())) {}
 
 void LineReader::Rewind() {
   file_.reset();
   file_index_ = -1;
   begin_ = end_ = scanned_ = 0;
+  in_long_line_ = false;
   error_ = absl::OkStatus();
+}
+
+LinePosition LineReader::position() const {
+  if (file_ == nullptr && begin_ == end_) return {.file = file_index_ + 1};
+  return {.file = file_index_, .line = next_line_, .offset = offset_};
+}
+
+Status LineReader::Seek(const LinePosition& position) {
+  Rewind();
+  if (position.file < 0 || position.file > static_cast<int64_t>(files_.size())) {
+    return error_ = InvalidArgument("cannot go on in file {} of {}", position.file, files_.size());
+  }
+  file_index_ = static_cast<int>(position.file) - 1;
+  if (position.offset == 0 || position.file == static_cast<int64_t>(files_.size())) {
+    return absl::OkStatus();
+  }
+  return error_ = SeekInFile(position);
+}
+
+Status LineReader::SeekInFile(const LinePosition& position) {
+  ++file_index_;
+  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_], options_.source));
+  next_line_ = position.line;
+  offset_ = position.offset;
+  return file_->Skip(position.offset);
 }
 
 StatusOr<bool> LineReader::OpenNext() {
   if (file_index_ + 1 >= static_cast<int>(files_.size())) return false;
   ++file_index_;
-  FL_ASSIGN_OR_RETURN(file_, TextFile::Open(files_[file_index_]));
+  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_], options_.source));
   next_line_ = 1;
+  offset_ = 0;
+  begin_ = end_ = scanned_ = 0;
+  while (end_ < kByteOrderMark.size()) {
+    FL_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(buffer_).subspan(end_)));
+    if (got == 0) break;
+    end_ += got;
+  }
+  if (std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark)) {
+    Consume(kByteOrderMark.size());
+  }
+  return true;
+}
+
+void LineReader::Consume(size_t bytes) {
+  begin_ += bytes;
+  offset_ += static_cast<int64_t>(bytes);
+}
+
+StatusOr<bool> LineReader::SkipHeader() {
+  while (next_line_ <= options_.header_lines) {
+    const char* const first = buffer_.data() + begin_;
+    const void* newline = std::memchr(first, '\n', end_ - begin_);
+    if (newline == nullptr && end_ - begin_ > options_.max_line_bytes) {
+      return InvalidArgument("{}:{}: the heading is longer than {} bytes", files_[file_index_],
+                             next_line_, options_.max_line_bytes);
+    }
+    if (newline == nullptr) return false;
+    const char* const stop = static_cast<const char*>(newline) + 1;
+    if (options_.check_header) {
+      const Status status = options_.check_header(WithoutLineEnd(first, stop));
+      if (!status.ok()) {
+        return InvalidArgument("{}:{}:{}", files_[file_index_], next_line_, Message(status));
+      }
+    }
+    Consume(stop - first);
+    ++next_line_;
+  }
   return true;
 }
 
 StatusOr<bool> LineReader::Fill() {
   if (file_ == nullptr) return OpenNext();
-  if (end_ - begin_ > options_.max_line_bytes) {
-    return InvalidArgument("{}:{}: the line is longer than {} bytes", files_[file_index_],
-                           next_line_, options_.max_line_bytes);
-  }
   std::move(buffer_.data() + begin_, buffer_.data() + end_, buffer_.data());
   end_ -= begin_;
   begin_ = 0;
@@ -56,44 +131,81 @@ StatusOr<bool> LineReader::Fill() {
   FL_ASSIGN_OR_RETURN(const size_t got,
                       file_->Read(std::span(buffer_).subspan(end_, buffer_.size() - 1 - end_)));
   if (got == 0) {
+    if (offset_ == 0 && end_ == 0 && options_.log && !options_.source.pipe_command.empty()) {
+      options_.log(fmt::format("{}: command `{}` wrote nothing", files_[file_index_],
+                               options_.source.pipe_command));
+    }
     file_.reset();
-    if (end_ > begin_) buffer_[end_++] = '\n';
+    if (end_ > begin_ || in_long_line_) buffer_[end_++] = '\n';
   }
   end_ += got;
   return true;
 }
 
-int64_t LineReader::TakeBuffered(int64_t count, TextLines* lines) {
+void LineReader::BeginPart(TextLines* lines) const {
+  if (lines->parts.empty() || lines->parts.back().file != file_index_) {
+    lines->parts.push_back({lines->text.size(), file_index_, next_line_});
+  }
+}
+
+int64_t LineReader::TakeRun(int64_t count, TextLines* lines, bool* too_long) {
   const char* const first = buffer_.data() + begin_;
   const char* const last = buffer_.data() + end_;
   const char* stop = first;  // after the last whole line found
   const char* from = first + scanned_;
   int64_t taken = 0;
+  *too_long = false;
   while (taken < count && from < last) {
-    const void* newline = std::memchr(from, '\n', last - from);
-    if (newline == nullptr) break;
-    from = stop = static_cast<const char*>(newline) + 1;
+    const auto* newline = static_cast<const char*>(std::memchr(from, '\n', last - from));
+    const size_t bytes = (newline == nullptr ? last : newline) - stop;
+    if (bytes > options_.max_line_bytes) *too_long = true;
+    if (newline == nullptr || *too_long) break;
+    from = stop = newline + 1;
     ++taken;
   }
   if (taken > 0) {
-    if (lines->parts.empty() || lines->parts.back().file != file_index_) {
-      lines->parts.push_back({lines->text.size(), file_index_, next_line_});
-    }
+    BeginPart(lines);
     lines->text.append(first, stop - first);
-    begin_ += stop - first;
+    Consume(stop - first);
     next_line_ += taken;
   }
-  scanned_ = taken < count ? end_ - begin_ : 0;
+  scanned_ = taken < count && !*too_long ? end_ - begin_ : 0;
+  return taken;
+}
+
+bool LineReader::DropLongLine(TextLines* lines) {
+  const char* const first = buffer_.data() + begin_;
+  const auto* newline = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+  in_long_line_ = newline == nullptr;
+  Consume(in_long_line_ ? end_ - begin_ : newline + 1 - first);
+  if (in_long_line_) return false;
+  BeginPart(lines);
+  lines->too_long.push_back(lines->text.size());
+  lines->text += '\n';
+  ++next_line_;
+  return true;
+}
+
+int64_t LineReader::TakeBuffered(int64_t count, TextLines* lines) {
+  int64_t taken = 0;
+  bool too_long = in_long_line_;
+  while (taken < count) {
+    if (!too_long) taken += TakeRun(count - taken, lines, &too_long);
+    if (!too_long || !DropLongLine(lines)) return taken;
+    ++taken;
+    too_long = false;
+  }
   return taken;
 }
 
 StatusOr<int64_t> LineReader::Take(int64_t count, TextLines* lines) {
   FL_RETURN_IF_ERROR(error_);
-  lines->text.clear();
-  lines->parts.clear();
+  lines->clear();
   int64_t taken = 0;
   while (true) {
-    taken += TakeBuffered(count - taken, lines);
+    StatusOr<bool> at_rows = SkipHeader();
+    if (!at_rows.ok()) return error_ = at_rows.status();
+    if (*at_rows) taken += TakeBuffered(count - taken, lines);
     if (taken == count) return taken;
     StatusOr<bool> more = Fill();
     if (!more.ok()) return error_ = more.status();

@@ -3,13 +3,15 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/byte_stream.h"
 #include "flotilla/base/status.h"
-#include "flotilla/base/text_file.h"
+#include "flotilla/dataset/source.h"
 
 namespace flotilla {
 
@@ -24,6 +26,14 @@ struct TextLines {
   };
   std::string text;
   std::vector<Part> parts;  // one per file that the lines come from
+  // Where empty lines in `text` stand for lines that were longer than the reader allows; ascending.
+  std::vector<size_t> too_long;
+
+  void clear() {
+    text.clear();
+    parts.clear();
+    too_long.clear();
+  }
 };
 
 // Walks over the lines of a TextLines, which must outlive it.
@@ -36,20 +46,43 @@ class LineCursor {
   // Where the line that Next() gave last stands.
   int file() const { return lines_.parts[part_].file; }
   int64_t line_number() const { return line_; }
+  // Whether it was too long to be kept; it is empty then.
+  bool too_long() const { return too_long_; }
 
  private:
   const TextLines& lines_;
   size_t offset_ = 0;
   size_t part_ = 0;
+  size_t next_too_long_ = 0;
   int64_t line_ = 0;
+  bool too_long_ = false;
+};
+
+// A place between two lines of the file list.
+struct LinePosition {
+  int64_t file = 0;    // the number of files at the end
+  int64_t line = 1;    // number of the next line in the file
+  int64_t offset = 0;  // of that line in the file's text, in bytes
+
+  bool operator==(const LinePosition&) const = default;
 };
 
 struct LineReaderOptions {
   size_t buffer_bytes = 1 << 20;
-  // A longer line is an error: it is no text file, and memory has an end.
+  // A longer line is not kept, since memory has an end; it counts as a line and is marked.
   size_t max_line_bytes = 16 << 20;
+  // The first lines of every file that are headings: counted in line numbers and not given out.
+  // Each goes to `check_header`, unless that is empty; its error, with file and line in front, ends
+  // the reading.
+  int header_lines = 0;
+  std::function<Status(std::string_view line)> check_header;
+  SourceOptions source;
+  // Told what a user should know and no error is: a pipe command that wrote nothing for a file.
+  std::function<void(std::string_view line)> log;
 };
 
+// A UTF-8 byte-order mark at the start of a file is not part of its first line.
+//
 // Not thread-safe. After an error every further call returns the same error.
 class LineReader {
  public:
@@ -61,23 +94,41 @@ class LineReader {
 
   // Starts again at the first line of the first file and forgets an error.
   void Rewind();
+  // Where the next Take begins.
+  LinePosition position() const;
+  // Goes on at a position that was taken from a reader of the same files: seeks in plain files,
+  // reads up to it in others. An error, which stays, when the file ends before it.
+  Status Seek(const LinePosition& position);
 
   const std::vector<std::string>& files() const { return files_; }
 
  private:
   // Makes buffer_[begin_, end_) longer, or moves on to the next file; false when the files end.
   StatusOr<bool> Fill();
+  // Opens the next file and takes off its byte-order mark; false when there is none.
   StatusOr<bool> OpenNext();
+  Status SeekInFile(const LinePosition& position);
+  // Checks and drops the headings that are in the buffer; false when some are still to come.
+  StatusOr<bool> SkipHeader();
   // Moves up to `count` lines from the buffer to `lines`; returns how many.
   int64_t TakeBuffered(int64_t count, TextLines* lines);
+  // The same up to a line that is too long, and whether the next one is.
+  int64_t TakeRun(int64_t count, TextLines* lines, bool* too_long);
+  // Drops the bytes of a line that is too long; true when its end was among them, and the line is
+  // marked in `lines`.
+  bool DropLongLine(TextLines* lines);
+  void Consume(size_t bytes);
+  void BeginPart(TextLines* lines) const;
 
   // Constant after construction.
   const std::vector<std::string> files_;
   const LineReaderOptions options_;
 
-  std::unique_ptr<TextFile> file_;  // null before the first, between and after files
-  int file_index_ = -1;             // of file_, or of the last one opened
-  int64_t next_line_ = 1;           // number of the line that starts at begin_
+  std::unique_ptr<ByteStream> file_;  // null before the first, between and after files
+  int file_index_ = -1;               // of file_, or of the last one opened
+  int64_t next_line_ = 1;             // number of the line that starts at begin_
+  int64_t offset_ = 0;                // of begin_ in the text of the file
+  bool in_long_line_ = false;         // begin_ is inside a line that is too long
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // the unread bytes in buffer_
   size_t scanned_ = 0;          // bytes from begin_ on that are known to hold no line end

@@ -110,14 +110,63 @@ TEST(LineReaderTest, MissingFileIsAnErrorThatStays) {
   }
 }
 
-TEST(LineReaderTest, TooLongALineIsAnErrorThatSaysWhere) {
+TEST(LineReaderTest, TooLongALineIsMarkedAndTheNextFollows) {
   TempDir dir;
-  LineReader reader({dir.Write("a", "x\n" + std::string(5000, 'y'))},
-                    {.buffer_bytes = 64, .max_line_bytes = 1000});
+  const std::string path =
+      dir.Write("a", fmt::format("x\n{:y>1000}\n{:z>1001}\nw\n{:v>5000}", "", "", ""));
+  const std::string last = dir.Write("b", "u\n");
+  for (size_t buffer : {64, 999, 1003, 1 << 20}) {
+    for (int64_t count : {1, 2, 9}) {
+      LineReader reader({path, last}, {.buffer_bytes = buffer, .max_line_bytes = 1000});
+      std::vector<std::string> all;
+      TextLines lines;
+      while (*reader.Take(count, &lines) > 0) {
+        LineCursor cursor(lines);
+        std::string_view line;
+        while (cursor.Next(&line)) {
+          all.push_back(fmt::format("{}:{}:{}{}", cursor.file(), cursor.line_number(), line.size(),
+                                    cursor.too_long() ? " too long" : ""));
+        }
+      }
+      EXPECT_THAT(all, ElementsAre("0:1:1", "0:2:1000", "0:3:0 too long", "0:4:1", "0:5:0 too long",
+                                   "1:1:1"))
+          << "buffer " << buffer << " count " << count;
+    }
+  }
+}
+
+TEST(LineReaderTest, ReaderGoesOnAtEveryPosition) {
+  TempDir dir;
+  const std::vector<std::string> files = {dir.Write("a", "\xEF\xBB\xBFhead\none\ntwo\r\n\nfour"),
+                                          dir.Write("b", ""),
+                                          dir.Write("c", fmt::format("head\n{:x>50}\nlast\n", ""))};
+  const LineReaderOptions options{.buffer_bytes = 8, .max_line_bytes = 20, .header_lines = 1};
+  LineReader reader(files, options);
+  StatusOr<std::vector<std::string>> all = ReadAll(reader, 100);
+  ASSERT_TRUE(all.ok()) << all.status();
+  ASSERT_EQ(all->size(), 6u);
+  for (size_t taken = 0; taken <= all->size(); ++taken) {
+    reader.Rewind();
+    TextLines lines;
+    for (size_t i = 0; i < taken; ++i) ASSERT_EQ(*reader.Take(1, &lines), 1);
+    const LinePosition position = reader.position();
+    LineReader other(files, options);
+    ASSERT_TRUE(other.Seek(position).ok());
+    EXPECT_EQ(other.position(), position);
+    StatusOr<std::vector<std::string>> rest = ReadAll(other, 2);
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    EXPECT_EQ(*rest, std::vector<std::string>(all->begin() + taken, all->end())) << taken;
+  }
+}
+
+TEST(LineReaderTest, PositionBehindTheEndOfAFileIsAnErrorThatStays) {
+  TempDir dir;
+  LineReader reader({dir.Write("a", "x\n")});
+  const Status status = reader.Seek({.file = 0, .line = 9, .offset = 100});
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("/a: ended 98 bytes before"));
   TextLines lines;
-  const Status status = reader.Take(2, &lines).status();
-  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-  EXPECT_THAT(std::string(Message(status)), HasSubstr("/a:2: the line is longer than 1000 bytes"));
+  EXPECT_EQ(reader.Take(1, &lines).status(), status);
+  EXPECT_FALSE(reader.Seek({.file = 2}).ok());
 }
 
 }  // namespace

@@ -15,6 +15,7 @@ namespace flotilla {
 class NumberParser : public Parser {
  public:
   std::span<const InputSpec> inputs() const override { return inputs_; }
+  std::string identity() const override { return "number/1"; }
 
   Status Parse(std::string_view line, Batch* batch) const override {
     const std::string text(line);

@@ -1,0 +1,249 @@
+#include "flotilla/base/pipe_command.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <thread>
+#include <vector>
+
+#include "flotilla/base/text_file.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// A stream over text in memory, without a descriptor, that may end with an error.
+class MemoryStream : public ByteStream {
+ public:
+  explicit MemoryStream(std::string text, Status end = absl::OkStatus())
+      : text_(std::move(text)), end_(std::move(end)) {}
+  const std::string& name() const override { return name_; }
+  StatusOr<size_t> Read(std::span<char> out) override {
+    const size_t bytes = std::min(out.size(), text_.size() - place_);
+    std::copy_n(text_.data() + place_, bytes, out.data());
+    place_ += bytes;
+    if (bytes == 0) FL_RETURN_IF_ERROR(end_);
+    return bytes;
+  }
+
+ private:
+  const std::string name_ = "memory";
+  const std::string text_;
+  const Status end_;
+  size_t place_ = 0;
+};
+
+StatusOr<std::string> ReadAll(ByteStream& stream) {
+  std::string text;
+  std::vector<char> buffer(10'000);
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const size_t got, stream.Read(buffer));
+    if (got == 0) return text;
+    text.append(buffer.data(), got);
+  }
+}
+
+StatusOr<std::string> RunOn(const std::string& command, std::unique_ptr<ByteStream> input,
+                            PipeCommandOptions options = {}) {
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<PipeCommand> pipe,
+                      PipeCommand::Start(command, "the file", std::move(input), options));
+  return ReadAll(*pipe);
+}
+
+std::string ErrorOf(const StatusOr<std::string>& result) {
+  return std::string(Message(result.status()));
+}
+
+// Whether this process has no child left to reap.
+bool NoChildren() { return waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD; }
+
+TEST(PipeCommandTest, OutputOfTheCommandOnAFileIsTheStream) {
+  TempDir dir;
+  StatusOr<std::unique_ptr<RawFile>> file = RawFile::Open(dir.Write("a", "one\ntwo\n"));
+  ASSERT_TRUE(file.ok());
+  StatusOr<std::string> text = RunOn("tr a-z A-Z | cat", *std::move(file));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, "ONE\nTWO\n");
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, StreamWithoutADescriptorIsFed) {
+  std::string input;
+  for (int i = 0; i < 500'000; ++i) input += fmt::format("{}\n", i);
+  StatusOr<std::string> text = RunOn("cat", std::make_unique<MemoryStream>(input));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, input);
+}
+
+TEST(PipeCommandTest, WithoutInputTheCommandReadsNothing) {
+  StatusOr<std::string> text = RunOn("wc -c", nullptr);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, "0\n");
+}
+
+TEST(PipeCommandTest, CommandNeedNotReadAllItsInput) {
+  StatusOr<std::string> text =
+      RunOn("head -c 3", std::make_unique<MemoryStream>("abc" + std::string(5'000'000, 'x')));
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, "abc");
+}
+
+TEST(PipeCommandTest, EndIsToldAgain) {
+  StatusOr<std::unique_ptr<PipeCommand>> pipe = PipeCommand::Start("echo x", "f", nullptr, {});
+  ASSERT_TRUE(pipe.ok());
+  EXPECT_EQ(*ReadAll(**pipe), "x\n");
+  EXPECT_EQ(*ReadAll(**pipe), "");
+}
+
+TEST(PipeCommandTest, ExitCodeIsAnErrorWithFileCommandAndStandardError) {
+  const std::string command = "echo rows; echo no such column >&2; exit 3";
+  EXPECT_EQ(ErrorOf(RunOn(command, nullptr)),
+            "the file: command `" + command +
+                "` exited with code 3; its standard error ends with:\nno such column");
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, SignalsAreNamed) {
+  EXPECT_EQ(ErrorOf(RunOn("kill -9 $$", nullptr)),
+            "the file: command `kill -9 $$` was killed by signal 9 (Killed); its standard error is "
+            "empty");
+  EXPECT_THAT(ErrorOf(RunOn("sh -c 'kill -11 $$'; exit $?", nullptr)),
+              HasSubstr("exited with code 139 (128 + signal 11, Segmentation fault)"));
+}
+
+TEST(PipeCommandTest, MissingProgramIsAnErrorThatSaysSo) {
+  EXPECT_THAT(ErrorOf(RunOn("./no_such_program_here", nullptr)),
+              ::testing::AllOf(HasSubstr("exited with code 127"), HasSubstr("not found")));
+}
+
+TEST(PipeCommandTest, HangingCommandIsEndedAfterTheIdleTime) {
+  TempDir dir;
+  const std::string fifo = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  // Nobody ever writes to the fifo.
+  EXPECT_EQ(ErrorOf(RunOn("echo before >&2; cat " + fifo, nullptr, {.idle_timeout_ms = 100})),
+            "the file: command `echo before >&2; cat " + fifo +
+                "` wrote nothing for 100 ms; its standard error ends with:\nbefore");
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, ClosedOutputIsNoEndWhileTheCommandRuns) {
+  TempDir dir;
+  const std::string fifo = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  EXPECT_THAT(ErrorOf(RunOn("exec >/dev/null; cat " + fifo, nullptr, {.idle_timeout_ms = 100})),
+              HasSubstr("closed its output and did not end within 100 ms"));
+}
+
+TEST(PipeCommandTest, FloodOfStandardErrorIsNoOutputAndOnlyItsTailIsKept) {
+  const std::string error = ErrorOf(
+      RunOn("yes complaint >&2", nullptr, {.idle_timeout_ms = 100, .stderr_tail_bytes = 20}));
+  EXPECT_THAT(error, HasSubstr("wrote nothing for 100 ms"));
+  EXPECT_THAT(error, HasSubstr("complaint\n"));
+  EXPECT_LT(error.size(), 200u);
+}
+
+TEST(PipeCommandTest, MuchStandardErrorDoesNotBlockTheOutput) {
+  StatusOr<std::string> text =
+      RunOn("head -c 3000000 /dev/zero >&2; echo done", nullptr, {.idle_timeout_ms = 20'000});
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, "done\n");
+}
+
+TEST(PipeCommandTest, EndlessOutputWaitsForTheReaderAndEndsWithIt) {
+  StatusOr<std::unique_ptr<PipeCommand>> pipe = PipeCommand::Start("yes | cat", "f", nullptr, {});
+  ASSERT_TRUE(pipe.ok());
+  std::vector<char> buffer(100'000);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE((*pipe)->Read(buffer).ok());
+  pipe->reset();
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, WhatTheCommandLeavesRunningIsKilled) {
+  TempDir dir;
+  const std::string fifo = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  StatusOr<std::string> text = RunOn("cat " + fifo + " >/dev/null 2>&1 & echo $!", nullptr);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const pid_t left = std::stoi(*text);
+  // Killed, though perhaps not yet reaped by its new parent: then it is a zombie ('Z').
+  std::string state = "none";
+  for (int i = 0; i < 1'000'000 && kill(left, 0) == 0; ++i) {
+    std::ifstream stat(fmt::format("/proc/{}/stat", left));
+    std::string ignored;
+    stat >> ignored >> ignored >> state;
+    if (state == "Z" || state == "X") break;
+  }
+  EXPECT_TRUE(kill(left, 0) != 0 || state == "Z" || state == "X") << state;
+}
+
+TEST(PipeCommandTest, ChildInheritsOnlyTheStandardDescriptors) {
+  TempDir dir;
+  const int leaky = open(dir.Write("a", "x").c_str(), O_RDONLY);  // without O_CLOEXEC
+  StatusOr<std::string> text = RunOn("ls /proc/self/fd | tr '\\n' ' '", nullptr);
+  close(leaky);
+  ASSERT_TRUE(text.ok()) << text.status();
+  // 3 is the directory that ls itself reads.
+  EXPECT_EQ(*text, "0 1 2 3 ");
+}
+
+TEST(PipeCommandTest, ErrorOfTheInputIsTheErrorOfTheStream) {
+  EXPECT_EQ(ErrorOf(RunOn("cat", std::make_unique<MemoryStream>(
+                                     "some text", InvalidArgument("a.gz: truncated gzip stream")))),
+            "a.gz: truncated gzip stream");
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, InputFileThatChangesMeanwhileIsAnError) {
+  TempDir dir;
+  const std::string path = dir.Write("a", "one\n");
+  StatusOr<std::unique_ptr<RawFile>> file = RawFile::Open(path);
+  ASSERT_TRUE(file.ok());
+  EXPECT_THAT(ErrorOf(RunOn("cat; echo more >> " + path, *std::move(file))),
+              StartsWith(path + ": changed while it was read"));
+}
+
+TEST(PipeCommandTest, CommandsFeedCommands) {
+  StatusOr<std::unique_ptr<PipeCommand>> first =
+      PipeCommand::Start("echo a b; exit 4", "remote", nullptr, {});
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(ErrorOf(RunOn("cat", *std::move(first))),
+            "remote: command `echo a b; exit 4` exited with code 4; its standard error is empty");
+}
+
+TEST(PipeCommandTest, ManyThreadsRunCommandsAtOnce) {
+  std::vector<std::thread> threads;
+  std::vector<int> right(4);
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 10; ++i) {
+        StatusOr<std::string> text =
+            RunOn(fmt::format("cat; echo {} {}", t, i), std::make_unique<MemoryStream>("in "));
+        right[t] += text.ok() && *text == fmt::format("in {} {}\n", t, i);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_THAT(right, ::testing::Each(10));
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, ShellQuotedIsOneWordWhateverItHolds) {
+  const std::string word = "it's $HOME \"a\" `b` \\ *\n;";
+  StatusOr<std::string> text = RunOn("printf %s " + ShellQuoted(word), nullptr);
+  ASSERT_TRUE(text.ok()) << text.status();
+  EXPECT_EQ(*text, word);
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,181 @@
+#include "flotilla/dataset/cache_block.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+namespace flotilla {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "the cache is little-endian");
+
+// In front of each column.
+struct ColumnHead {
+  uint32_t id_bytes;  // 1, 2, 4 or 8; 0: float32 numbers
+  uint32_t ragged;    // 1: offsets stand before the ids
+  uint64_t count;     // numbers or ids
+};
+static_assert(sizeof(ColumnHead) == 16);
+
+constexpr size_t kAlign = 8;
+
+size_t Padded(size_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign; }
+
+void AppendPadded(const void* data, size_t bytes, std::string* out) {
+  out->append(static_cast<const char*>(data), bytes);
+  out->resize(Padded(out->size()), '\0');
+}
+
+uint32_t BytesOf(std::span<const uint64_t> ids) {
+  uint64_t any = 0;
+  for (uint64_t id : ids) any |= id;
+  if (any >> 32 != 0) return 8;
+  return any >> 16 != 0 ? 4 : any >> 8 != 0 ? 2 : 1;
+}
+
+template <typename Packed>
+void AppendPacked(std::span<const uint64_t> ids, std::string* out) {
+  std::vector<Packed> packed(ids.size());
+  std::transform(ids.begin(), ids.end(), packed.begin(),
+                 [](uint64_t id) { return static_cast<Packed>(id); });
+  AppendPadded(packed.data(), packed.size() * sizeof(Packed), out);
+}
+
+void PackIds(const RaggedIds& ids, std::string* out) {
+  const ColumnHead head{BytesOf(ids.ids), ids.one_per_row() ? 0u : 1u, ids.ids.size()};
+  AppendPadded(&head, sizeof(head), out);
+  if (head.ragged != 0) AppendPadded(ids.offsets.data(), 4 * ids.offsets.size(), out);
+  switch (head.id_bytes) {
+    case 1:
+      return AppendPacked<uint8_t>(ids.ids, out);
+    case 2:
+      return AppendPacked<uint16_t>(ids.ids, out);
+    case 4:
+      return AppendPacked<uint32_t>(ids.ids, out);
+    default:
+      return AppendPacked<uint64_t>(ids.ids, out);
+  }
+}
+
+// Walks over the bytes of a block.
+class Cursor {
+ public:
+  explicit Cursor(std::span<const char> bytes) : bytes_(bytes) {}
+
+  // The next `count` elements of `size` bytes, with their padding; null when there are fewer.
+  const char* Take(uint64_t count, size_t size) {
+    const size_t left = bytes_.size() - place_;
+    if (count > left / size || Padded(count * size) > left) return nullptr;
+    const char* taken = bytes_.data() + place_;
+    place_ += Padded(count * size);
+    return taken;
+  }
+  bool at_end() const { return place_ == bytes_.size(); }
+
+ private:
+  const std::span<const char> bytes_;
+  size_t place_ = 0;
+};
+
+Status Malformed(const InputSpec& input) {
+  return absl::DataLossError(fmt::format("the column of input {} is malformed", input.name));
+}
+
+// Whether `offsets` are those of a RaggedIds with so many rows and ids.
+bool AreOffsets(const uint32_t* offsets, int64_t rows, uint64_t ids) {
+  return offsets[0] == 0 && offsets[rows] == ids && std::is_sorted(offsets, offsets + rows + 1);
+}
+
+template <typename Packed>
+void AppendUnpacked(const char* data, size_t begin, size_t end, std::vector<uint64_t>* ids) {
+  const auto* packed = reinterpret_cast<const Packed*>(data);
+  ids->insert(ids->end(), packed + begin, packed + end);
+}
+
+}  // namespace
+
+std::string PackBlock(std::span<const InputSpec> inputs, const Batch& batch) {
+  std::string out;
+  for (size_t f = 0; f < inputs.size(); ++f) {
+    const Field& field = batch.fields[f];
+    if (inputs[f].kind == InputKind::kIds) {
+      PackIds(field.ids, &out);
+    } else {
+      const ColumnHead head{0, 0, field.values.size()};
+      AppendPadded(&head, sizeof(head), &out);
+      AppendPadded(field.values.data(), 4 * field.values.size(), &out);
+    }
+  }
+  return out;
+}
+
+StatusOr<BlockView> BlockView::Make(std::span<const InputSpec> inputs, int64_t rows,
+                                    std::span<const char> bytes) {
+  BlockView view;
+  Cursor cursor(bytes);
+  for (const InputSpec& input : inputs) {
+    const char* head_bytes = cursor.Take(1, sizeof(ColumnHead));
+    if (head_bytes == nullptr) return Malformed(input);
+    ColumnHead head;
+    std::memcpy(&head, head_bytes, sizeof(head));
+    Column column;
+    column.id_bytes = static_cast<int>(head.id_bytes);
+    const bool is_ids = input.kind == InputKind::kIds;
+    const bool known_size = is_ids ? head.id_bytes <= 8 && std::has_single_bit(head.id_bytes)
+                                   : head.id_bytes == 0 && head.ragged == 0;
+    const uint64_t expected = is_ids ? rows : rows * input.width;
+    if (!known_size || (head.ragged == 0 && head.count != expected)) return Malformed(input);
+    if (head.ragged != 0) {
+      column.offsets = reinterpret_cast<const uint32_t*>(cursor.Take(rows + 1, 4));
+      if (column.offsets == nullptr || !AreOffsets(column.offsets, rows, head.count)) {
+        return Malformed(input);
+      }
+    }
+    column.data = cursor.Take(head.count, is_ids ? head.id_bytes : sizeof(float));
+    if (column.data == nullptr) return Malformed(input);
+    view.columns_.push_back(column);
+  }
+  if (!cursor.at_end()) return absl::DataLossError("bytes after the last column");
+  return view;
+}
+
+void BlockView::Append(std::span<const InputSpec> inputs, int64_t begin, int64_t end,
+                       Batch* batch) const {
+  for (size_t f = 0; f < columns_.size(); ++f) {
+    const Column& column = columns_[f];
+    Field& field = batch->fields[f];
+    if (column.id_bytes == 0) {
+      const auto* values = reinterpret_cast<const float*>(column.data);
+      field.values.insert(field.values.end(), values + begin * inputs[f].width,
+                          values + end * inputs[f].width);
+      continue;
+    }
+    size_t first = begin, last = end;
+    if (column.offsets != nullptr) {
+      first = column.offsets[begin];
+      last = column.offsets[end];
+      const uint32_t base = static_cast<uint32_t>(field.ids.ids.size() - first);
+      if (field.ids.offsets.empty()) field.ids.offsets.push_back(0);
+      for (int64_t row = begin; row < end; ++row) {
+        field.ids.offsets.push_back(base + column.offsets[row + 1]);
+      }
+    }
+    switch (column.id_bytes) {
+      case 1:
+        AppendUnpacked<uint8_t>(column.data, first, last, &field.ids.ids);
+        break;
+      case 2:
+        AppendUnpacked<uint16_t>(column.data, first, last, &field.ids.ids);
+        break;
+      case 4:
+        AppendUnpacked<uint32_t>(column.data, first, last, &field.ids.ids);
+        break;
+      default:
+        AppendUnpacked<uint64_t>(column.data, first, last, &field.ids.ids);
+        break;
+    }
+  }
+  batch->rows += end - begin;
+}
+
+}  // namespace flotilla

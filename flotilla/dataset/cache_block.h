@@ -1,0 +1,40 @@
+// The bytes of one block of the binary cache: columns of up to kCacheBlockRows rows, packed.
+// docs/cache_format.md describes them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/input_spec.h"
+
+namespace flotilla {
+
+// REQUIRES: the batch fits the inputs.
+std::string PackBlock(std::span<const InputSpec> inputs, const Batch& batch);
+
+// A block's columns, found and checked once; points into bytes that must outlive it and stand at a
+// multiple of 8.
+class BlockView {
+ public:
+  // DataLoss when the bytes are not a block of so many rows of these inputs.
+  static StatusOr<BlockView> Make(std::span<const InputSpec> inputs, int64_t rows,
+                                  std::span<const char> bytes);
+
+  // Appends rows [begin, end) to `batch`. REQUIRES: 0 <= begin <= end <= rows.
+  void Append(std::span<const InputSpec> inputs, int64_t begin, int64_t end, Batch* batch) const;
+
+ private:
+  struct Column {
+    int id_bytes = 0;                   // of one packed id; 0 for numbers
+    const char* data = nullptr;         // numbers or packed ids
+    const uint32_t* offsets = nullptr;  // null: one id per row
+  };
+
+  std::vector<Column> columns_;
+};
+
+}  // namespace flotilla

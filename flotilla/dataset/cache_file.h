@@ -1,0 +1,114 @@
+// One file of the binary cache: the parsed rows of one source file, packed in checksummed blocks.
+// docs/cache_format.md describes the bytes. Which source a file belongs to, and when it is made
+// again, is cache_store.h's matter.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/input_spec.h"
+
+namespace flotilla {
+
+// How many rows a block has at most.
+inline constexpr int64_t kCacheBlockRows = 1024;
+
+// A block and where it stands in its file.
+struct CacheBlock {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t rows = 0;
+  uint64_t checksum = 0;  // XXH64 of the bytes
+};
+
+// Writes a cache file under a temporary name beside its own and renames it when it is complete, so
+// that a file of that name is complete or not there. The destructor removes what was not finished.
+class CacheWriter {
+ public:
+  // `key` says what the rows were made from, as lines "name=value".
+  static StatusOr<std::unique_ptr<CacheWriter>> Make(std::string path, std::string_view key,
+                                                     std::vector<InputSpec> inputs);
+  ~CacheWriter();
+  CacheWriter(const CacheWriter&) = delete;
+  CacheWriter& operator=(const CacheWriter&) = delete;
+
+  // Adds the rows of a batch, of which batch.ordinal is the place among the others. Thread-safe;
+  // the order of the calls does not matter. REQUIRES: 0 < batch.rows <= kCacheBlockRows.
+  Status Add(const Batch& batch);
+
+  // Writes the index and gives the file its name. Once, after all calls of Add.
+  Status Finish(int64_t skipped, const std::vector<std::string>& samples);
+
+ private:
+  CacheWriter(std::string path, std::string temporary, int fd, std::vector<InputSpec> inputs);
+  Status Write(std::string_view bytes);
+
+  // Constant after construction.
+  const std::string path_;
+  const std::string temporary_;
+  const int fd_;
+  const std::vector<InputSpec> inputs_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  uint64_t bytes_written_ = 0;
+  std::vector<std::pair<int64_t, CacheBlock>> blocks_;  // with their ordinals
+  bool finished_ = false;
+};
+
+// Reads one. Thread-safe: workers read different rows, or the same, at once. Each block that is
+// read is checked against its checksum; the last few stay in memory, packed.
+class CacheFile {
+ public:
+  // NotFound when there is no such file. FailedPrecondition, with what is different, when it was
+  // made from something else than `key` says, or by another version. DataLoss when it is damaged.
+  static StatusOr<std::shared_ptr<const CacheFile>> Open(const std::string& path,
+                                                         std::string_view key,
+                                                         std::vector<InputSpec> inputs);
+  ~CacheFile();
+  CacheFile(const CacheFile&) = delete;
+  CacheFile& operator=(const CacheFile&) = delete;
+
+  int64_t rows() const { return first_rows_.back(); }
+  // Bad rows of the source that are not in the file, and the first few of them.
+  int64_t skipped() const { return skipped_; }
+  const std::vector<std::string>& samples() const { return samples_; }
+
+  // Appends rows [begin, end) to `batch`. DataLoss when a block is damaged; then some of the rows
+  // may have been appended. REQUIRES: 0 <= begin <= end <= rows(); the batch has a field per input.
+  Status Append(int64_t begin, int64_t end, Batch* batch) const;
+
+ private:
+  struct Loaded;  // a block in memory
+
+  CacheFile(std::string path, int fd, std::vector<InputSpec> inputs);
+  Status ReadAt(uint64_t offset, size_t bytes, char* out) const;
+  Status ReadHeader(std::string_view key, uint64_t file_bytes);
+  Status ReadFooter(uint64_t file_bytes);
+  Status ParseFooter(std::string_view footer);
+  Status Damaged(const std::string& what) const;
+  // The block, read and checked if it is not in memory.
+  StatusOr<std::shared_ptr<const Loaded>> Get(size_t block) const;
+  Status Load(size_t block, Loaded* loaded) const;
+
+  // Constant after Open.
+  const std::string path_;
+  const int fd_;
+  const std::vector<InputSpec> inputs_;
+  uint64_t blocks_begin_ = 0, blocks_end_ = 0;  // where blocks may stand in the file
+  std::vector<CacheBlock> blocks_;              // in the order of their rows
+  std::vector<int64_t> first_rows_ = {0};       // of each block, and the number of rows
+  int64_t skipped_ = 0;
+  std::vector<std::string> samples_;
+
+  mutable std::mutex mutex_;
+  mutable std::vector<std::shared_ptr<Loaded>> recent_;  // guarded by mutex_, the newest first
+};
+
+}  // namespace flotilla

@@ -1,0 +1,49 @@
+#include "flotilla/dataset/corpus_parser.h"
+
+#include "flotilla/dataset/scan_text.h"
+
+namespace flotilla {
+
+StatusOr<std::unique_ptr<CorpusParser>> CorpusParser::Make(std::span<const InputSpec> inputs,
+                                                           const CorpusOptions& options) {
+  if (inputs.size() != 1 || inputs[0].kind != InputKind::kIds) {
+    return InvalidArgument("corpus: the model must have one input, of ids, and it has {} inputs",
+                           inputs.size());
+  }
+  return std::unique_ptr<CorpusParser>(new CorpusParser(inputs, options));
+}
+
+CorpusParser::CorpusParser(std::span<const InputSpec> inputs, const CorpusOptions& options)
+    : inputs_(inputs.begin(), inputs.end()), options_(options) {}
+
+std::string CorpusParser::identity() const {
+  return fmt::format("corpus/1 vocabulary={}", options_.vocabulary);
+}
+
+Status CorpusParser::Parse(std::string_view line, Batch* batch) const {
+  const char* const end = line.data() + line.size();
+  const char* p = SkipBlanks(line.data(), end);
+  if (p == end) return absl::OkStatus();
+  const uint64_t max_id = options_.vocabulary - 1;  // wraps to the largest of all
+  RaggedIds& words = batch->fields[0].ids;
+  BeginBag(&words);
+  while (p < end) {
+    uint64_t id = 0;
+    const char* const stop = ScanUint64(p, end, &id);
+    if (stop == nullptr || (stop < end && !IsBlank(*stop)) || id > max_id) {
+      DropUnfinishedRow(inputs_, batch);
+      return BadRow(p - line.data() + 1, "expected an id of at most {}, found '{}'", max_id,
+                    ShownWord(p, end));
+    }
+    words.ids.push_back(id);
+    p = SkipBlanks(stop, end);
+  }
+  if (!EndBag(&words)) {
+    DropUnfinishedRow(inputs_, batch);
+    return BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
+  }
+  ++batch->rows;
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

@@ -1,0 +1,205 @@
+// For users who write a generator: a program that reads lines and prints rows as MultiSlot text,
+// the standard input and output of a dataset's pipe command. The program is one function:
+//
+//   int main() {
+//     return flotilla::RunDataGenerator([](std::string_view line, flotilla::MultiSlotOutput& out) {
+//       out.Floats("dense", {0.5f, 1});
+//       out.Ids("C1", {42});
+//       out.Ids("label", {1});
+//     });
+//   }
+//
+// Try it alone with `cat FILE | ./generator`; name it in the dataset as its pipe command. Needs
+// only the standard library. examples/data_generator is a whole program.
+#pragma once
+
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <iostream>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace flotilla {
+
+// Where a generator's function puts the slots of a row, in the order of the model's inputs. A row
+// ends with EndRow, which is implied at the end of a line; so a line gives one row, or several with
+// EndRow between them, or none when no slot is added.
+//
+// Checked: every row has the same slots, in the same order and of the same kind; no number is
+// infinite or not a number. A slot without values is legal for ids only.
+class MultiSlotOutput {
+ public:
+  // Numbers of a dense input or a label.
+  void Floats(std::string_view name, std::span<const float> values) {
+    if (!BeginSlot(name, 'f', values.size())) return;
+    if (values.empty()) return Fail(Join({"slot ", name, " has no numbers"}));
+    for (const float value : values) {
+      if (!std::isfinite(value)) {
+        return Fail(Join({"slot ", name, " has a value that is infinite or not a number"}));
+      }
+      Append(value);
+    }
+  }
+  void Floats(std::string_view name, std::initializer_list<float> values) {
+    Floats(name, std::span<const float>(values.begin(), values.size()));
+  }
+
+  // Ids, or a whole number as a label.
+  void Ids(std::string_view name, std::span<const uint64_t> ids) {
+    if (!BeginSlot(name, 'i', ids.size())) return;
+    for (const uint64_t id : ids) Append(id);
+  }
+  void Ids(std::string_view name, std::initializer_list<uint64_t> ids) {
+    Ids(name, std::span<const uint64_t>(ids.begin(), ids.size()));
+  }
+
+  // Ends a row that has slots; nothing when it has none.
+  void EndRow() {
+    if (slot_ == 0 || failed()) return;
+    if (known_ && slot_ != slots_.size()) {
+      return Fail(Join({"a row has ", std::to_string(slot_), " slots, the first had ",
+                        std::to_string(slots_.size())}));
+    }
+    known_ = true;
+    slot_ = 0;
+    row_.back() = '\n';
+    text_ += row_;
+    row_.clear();
+  }
+
+  // The line cannot be used: the program ends with this reason and a code that fails the dataset.
+  // To leave a line out instead, add no slot.
+  void Fail(std::string_view reason) {
+    if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
+  }
+  bool failed() const { return !reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+
+  // The rows so far, as text; whoever has written them clears it.
+  std::string& text() { return text_; }
+
+ private:
+  struct Slot {
+    std::string name;
+    char kind;  // 'f' numbers, 'i' ids
+  };
+
+  bool BeginSlot(std::string_view name, char kind, size_t count) {
+    if (failed()) return false;
+    if (!known_) {
+      slots_.push_back({std::string(name), kind});
+    } else if (slot_ == slots_.size() || slots_[slot_].name != name || slots_[slot_].kind != kind) {
+      const std::string first = slot_ == slots_.size()
+                                    ? "the end of the row"
+                                    : Described(slots_[slot_].name, slots_[slot_].kind);
+      Fail(Join({Described(name, kind), " stands where the first row had ", first}));
+      return false;
+    }
+    ++slot_;
+    Append(count);
+    return true;
+  }
+
+  static std::string Join(std::initializer_list<std::string_view> parts) {
+    std::string text;
+    for (const std::string_view part : parts) text += part;
+    return text;
+  }
+  static std::string Described(std::string_view name, char kind) {
+    return Join({"slot ", name, kind == 'f' ? " (numbers)" : " (ids)"});
+  }
+
+  template <typename T>
+  void Append(T value) {
+    char word[32];
+    const auto [end, error] = std::to_chars(word, word + sizeof(word), value);
+    row_.append(word, end);
+    row_ += ' ';
+  }
+
+  std::vector<Slot> slots_;  // of the first row
+  bool known_ = false;       // the first row is complete
+  size_t slot_ = 0;          // slots of the row so far
+  std::string row_;
+  std::string text_;
+  std::string reason_;
+};
+
+// The same without names and checks, for values that are text already.
+class MultiSlotStringOutput {
+ public:
+  void Slot(std::span<const std::string_view> values) {
+    row_ += std::to_string(values.size());
+    row_ += ' ';
+    for (const std::string_view value : values) {
+      row_ += value;
+      row_ += ' ';
+    }
+  }
+  void Slot(std::initializer_list<std::string_view> values) {
+    Slot(std::span<const std::string_view>(values.begin(), values.size()));
+  }
+  void EndRow() {
+    if (row_.empty()) return;
+    row_.back() = '\n';
+    text_ += row_;
+    row_.clear();
+  }
+  void Fail(std::string_view reason) {
+    if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
+  }
+  bool failed() const { return !reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+  std::string& text() { return text_; }
+
+ private:
+  std::string row_;
+  std::string text_;
+  std::string reason_;
+};
+
+// Calls `generate` for every line of `in` (without its line end) and writes the rows to `out`.
+// Returns the program's exit code: 0, or 1 after a line of `errors` that says which line failed and
+// why.
+template <typename Output>
+int RunDataGenerator(std::istream& in, std::ostream& out, std::ostream& errors,
+                     const std::function<void(std::string_view line, Output& output)>& generate) {
+  constexpr size_t kWriteBytes = 64 << 10;
+  Output output;
+  std::string line;
+  for (uint64_t number = 1; std::getline(in, line); ++number) {
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    generate(line, output);
+    output.EndRow();
+    if (output.failed()) {
+      errors << "line " << number << ": " << output.reason() << std::endl;
+      return 1;
+    }
+    if (output.text().size() < kWriteBytes) continue;
+    out << output.text();
+    output.text().clear();
+  }
+  out << output.text() << std::flush;
+  if (out && !in.bad()) return 0;
+  errors << (in.bad() ? "cannot read the input" : "cannot write the output") << std::endl;
+  return 1;
+}
+
+// On the standard streams.
+inline int RunDataGenerator(
+    const std::function<void(std::string_view line, MultiSlotOutput& out)>& generate) {
+  std::ios::sync_with_stdio(false);
+  return RunDataGenerator<MultiSlotOutput>(std::cin, std::cout, std::cerr, generate);
+}
+inline int RunStringDataGenerator(
+    const std::function<void(std::string_view line, MultiSlotStringOutput& out)>& generate) {
+  std::ios::sync_with_stdio(false);
+  return RunDataGenerator<MultiSlotStringOutput>(std::cin, std::cout, std::cerr, generate);
+}
+
+}  // namespace flotilla

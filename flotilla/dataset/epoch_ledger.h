@@ -1,0 +1,87 @@
+// What the workers that read an epoch share besides its data: the counts, the first error and how
+// many batches are in their hands. The streaming datasets keep their promises of dataset.h with it.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/dataset.h"
+
+namespace flotilla {
+
+// Thread-safe.
+class EpochLedger {
+ public:
+  static constexpr size_t kSamples = 10;
+
+  // `what` names the data in the error of an epoch without rows; with allow_empty there is none.
+  EpochLedger(int64_t max_bad_rows, std::string what, bool allow_empty = false)
+      : max_bad_rows_(max_bad_rows), what_(std::move(what)), allow_empty_(allow_empty) {}
+
+  // Begins an epoch, or goes on in the middle of one. InvalidArgument when it is negative.
+  Status Start(int64_t epoch, const DatasetCounts& counts = {});
+  int64_t epoch() const;
+
+  // FailedPrecondition before Start, then the first error, if there is one.
+  Status status() const;
+  // Keeps the first error and returns it.
+  Status Fail(const Status& error);
+
+  // A worker has taken a batch; it must call BatchDone.
+  void BatchTaken();
+  void BatchDone(int64_t rows);
+  void Drop(int64_t rows);
+  // Counts a bad row, described as in DatasetCounts::samples; an error when it is one too many.
+  Status SkipBadRow(const std::string& described);
+  // Counts rows that were found bad and left out earlier.
+  Status SkipBadRows(int64_t rows, std::span<const std::string> samples);
+
+  // What a worker that found the data at its end returns: ok, or the error of an epoch without
+  // rows. While others still have batches the last of them finds out.
+  Status End();
+
+  DatasetCounts counts() const;
+  // Fills in epoch and counts.
+  void FillPosition(DatasetPosition* position) const;
+
+ private:
+  Status FailLocked(const Status& error);
+
+  // Constant after construction.
+  const int64_t max_bad_rows_;
+  const std::string what_;
+  const bool allow_empty_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  int64_t epoch_ = -1;
+  int64_t in_hand_ = 0;
+  DatasetCounts counts_;
+  Status error_;
+};
+
+// The counts that a position carries.
+DatasetCounts CountsOf(const DatasetPosition& position);
+
+// FailedPrecondition unless `position` is inside an epoch of what `source` stands for.
+Status CheckSource(const DatasetPosition& position, uint64_t source);
+
+// Stands for files, parser and whatever else shapes batches, in DatasetPosition::source.
+class SourceHash {
+ public:
+  explicit SourceHash(std::string_view kind) { Add(kind); }
+  void Add(std::string_view part);
+  void Add(int64_t part) { Add(std::to_string(part)); }
+  void Add(std::span<const InputSpec> inputs);
+  uint64_t value() const { return value_; }
+
+ private:
+  uint64_t value_ = 0;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,118 @@
+#include "flotilla/dataset/file_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const SchemeCommands kSchemes = {{"hdfs", "hadoop fs -cat"}};
+
+StatusOr<std::vector<std::string>> Expand(std::vector<std::string> names) {
+  return ExpandFiles(names, kSchemes);
+}
+
+std::string ErrorOf(std::vector<std::string> names) {
+  return std::string(Message(Expand(std::move(names)).status()));
+}
+
+TEST(FileListTest, DirectoryGivesItsFilesSortedWithoutHiddenOnesAndDirectories) {
+  TempDir dir;
+  const std::string b = dir.Write("part-10", ""), a = dir.Write("part-1", "");
+  dir.Write(".hidden", "");
+  dir.Write("_SUCCESS", "");
+  std::filesystem::create_directory(dir.path() + "/below");
+  const auto files = Expand({dir.path()});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(a, b));
+}
+
+TEST(FileListTest, AllNamesTogetherAreSorted) {
+  TempDir dir;
+  const std::string a = dir.Write("a", ""), b = dir.Write("b", ""), c = dir.Write("c", "");
+  const auto files = Expand({c, "-", "hdfs://host/x", b, a});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre("-", a, b, c, "hdfs://host/x"));
+}
+
+TEST(FileListTest, PatternGivesTheFilesThatMatch) {
+  TempDir dir;
+  const std::string a = dir.Write("part-1.gz", ""), b = dir.Write("part-2.gz", "");
+  dir.Write("other", "");
+  std::filesystem::create_directory(dir.path() + "/part-3.gz");
+  const auto files = Expand({dir.path() + "/part-?.gz"});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(a, b));
+}
+
+TEST(FileListTest, FileWhoseNameLooksLikeAPatternIsItself) {
+  TempDir dir;
+  const std::string odd = dir.Write("a[1]", "");
+  const auto files = Expand({odd});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(odd));
+}
+
+TEST(FileListTest, ListNamesFilesDirectoriesAndPatterns) {
+  TempDir dir;
+  const std::string a = dir.Write("a", "");
+  std::filesystem::create_directory(dir.path() + "/d");
+  const std::string in_d = dir.Write("d/x", "");
+  const std::string list =
+      dir.Write("list.txt", fmt::format("# train\n{}\r\n\n{}/d\nhdfs:/y", a, dir.path()));
+  const auto files = Expand({"@" + list});
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_THAT(*files, ElementsAre(a, in_d, "hdfs:/y"));
+}
+
+TEST(FileListTest, ErrorsNameWhatTheyConcern) {
+  TempDir dir;
+  const std::string empty = dir.path() + "/empty", list = dir.Write("list", "\n/no/such\n");
+  std::filesystem::create_directory(empty);
+  EXPECT_EQ(ErrorOf({empty}), empty + ": the directory has no files");
+  EXPECT_EQ(ErrorOf({empty + "/*.txt"}), empty + "/*.txt: no file matches");
+  EXPECT_EQ(ErrorOf({"/no/such/file"}), "/no/such/file: no such file");
+  EXPECT_EQ(ErrorOf({"@" + list}), list + ":2: /no/such: no such file");
+  EXPECT_EQ(ErrorOf({"@" + dir.path() + "/none"}),
+            dir.path() + "/none: cannot read the list of files");
+  EXPECT_EQ(ErrorOf({"@" + dir.Write("nested", "@x\n")}),
+            dir.path() + "/nested:1: @x: a list cannot name another list");
+  EXPECT_EQ(ErrorOf({"@" + dir.Write("blank", "\n")}),
+            dir.path() + "/blank: the list names no files");
+  EXPECT_EQ(ErrorOf({"s3://bucket/x"}), "s3://bucket/x: no command is set that reads 's3:' paths");
+  EXPECT_EQ(ErrorOf({}), "no files given");
+}
+
+TEST(FileListTest, SchemeIsWhatStandsBeforeAColon) {
+  EXPECT_EQ(SchemeOf("hdfs:/a/b"), "hdfs");
+  EXPECT_EQ(SchemeOf("s3+x://a:b"), "s3+x");
+  EXPECT_EQ(SchemeOf("/a:b"), "");
+  EXPECT_EQ(SchemeOf("C:/a"), "");
+  EXPECT_EQ(SchemeOf("plain"), "");
+}
+
+TEST(FileListTest, SharesAreContiguousAndTheFirstHaveOneMore) {
+  std::vector<std::string> files;
+  for (int i = 0; i < 11; ++i) files.push_back(fmt::format("{:02}", i));
+  EXPECT_THAT(SplitFiles(files, 4, 0), ElementsAre("00", "01", "02"));
+  EXPECT_THAT(SplitFiles(files, 4, 2), ElementsAre("06", "07", "08"));
+  EXPECT_THAT(SplitFiles(files, 4, 3), ElementsAre("09", "10"));
+  for (int count = 1; count < 14; ++count) {
+    std::vector<std::string> joined;
+    for (int i = 0; i < count; ++i) {
+      for (const std::string& file : SplitFiles(files, count, i)) joined.push_back(file);
+    }
+    EXPECT_EQ(joined, files);
+  }
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,23 @@
+// How the label of a LIBSVM or libffm line becomes the label of a row: those files write the two
+// classes as -1 and +1, models count classes from 0.
+#pragma once
+
+#include <string_view>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+enum class LabelRule {
+  kBinary,  // -1 and 0 become 0, 1 stays; anything else is a bad row
+  kWhole,   // any whole number of at most 2^24, as it stands: class numbers, ratings
+};
+
+// "binary" or "whole".
+std::string_view NameOf(LabelRule rule);
+
+// Reads the word at *p, which lies in `line`, and moves *p behind it.
+// On an error, made with BadRow(), *p is where it was.
+Status ReadLabel(std::string_view line, LabelRule rule, const char** p, float* label);
+
+}  // namespace flotilla

@@ -1,0 +1,64 @@
+// libffm text: `<label> <field>:<index>:<value> ..`, separated by blanks. What follows a '#' is a
+// comment; a line without a label is no row.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/dataset/label_rule.h"
+#include "flotilla/dataset/parser.h"
+
+namespace flotilla {
+
+struct LibffmOptions {
+  LabelRule labels = LabelRule::kBinary;
+  // The inputs that fields 0, 1, .. fill; "-" leaves a field out. Empty: input F<k> is field k.
+  std::vector<std::string> fields;
+  // Every id input has exactly one feature in every row, and a batch carries no offsets for it.
+  // Otherwise any number, also none.
+  bool single = false;
+};
+
+// Field k fills the input that the options name. An id input takes the indices as ids; rows of a
+// table have no weight, so every value must be 1 there (0 leaves the feature out). A dense input of
+// width 1 takes the value, 0 when the line does not have it, and does not look at the index.
+class LibffmParser : public Parser {
+ public:
+  // The model has one label by any name, and each other input is that of one field.
+  // InvalidArgument that names the input or field otherwise.
+  static StatusOr<std::unique_ptr<LibffmParser>> Make(std::span<const InputSpec> inputs,
+                                                      const LibffmOptions& options = {});
+
+  std::span<const InputSpec> inputs() const override { return inputs_; }
+  std::string identity() const override;
+  Status Parse(std::string_view line, Batch* batch) const override;
+
+ private:
+  // One feature of a line as it is written.
+  struct Feature {
+    uint64_t field;
+    uint64_t index;
+    float value;
+  };
+
+  LibffmParser(std::span<const InputSpec> inputs, const LibffmOptions& options);
+  StatusOr<uint64_t> FieldOf(const InputSpec& input) const;
+  Status SetField(uint64_t field, size_t input);
+  Status FindInputs();
+  Status FindLeftOut();
+  void BeginRow(float label, Batch* batch) const;
+  // Appends the features that begin at `p` to the fields. On an error part may be appended.
+  Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
+  Status AddFeature(size_t column, const Feature& feature, Batch* batch) const;
+  Status EndRow(size_t column, Batch* batch) const;
+
+  const std::vector<InputSpec> inputs_;
+  const LibffmOptions options_;
+  int label_field_ = -1;
+  std::vector<int> input_of_;  // by field: index of the input, kLeftOut or kUnknown
+};
+
+}  // namespace flotilla

@@ -1,0 +1,108 @@
+#include "flotilla/dataset/libsvm_parser.h"
+
+#include "flotilla/dataset/scan_text.h"
+
+namespace flotilla {
+namespace {
+
+bool AtEnd(const char* p, const char* end) { return p == end || *p == '#'; }
+
+}  // namespace
+
+StatusOr<std::unique_ptr<LibsvmParser>> LibsvmParser::Make(std::span<const InputSpec> inputs,
+                                                           const LibsvmOptions& options) {
+  std::unique_ptr<LibsvmParser> parser(new LibsvmParser(inputs, options));
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    int* field = inputs[i].kind == InputKind::kLabel ? &parser->label_field_
+                 : inputs[i].kind == InputKind::kIds ? &parser->ids_field_
+                                                     : &parser->dense_field_;
+    if (*field >= 0) {
+      return InvalidArgument("libsvm: inputs {} and {} are of one kind, a line fills only one",
+                             inputs[*field].name, inputs[i].name);
+    }
+    *field = static_cast<int>(i);
+  }
+  if (parser->label_field_ < 0 || (parser->ids_field_ < 0 && parser->dense_field_ < 0)) {
+    return InvalidArgument("libsvm: the model must have a label and an id or a dense input");
+  }
+  return parser;
+}
+
+LibsvmParser::LibsvmParser(std::span<const InputSpec> inputs, const LibsvmOptions& options)
+    : inputs_(inputs.begin(), inputs.end()), options_(options) {}
+
+std::string LibsvmParser::identity() const {
+  return fmt::format("libsvm/1 labels={} first_index={}", NameOf(options_.labels),
+                     options_.first_index);
+}
+
+Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value,
+                                std::string_view value_text, Batch* batch) const {
+  if (value == 0) return absl::OkStatus();
+  if (ids_field_ >= 0) {
+    if (value != 1) {
+      return BadRow(column,
+                    "feature {}: expected the value 1, found '{}': ids have no weight; a dense "
+                    "input takes any value",
+                    index, value_text);
+    }
+    batch->fields[ids_field_].ids.ids.push_back(index);
+  }
+  if (dense_field_ < 0) return absl::OkStatus();
+  const uint64_t width = static_cast<uint64_t>(inputs_[dense_field_].width);
+  const uint64_t element = index - options_.first_index;  // wraps when below, and is too large
+  if (element >= width) {
+    return BadRow(column, "expected an index from {} to {}, found {}", options_.first_index,
+                  options_.first_index + width - 1, index);
+  }
+  float& target = *(batch->fields[dense_field_].values.end() - inputs_[dense_field_].width +
+                    static_cast<ptrdiff_t>(element));
+  if (target != 0) return BadRow(column, "feature {} twice", index);
+  target = value;
+  return absl::OkStatus();
+}
+
+Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
+  const char* const end = line.data() + line.size();
+  while (!AtEnd(p, end)) {
+    uint64_t index = 0;
+    float value = 0;
+    const char* const colon = ScanUint64(p, end, &index);
+    const char* stop = nullptr;
+    if (colon != nullptr && colon < end && *colon == ':') stop = ScanFloat(colon + 1, end, &value);
+    if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
+      return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'",
+                    ShownWord(p, end));
+    }
+    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value,
+                                  std::string_view(colon + 1, stop - colon - 1), batch));
+    p = SkipBlanks(stop, end);
+  }
+  return absl::OkStatus();
+}
+
+Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
+  const char* const end = line.data() + line.size();
+  const char* p = SkipBlanks(line.data(), end);
+  if (AtEnd(p, end)) return absl::OkStatus();
+  float label = 0;
+  FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
+  batch->fields[label_field_].values.push_back(label);
+  if (ids_field_ >= 0) BeginBag(&batch->fields[ids_field_].ids);
+  if (dense_field_ >= 0) {
+    AlignedVector<float>& values = batch->fields[dense_field_].values;
+    values.resize(values.size() + static_cast<size_t>(inputs_[dense_field_].width));
+  }
+  Status status = ParseFeatures(line, SkipBlanks(p, end), batch);
+  if (status.ok() && ids_field_ >= 0 && !EndBag(&batch->fields[ids_field_].ids)) {
+    status = BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
+  }
+  if (status.ok()) {
+    ++batch->rows;
+  } else {
+    DropUnfinishedRow(inputs_, batch);
+  }
+  return status;
+}
+
+}  // namespace flotilla

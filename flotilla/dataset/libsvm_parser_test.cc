@@ -1,0 +1,119 @@
+#include "flotilla/dataset/libsvm_parser.h"
+
+#include <sstream>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/dataset/parser_testing.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+const std::vector<InputSpec> kIds = {{"label", InputKind::kLabel, 1},
+                                     {"features", InputKind::kIds, 1}};
+const std::vector<InputSpec> kDense = {{"x", InputKind::kDense, 4}, {"y", InputKind::kLabel, 1}};
+
+std::unique_ptr<LibsvmParser> MakeParser(std::span<const InputSpec> inputs,
+                                         const LibsvmOptions& options = {}) {
+  StatusOr<std::unique_ptr<LibsvmParser>> parser = LibsvmParser::Make(inputs, options);
+  EXPECT_TRUE(parser.ok()) << parser.status();
+  return *std::move(parser);
+}
+
+TEST(LibsvmParserTest, IndicesBecomeTheIdsOfABag) {
+  EXPECT_THAT(RowsOf(*MakeParser(kIds), {"-1 3:1 11:1 14:1 ", "+1 5:1.0 7:0 18446744073709551615:1",
+                                         "0", "1 2:1 # a comment 3:1"}),
+              ElementsAre("label=0 features=3,11,14", "label=1 features=5,18446744073709551615",
+                          "label=0 features=", "label=1 features=2"));
+}
+
+TEST(LibsvmParserTest, ValuesBecomeTheElementsOfADenseInput) {
+  EXPECT_THAT(RowsOf(*MakeParser(kDense), {"1 1:0.5 4:-2", "0 3:1e-3 2:7", "-1"}),
+              ElementsAre("x=0.5,0,0,-2 y=1", "x=0,7,0.00100000005,0 y=0", "x=0,0,0,0 y=0"));
+  EXPECT_EQ(RowOf(*MakeParser(kDense, {.first_index = 0}), "1 0:5 3:6"), "x=5,0,0,6 y=1");
+}
+
+TEST(LibsvmParserTest, BothInputsAreFilledWhenTheModelHasBoth) {
+  const std::vector<InputSpec> both = {kDense[0], kDense[1], kIds[1]};
+  EXPECT_EQ(RowOf(*MakeParser(both), "1 2:1 4:1"), "x=0,1,0,1 y=1 features=2,4");
+}
+
+TEST(LibsvmParserTest, WholeLabelsStayAsTheyAre) {
+  const auto parser = MakeParser(kIds, {.labels = LabelRule::kWhole});
+  EXPECT_THAT(RowsOf(*parser, {"7 1:1", "-3 1:1", "16777216 1:1", "2.0"}),
+              ElementsAre("label=7 features=1", "label=-3 features=1", "label=16777216 features=1",
+                          "label=2 features="));
+  ExpectBadRows(*parser, "1 2:1",
+                {{"0.5 1:1", "1: label: expected a whole number of at most 16777216, found '0.5'"},
+                 {"16777217 1:1", "1: label: expected a whole number of at most 16777216"},
+                 {"16777218 1:1", "1: label: expected a whole number of at most 16777216"}});
+}
+
+TEST(LibsvmParserTest, BlankLinesAndCommentsAreNoRows) {
+  EXPECT_THAT(RowsOf(*MakeParser(kIds), {"", "  \t", "# 1 2:1", "1 5:1"}),
+              ElementsAre("label=1 features=5"));
+}
+
+TEST(LibsvmParserTest, RandomRowsEqualTheNaiveParse) {
+  const RngKey key = RngKey(6).With("rows");
+  std::vector<std::string> lines, expected;
+  uint64_t draw = 0;
+  for (int row = 0; row < 2000; ++row) {
+    std::string line = key.Below(draw++, 2) == 0 ? "-1" : "+1";
+    for (int i = 1; i <= 4; ++i) {
+      if (key.Below(draw++, 3) == 0) continue;
+      line += fmt::format(" {}:{:.{}g}", i, key.Below(draw, 1 << 30) / 3e7, 1 + draw % 16);
+      ++draw;
+    }
+    lines.push_back(line);
+    std::istringstream in(line);
+    int label = 0;
+    in >> label;
+    std::vector<float> x(4);
+    std::string pair;
+    while (in >> pair) x[pair[0] - '1'] = static_cast<float>(std::stod(pair.substr(2)));
+    expected.push_back(fmt::format("x={:.9g} y={}", fmt::join(x, ","), label > 0 ? 1 : 0));
+  }
+  EXPECT_EQ(RowsOf(*MakeParser(kDense), lines), expected);
+}
+
+TEST(LibsvmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
+  ExpectBadRows(
+      *MakeParser(kIds), "1 2:1 5:1",
+      {{"2 1:1", "1: label: expected -1, 0 or 1, found '2'"},
+       {" x 1:1", "2: label: expected -1, 0 or 1, found 'x'"},
+       {"nan 1:1", "1: label: expected -1, 0 or 1, found 'nan'"},
+       {"1:1", "1: label: expected -1, 0 or 1, found '1:1'"},
+       {"1 2", "3: expected <index>:<number>, found '2'"},
+       {"1 2:", "3: expected <index>:<number>, found '2:'"},
+       {"1 2:1 x:1", "7: expected <index>:<number>, found 'x:1'"},
+       {"1 2:1 qid:3", "7: expected <index>:<number>, found 'qid:3'"},
+       {"1 -2:1", "3: expected <index>:<number>, found '-2:1'"},
+       {"1 2:inf", "3: expected <index>:<number>, found '2:inf'"},
+       {"1 2:nan", "3: expected <index>:<number>, found '2:nan'"},
+       {"1 2:1e999", "3: expected <index>:<number>, found '2:1e999'"},
+       {"1 2:1,3:1", "3: expected <index>:<number>, found '2:1,3:1'"},
+       {std::string("1 2:1\0 3:1", 10), "3: expected <index>:<number>, found '2:1?'"},
+       {"1 18446744073709551616:1", "3: expected <index>:<number>"},
+       {"1 2:1 3:0.5", "7: feature 3: expected the value 1, found '0.5': ids have no weight"}});
+  ExpectBadRows(*MakeParser(kDense), "1 2:0.5",
+                {{"1 0:1", "3: expected an index from 1 to 4, found 0"},
+                 {"1 1:7 5:1", "7: expected an index from 1 to 4, found 5"},
+                 {"1 18446744073709551615:1", "3: expected an index from 1 to 4"},
+                 {"1 2:1 2:1", "7: feature 2 twice"}});
+}
+
+TEST(LibsvmParserTest, MakeRefusesOtherInputs) {
+  auto error = [](const std::vector<InputSpec>& inputs) {
+    return std::string(Message(LibsvmParser::Make(inputs).status()));
+  };
+  EXPECT_THAT(error({kIds[0]}), HasSubstr("a label and an id or a dense input"));
+  EXPECT_THAT(error({kIds[1]}), HasSubstr("a label and an id or a dense input"));
+  EXPECT_THAT(error({kIds[0], kIds[1], {"more", InputKind::kIds, 1}}),
+              HasSubstr("features and more are of one kind"));
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,221 @@
+#include "flotilla/dataset/make_parser.h"
+
+#include <algorithm>
+
+#include "flotilla/dataset/corpus_parser.h"
+#include "flotilla/dataset/criteo_parser.h"
+#include "flotilla/dataset/csv_parser.h"
+#include "flotilla/dataset/libffm_parser.h"
+#include "flotilla/dataset/libsvm_parser.h"
+#include "flotilla/dataset/multislot_parser.h"
+#include "flotilla/dataset/scan_text.h"
+
+namespace flotilla {
+namespace {
+
+using Inputs = std::span<const InputSpec>;
+using ParserOr = StatusOr<std::unique_ptr<Parser>>;
+
+// The values of the parameters that were given.
+class Params {
+ public:
+  explicit Params(const ParserSpec& spec) : spec_(spec) {}
+
+  const std::string& format() const { return spec_.format; }
+
+  // Null when the parameter was not given.
+  const std::string* Find(const std::string& name) const {
+    const auto found = spec_.params.find(name);
+    return found == spec_.params.end() ? nullptr : &found->second;
+  }
+
+  // These leave *value as it is when the parameter was not given.
+  Status Read(const std::string& name, uint64_t* value) const {
+    const std::string* text = Find(name);
+    if (text == nullptr) return absl::OkStatus();
+    const char* const end = text->data() + text->size();
+    if (ScanUint64(text->data(), end, value) == end) return absl::OkStatus();
+    return InvalidArgument("{}: {}: '{}' is not a whole number", format(), name, *text);
+  }
+  // One of the words, by its place among them.
+  template <typename T>
+  Status Read(const std::string& name, std::span<const std::string_view> words, T* value) const {
+    const std::string* text = Find(name);
+    if (text == nullptr) return absl::OkStatus();
+    const auto word = std::find(words.begin(), words.end(), *text);
+    if (word == words.end()) {
+      return InvalidArgument("{}: {}: '{}' is not one of {}", format(), name, *text,
+                             fmt::join(words, ", "));
+    }
+    *value = static_cast<T>(word - words.begin());
+    return absl::OkStatus();
+  }
+  // A list separated by commas or blanks.
+  void Read(const std::string& name, std::vector<std::string>* value) const {
+    const std::string* text = Find(name);
+    if (text == nullptr) return;
+    value->clear();
+    for (size_t begin = 0; begin < text->size();) {
+      const size_t end = std::min(text->find_first_of(", ", begin), text->size());
+      if (end > begin) value->push_back(text->substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+
+ private:
+  const ParserSpec& spec_;
+};
+
+constexpr std::string_view kNoYes[] = {"no", "yes"};
+constexpr std::string_view kLabelRules[] = {"binary", "whole"};
+constexpr std::string_view kCriteoNumeric[] = {"seeds", "log"};
+
+ParserOr MakeCorpus(const Params& params, Inputs inputs) {
+  CorpusOptions options;
+  FL_RETURN_IF_ERROR(params.Read("vocabulary", &options.vocabulary));
+  return CorpusParser::Make(inputs, options);
+}
+
+ParserOr MakeCriteo(const Params& params, Inputs inputs) {
+  CriteoOptions options;
+  FL_RETURN_IF_ERROR(params.Read("hash_dim", &options.hash_dim));
+  FL_RETURN_IF_ERROR(params.Read("numeric", kCriteoNumeric, &options.numeric));
+  return CriteoParser::Make(inputs, options);
+}
+
+ParserOr MakeWithSchema(const Params& params, Inputs inputs, const CsvSchema& defaults) {
+  const std::string* text = params.Find("schema");
+  const std::string* file = params.Find("schema_file");
+  if ((text == nullptr) == (file == nullptr)) {
+    return InvalidArgument("{}: give one of schema and schema_file", params.format());
+  }
+  std::string content;
+  if (file != nullptr) {
+    FL_ASSIGN_OR_RETURN(content, ReadSchemaFile(*file));
+    text = &content;
+  }
+  StatusOr<CsvSchema> schema = CsvSchema::FromText(*text, defaults);
+  if (!schema.ok()) return Annotate(schema.status(), file != nullptr ? *file : params.format());
+  return CsvParser::Make(inputs, *schema);
+}
+
+ParserOr MakeCsv(const Params& params, Inputs inputs) { return MakeWithSchema(params, inputs, {}); }
+
+ParserOr MakeTsv(const Params& params, Inputs inputs) {
+  return MakeWithSchema(params, inputs, {.delimiter = '\t', .quotes = false});
+}
+
+ParserOr MakeLibffm(const Params& params, Inputs inputs) {
+  LibffmOptions options;
+  FL_RETURN_IF_ERROR(params.Read("labels", kLabelRules, &options.labels));
+  FL_RETURN_IF_ERROR(params.Read("single", kNoYes, &options.single));
+  params.Read("fields", &options.fields);
+  return LibffmParser::Make(inputs, options);
+}
+
+ParserOr MakeLibsvm(const Params& params, Inputs inputs) {
+  LibsvmOptions options;
+  FL_RETURN_IF_ERROR(params.Read("labels", kLabelRules, &options.labels));
+  FL_RETURN_IF_ERROR(params.Read("first_index", &options.first_index));
+  return LibsvmParser::Make(inputs, options);
+}
+
+ParserOr MakeMultislot(const Params& params, Inputs inputs) {
+  MultislotOptions options;
+  params.Read("single", &options.single_id_slots);
+  if (options.single_id_slots == std::vector<std::string>{"all"}) {
+    options.single_id_slots.clear();
+    options.all_single = true;
+  }
+  return MultislotParser::Make(inputs, options);
+}
+
+struct Entry {
+  ParserFormat format;
+  ParserOr (*make)(const Params& params, Inputs inputs);
+};
+
+constexpr std::string_view kLabelsHelp =
+    "binary: -1 and 0 become 0, 1 stays; whole: as written (binary)";
+constexpr std::string_view kSchemaHelp =
+    "the columns, as docs/data_formats.md says: \"age:dense city:id -*3 click:label\"";
+
+const std::vector<Entry>& Table() {
+  static const std::vector<Entry> table = {
+      {{"corpus",
+        "a sentence per line: ids separated by blanks",
+        {{"vocabulary", "ids must be below; 0: any (0)"}}},
+       MakeCorpus},
+      {{"criteo",
+        "label, 13 numbers and 26 categories, separated by tabs",
+        {{"hash_dim", "ids are below (1000001)"},
+         {"numeric", "seeds: (x - min) / diff with fixed values; log: log(1 + x) (seeds)"}}},
+       MakeCriteo},
+      {{"csv",
+        "columns separated by commas, as a schema says",
+        {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
+       MakeCsv},
+      {{"libffm",
+        "<label> <field>:<index>:<value> ..",
+        {{"fields", "the inputs of fields 0, 1, ..; - leaves one out (F0,F1,..)"},
+         {"labels", kLabelsHelp},
+         {"single", "yes: each id input has one feature in every row (no)"}}},
+       MakeLibffm},
+      {{"libsvm",
+        "<label> <index>:<value> ..; also SVMlight and libFM",
+        {{"first_index", "the index that is element 0 of a dense input (1)"},
+         {"labels", kLabelsHelp}}},
+       MakeLibsvm},
+      {{"multislot",
+        "for each input <n> v1 .. vn, separated by blanks",
+        {{"single", "the id inputs with exactly one id in every row, or all (none)"}}},
+       MakeMultislot},
+      {{"tsv",
+        "columns separated by tabs and without quotes, as a schema says",
+        {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
+       MakeTsv},
+  };
+  return table;
+}
+
+// The names of things that have one, as a list for an error.
+template <typename Things, typename NameOf>
+std::string Names(const Things& things, NameOf name_of) {
+  std::vector<std::string_view> names;
+  for (const auto& each : things) names.push_back(name_of(each));
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+Status CheckParams(const ParserSpec& spec, const ParserFormat& format) {
+  for (const auto& given : spec.params) {
+    const bool known =
+        std::any_of(format.params.begin(), format.params.end(),
+                    [&](const ParserFormat::Param& param) { return param.name == given.first; });
+    if (!known) {
+      return InvalidArgument("{}: unknown parameter {}; it has {}", spec.format, given.first,
+                             Names(format.params, [](const auto& param) { return param.name; }));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::vector<ParserFormat> ParserFormats() {
+  std::vector<ParserFormat> formats;
+  for (const Entry& entry : Table()) formats.push_back(entry.format);
+  return formats;
+}
+
+StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
+                                             std::span<const InputSpec> inputs) {
+  for (const Entry& entry : Table()) {
+    if (entry.format.name != spec.format) continue;
+    FL_RETURN_IF_ERROR(CheckParams(spec, entry.format));
+    return entry.make(Params(spec), inputs);
+  }
+  return InvalidArgument("unknown data format {}; there are {}", spec.format,
+                         Names(Table(), [](const Entry& entry) { return entry.format.name; }));
+}
+
+}  // namespace flotilla

@@ -1,0 +1,92 @@
+#include "flotilla/dataset/make_parser.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flotilla/dataset/criteo_parser.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+const InputSpec kLabel = {"label", InputKind::kLabel, 1};
+const InputSpec kF0 = {"F0", InputKind::kIds, 1};
+
+std::string IdentityOf(const ParserSpec& spec, const std::vector<InputSpec>& inputs) {
+  StatusOr<std::unique_ptr<Parser>> parser = MakeParser(spec, inputs);
+  EXPECT_TRUE(parser.ok()) << parser.status();
+  return parser.ok() ? (*parser)->identity() : "";
+}
+
+std::string ErrorOf(const ParserSpec& spec, const std::vector<InputSpec>& inputs) {
+  return std::string(Message(MakeParser(spec, inputs).status()));
+}
+
+TEST(MakeParserTest, EveryFormatIsMadeAndTakesItsParameters) {
+  EXPECT_EQ(IdentityOf({"corpus", {{"vocabulary", "9"}}}, {kF0}), "corpus/1 vocabulary=9");
+  EXPECT_EQ(IdentityOf({"criteo", {{"hash_dim", "7"}, {"numeric", "log"}}}, CriteoInputs()),
+            "criteo/1 numeric=log hash_dim=7");
+  EXPECT_EQ(IdentityOf({"criteo"}, CriteoInputs()), "criteo/1 numeric=seeds hash_dim=1000001");
+  EXPECT_THAT(IdentityOf({"csv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}),
+              HasSubstr("\"delimiter\":\",\""));
+  EXPECT_THAT(IdentityOf({"tsv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}),
+              HasSubstr("\"delimiter\":\"\\t\",\"header\":false,\"quotes\":false"));
+  EXPECT_EQ(IdentityOf({"libffm", {{"fields", "-,F0"}, {"labels", "whole"}, {"single", "yes"}}},
+                       {kF0, kLabel}),
+            "libffm/1 labels=whole single=true fields=-1,0,");
+  EXPECT_EQ(IdentityOf({"libsvm", {{"first_index", "0"}, {"labels", "binary"}}}, {kF0, kLabel}),
+            "libsvm/1 labels=binary first_index=0");
+  EXPECT_EQ(IdentityOf({"multislot", {{"single", "F0"}}}, {kF0, kLabel}), "multislot/1 single=10");
+  EXPECT_EQ(IdentityOf({"multislot", {{"single", "all"}}}, {kF0, kLabel}), "multislot/1 single=10");
+}
+
+TEST(MakeParserTest, SchemaComesFromAFile) {
+  TempDir dir;
+  const std::string good = dir.Write("good", "F0:id\nlabel:label\n");
+  EXPECT_EQ(IdentityOf({"csv", {{"schema_file", good}}}, {kF0, kLabel}),
+            IdentityOf({"csv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}));
+  const std::string bad = dir.Write("bad", "F0:what");
+  EXPECT_THAT(ErrorOf({"csv", {{"schema_file", bad}}}, {kF0, kLabel}),
+              HasSubstr(bad + ": schema: 'F0:what'"));
+  EXPECT_THAT(ErrorOf({"csv", {{"schema_file", dir.path() + "/none"}}}, {kF0}), HasSubstr("/none"));
+  EXPECT_THAT(ErrorOf({"csv"}, {kF0}), HasSubstr("csv: give one of schema and schema_file"));
+  EXPECT_THAT(ErrorOf({"csv", {{"schema", "F0:id"}, {"schema_file", good}}}, {kF0}),
+              HasSubstr("give one of"));
+}
+
+TEST(MakeParserTest, UnknownNamesAreErrorsThatListTheKnownOnes) {
+  EXPECT_EQ(ErrorOf({"parquet"}, {kF0}),
+            "unknown data format parquet; there are corpus, criteo, csv, libffm, libsvm, "
+            "multislot, tsv");
+  EXPECT_EQ(ErrorOf({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
+            "criteo: unknown parameter hashdim; it has hash_dim, numeric");
+}
+
+TEST(MakeParserTest, ValuesOfParametersAreChecked) {
+  EXPECT_EQ(ErrorOf({"criteo", {{"hash_dim", "many"}}}, CriteoInputs()),
+            "criteo: hash_dim: 'many' is not a whole number");
+  EXPECT_EQ(ErrorOf({"criteo", {{"numeric", "raw"}}}, CriteoInputs()),
+            "criteo: numeric: 'raw' is not one of seeds, log");
+  EXPECT_EQ(ErrorOf({"libffm", {{"single", "1"}}}, {kF0, kLabel}),
+            "libffm: single: '1' is not one of no, yes");
+  EXPECT_THAT(ErrorOf({"csv", {{"schema", "F0:what"}}}, {kF0}),
+              HasSubstr("csv: schema: 'F0:what'"));
+  EXPECT_THAT(ErrorOf({"multislot", {{"single", "F9"}}}, {kF0}),
+              HasSubstr("F9 is not an id input"));
+}
+
+TEST(MakeParserTest, FormatsAreListedInOrderWithHelp) {
+  std::string last;
+  for (const ParserFormat& format : ParserFormats()) {
+    EXPECT_LT(last, format.name);
+    EXPECT_FALSE(format.help.empty());
+    for (const ParserFormat::Param& param : format.params) EXPECT_FALSE(param.help.empty());
+    last = format.name;
+  }
+  EXPECT_EQ(ParserFormats().size(), 7u);
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,102 @@
+#include "flotilla/dataset/prefetch_dataset.h"
+
+#include <optional>
+#include <utility>
+
+namespace flotilla {
+
+StatusOr<std::unique_ptr<PrefetchDataset>> PrefetchDataset::Make(std::unique_ptr<Dataset> inner,
+                                                                 int depth) {
+  if (depth < 1) return InvalidArgument("dataset: a prefetch of {} batches", depth);
+  return std::unique_ptr<PrefetchDataset>(new PrefetchDataset(std::move(inner), depth));
+}
+
+PrefetchDataset::PrefetchDataset(std::unique_ptr<Dataset> inner, int depth)
+    : inner_(std::move(inner)), depth_(depth) {}
+
+PrefetchDataset::~PrefetchDataset() { Stop(); }
+
+void PrefetchDataset::Stop() {
+  if (ready_ != nullptr) ready_->Close();
+  if (reader_.joinable()) reader_.join();
+}
+
+void PrefetchDataset::Start() {
+  ready_ = std::make_unique<BoundedQueue<Item>>(depth_);
+  spare_ = std::make_unique<BoundedQueue<Batch>>(depth_ + 1);
+  {
+    std::lock_guard lock(mutex_);
+    handed_out_ = StateOfInner(0);
+    error_ = absl::OkStatus();
+  }
+  reader_ = std::thread(&PrefetchDataset::ReadAhead, this);
+}
+
+Status PrefetchDataset::StartEpoch(int64_t epoch) {
+  Stop();
+  FL_RETURN_IF_ERROR(inner_->StartEpoch(epoch));
+  Start();
+  return absl::OkStatus();
+}
+
+Status PrefetchDataset::Resume(const DatasetPosition& position) {
+  Stop();
+  FL_RETURN_IF_ERROR(inner_->Resume(position));
+  Start();
+  return absl::OkStatus();
+}
+
+PrefetchDataset::State PrefetchDataset::StateOfInner(int64_t number) const {
+  return {.number = number, .counts = inner_->counts(), .position = inner_->position()};
+}
+
+void PrefetchDataset::ReadAhead() {
+  for (int64_t number = 1;; ++number) {
+    Item item;
+    if (std::optional<Batch> spare = spare_->TryPop()) item.batch = *std::move(spare);
+    const StatusOr<bool> more = inner_->Next(0, &item.batch);
+    item.after = StateOfInner(number);
+    if (!more.ok() || !*more) {
+      std::lock_guard lock(mutex_);
+      error_ = more.status();
+      ended_ = std::move(item.after);
+      break;
+    }
+    if (!ready_->Push(std::move(item))) return;
+  }
+  ready_->Close();
+}
+
+void PrefetchDataset::NoteState(State state) {
+  std::lock_guard lock(mutex_);
+  // Workers that popped one after another may come here the other way round.
+  if (state.number > handed_out_.number) handed_out_ = std::move(state);
+}
+
+StatusOr<bool> PrefetchDataset::Next(int /*worker*/, Batch* batch) {
+  if (ready_ == nullptr) return FailedPrecondition("dataset: Next before StartEpoch");
+  std::optional<Item> item = ready_->Pop();
+  if (!item.has_value()) {
+    batch->Clear();
+    std::lock_guard lock(mutex_);
+    handed_out_ = ended_;
+    FL_RETURN_IF_ERROR(error_);
+    return false;
+  }
+  std::swap(*batch, item->batch);
+  spare_->TryPush(item->batch);
+  NoteState(std::move(item->after));
+  return true;
+}
+
+DatasetCounts PrefetchDataset::counts() const {
+  std::lock_guard lock(mutex_);
+  return handed_out_.counts;
+}
+
+DatasetPosition PrefetchDataset::position() const {
+  std::lock_guard lock(mutex_);
+  return handed_out_.position;
+}
+
+}  // namespace flotilla

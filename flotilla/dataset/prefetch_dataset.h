@@ -1,0 +1,67 @@
+// A dataset around another that reads ahead on a thread of its own, so that workers find batches
+// ready: for sources that are slow or wait (generators, commands, remote files). Where parsing is
+// what costs, workers that parse for themselves are as fast.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "flotilla/base/queue.h"
+#include "flotilla/dataset/dataset.h"
+
+namespace flotilla {
+
+// Gives the batches of the inner dataset in the order in which it gives them to one worker. Counts
+// and position are those of the batches handed out, not of those read ahead.
+class PrefetchDataset : public Dataset {
+ public:
+  // Keeps up to `depth` batches ready. InvalidArgument when that is less than 1.
+  static StatusOr<std::unique_ptr<PrefetchDataset>> Make(std::unique_ptr<Dataset> inner, int depth);
+  // Waits for the batch that is being read.
+  ~PrefetchDataset() override;
+
+  std::span<const InputSpec> inputs() const override { return inner_->inputs(); }
+  Status StartEpoch(int64_t epoch) override;
+  StatusOr<bool> Next(int worker, Batch* batch) override;
+  DatasetCounts counts() const override;
+  DatasetPosition position() const override;
+  Status Resume(const DatasetPosition& position) override;
+
+ private:
+  // What the reader knew right after a batch.
+  struct State {
+    int64_t number = 0;  // of the batch, from 1 after a start
+    DatasetCounts counts;
+    DatasetPosition position;
+  };
+  struct Item {
+    Batch batch;
+    State after;
+  };
+
+  PrefetchDataset(std::unique_ptr<Dataset> inner, int depth);
+  void Stop();
+  void Start();
+  void ReadAhead();
+  State StateOfInner(int64_t number) const;
+  void NoteState(State state);
+
+  // Constant after construction.
+  const std::unique_ptr<Dataset> inner_;
+  const int depth_;
+
+  // Written between epochs only. The reader thread alone uses the inner dataset while it runs.
+  std::unique_ptr<BoundedQueue<Item>> ready_;   // null before the first epoch
+  std::unique_ptr<BoundedQueue<Batch>> spare_;  // batches whose memory is used again
+  std::thread reader_;
+
+  mutable std::mutex mutex_;
+  // Guarded by mutex_.
+  State handed_out_;  // after the last batch that was handed out
+  State ended_;       // at the end of the epoch or at its error
+  Status error_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,461 @@
+#include "flotilla/dataset/queue_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <atomic>
+#include <fstream>
+#include <numeric>
+
+#include "flotilla/dataset/read_testing.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Pair;
+
+std::unique_ptr<QueueDataset> MakeDataset(std::vector<std::string> files,
+                                          const QueueDatasetOptions& options) {
+  StatusOr<std::unique_ptr<QueueDataset>> dataset =
+      QueueDataset::Make(std::move(files), std::make_shared<NumberParser>(), options);
+  EXPECT_TRUE(dataset.ok()) << dataset.status();
+  return *std::move(dataset);
+}
+
+TEST(QueueDatasetTest, BatchesFollowTheFilesAndCrossTheirBorders) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 5)), dir.Write("b", NumberLines(5, 8))},
+                             {.batch_size = 3});
+  for (int64_t epoch : {0, 1}) {
+    StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, 1);
+    ASSERT_TRUE(batches.ok()) << batches.status();
+    EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(0, 1, 2)), Pair(1, ElementsAre(3, 4, 5)),
+                                      Pair(2, ElementsAre(6, 7))));
+    EXPECT_EQ(dataset->counts(), (DatasetCounts{.rows = 8}));
+  }
+}
+
+TEST(QueueDatasetTest, BatchesDoNotDependOnTheNumberOfWorkers) {
+  TempDir dir;
+  auto dataset =
+      MakeDataset({dir.Write("a", NumberLines(0, 700)), dir.Write("b", NumberLines(700, 1999))},
+                  {.batch_size = 7});
+  StatusOr<BatchesByOrdinal> one = ReadEpoch(*dataset, 0, 1);
+  StatusOr<BatchesByOrdinal> four = ReadEpoch(*dataset, 0, 4);
+  ASSERT_TRUE(one.ok() && four.ok());
+  EXPECT_EQ(one->size(), 286u);
+  EXPECT_EQ(*one, *four);
+  EXPECT_EQ(dataset->counts().rows, 1999);
+}
+
+TEST(QueueDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
+  TempDir dir;
+  auto dataset =
+      MakeDataset({dir.Write("a", NumberLines(0, 8))}, {.batch_size = 3, .drop_last = true});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 2);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_EQ(batches->size(), 2u);
+  EXPECT_EQ(dataset->counts(), (DatasetCounts{.rows = 6, .dropped = 2}));
+}
+
+TEST(QueueDatasetTest, BadRowStopsWithFileLineAndColumn) {
+  TempDir dir;
+  const std::string path = dir.Write("b", "5\n6\nx7\n8\n");
+  auto dataset = MakeDataset({dir.Write("a", "1\n2\n"), path}, {.batch_size = 10});
+  EXPECT_EQ(ErrorOf(*dataset), path + ":3:1: expected a digit, found 'x7'");
+}
+
+TEST(QueueDatasetTest, FirstErrorStaysUntilTheNextEpoch) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", "bad\n1\n2\n3\n")}, {.batch_size = 1});
+  Batch batch;
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  const Status first = dataset->Next(0, &batch).status();
+  EXPECT_FALSE(first.ok());
+  EXPECT_EQ(dataset->Next(1, &batch).status(), first);
+  ASSERT_TRUE(dataset->StartEpoch(1).ok());
+  EXPECT_FALSE(dataset->Next(0, &batch).ok());
+}
+
+TEST(QueueDatasetTest, BadRowsWithinTheLimitAreSkippedAndCounted) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", "0\nbad\n2 20 21\n\n4 40\nbad\nbad\n")},
+                             {.batch_size = 2, .max_bad_rows = 4});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 2);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  // The last line is a batch of its own, has no good row and is passed over.
+  EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(0)), Pair(1, ElementsAre(2)),
+                                    Pair(2, ElementsAre(4))));
+  const DatasetCounts counts = dataset->counts();
+  EXPECT_EQ(counts.rows, 3);
+  EXPECT_EQ(counts.skipped, 4);
+  EXPECT_EQ(counts.read(), 7);
+}
+
+TEST(QueueDatasetTest, OneBadRowTooManyStops) {
+  TempDir dir;
+  const std::string path = dir.Write("a", "0\nbad\nbad\nbad\n");
+  auto dataset = MakeDataset({path}, {.batch_size = 2, .max_bad_rows = 2});
+  EXPECT_EQ(ErrorOf(*dataset),
+            "more than 2 bad rows: " + path + ":4:1: expected a digit, found 'bad'");
+}
+
+TEST(QueueDatasetTest, EpochWithoutRowsIsAnError) {
+  TempDir dir;
+  const std::string empty = dir.Write("a", "");
+  EXPECT_THAT(ErrorOf(*MakeDataset({empty, empty}, {}), 2),
+              HasSubstr("no rows in 2 file(s), first " + empty));
+  auto all_bad =
+      MakeDataset({dir.Write("b", "bad\nbad\nbad\n")}, {.batch_size = 1, .max_bad_rows = 100});
+  EXPECT_THAT(ErrorOf(*all_bad, 3), HasSubstr("3 bad rows skipped"));
+  auto dropped = MakeDataset({dir.Write("c", "1\n2\n")}, {.batch_size = 3, .drop_last = true});
+  EXPECT_THAT(ErrorOf(*dropped, 2), HasSubstr("2 rows dropped as a short last batch"));
+}
+
+TEST(QueueDatasetTest, MissingFileIsAnErrorOfTheEpoch) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.path() + "/none"}, {});
+  EXPECT_THAT(ErrorOf(*dataset, 2), HasSubstr("/none: no such file"));
+}
+
+TEST(QueueDatasetTest, CarriageReturnsAndAMissingLastNewlineAreNoBadRows) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", "1 10\r\n2 20 21\r\n3")}, {.batch_size = 10});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 1);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(1, 2, 3))));
+}
+
+TEST(QueueDatasetTest, EndOfEpochIsToldAgainAndAnEpochCanBeLeftEarly) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 4))}, {.batch_size = 2});
+  Batch batch;
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  EXPECT_TRUE(*dataset->Next(0, &batch));
+  ASSERT_TRUE(dataset->StartEpoch(1).ok());
+  EXPECT_TRUE(*dataset->Next(0, &batch));
+  EXPECT_EQ(batch.ordinal, 0);
+  EXPECT_TRUE(*dataset->Next(0, &batch));
+  EXPECT_FALSE(*dataset->Next(0, &batch));
+  EXPECT_FALSE(*dataset->Next(0, &batch));
+  EXPECT_EQ(batch.rows, 0);
+}
+
+TEST(QueueDatasetTest, WrongUseIsAnError) {
+  const auto parser = std::make_shared<NumberParser>();
+  EXPECT_THAT(std::string(Message(QueueDataset::Make({}, parser, {}).status())),
+              HasSubstr("no files"));
+  EXPECT_THAT(std::string(Message(QueueDataset::Make({"a"}, parser, {.batch_size = 0}).status())),
+              HasSubstr("batch_size 0"));
+  auto dataset = MakeDataset({"a"}, {});
+  Batch batch;
+  EXPECT_EQ(dataset->Next(0, &batch).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(dataset->StartEpoch(-1).code(), absl::StatusCode::kInvalidArgument);
+}
+
+std::string WriteGzip(const TempDir& dir, const std::string& name, const std::string& text) {
+  const std::string path = dir.path() + "/" + name;
+  const gzFile file = gzopen(path.c_str(), "wb1");
+  EXPECT_EQ(gzwrite(file, text.data(), text.size()), static_cast<int>(text.size()));
+  EXPECT_EQ(gzclose(file), Z_OK);
+  return path;
+}
+
+QueueDatasetOptions WithCommand(const std::string& command) {
+  QueueDatasetOptions options{.batch_size = 10};
+  options.reader.source.pipe_command = command;
+  return options;
+}
+
+TEST(QueueDatasetTest, FirstBadRowsAreKeptAsSamples) {
+  TempDir dir;
+  std::string text = "1 10\n";
+  for (int i = 0; i < 30; ++i) text += "bad\n";
+  const std::string path = dir.Write("a", text);
+  auto dataset = MakeDataset({path}, {.batch_size = 100, .max_bad_rows = 30});
+  ASSERT_TRUE(ReadEpoch(*dataset, 0).ok());
+  const DatasetCounts counts = dataset->counts();
+  EXPECT_EQ(counts.skipped, 30);
+  ASSERT_EQ(counts.samples.size(), EpochLedger::kSamples);
+  EXPECT_EQ(counts.samples[0], path + ":2:1: expected a digit, found 'bad'");
+}
+
+TEST(QueueDatasetTest, LineOfAHundredMegabytesIsABadRow) {
+  TempDir dir;
+  const std::string path = dir.path() + "/a";
+  std::ofstream(path) << "1 10\n" << std::string(100'000'000, '7') << "\n2 20 21\n";
+  const std::string error =
+      path + ":2:16777217: expected the end of the line, it is longer than 16777216 bytes";
+  EXPECT_EQ(ErrorOf(*MakeDataset({path}, {})), error);
+  auto skipping = MakeDataset({path}, {.max_bad_rows = 1});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*skipping, 0);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(1, 2))));
+  EXPECT_THAT(skipping->counts().samples, ElementsAre(error));
+}
+
+TEST(QueueDatasetTest, UnreadableFilesAreErrorsThatNameThem) {
+  TempDir dir;
+  EXPECT_THAT(ErrorOf(*MakeDataset({dir.path()}, {})), HasSubstr("is a directory"));
+  const std::string link = dir.path() + "/link";
+  ASSERT_EQ(symlink("nowhere", link.c_str()), 0);
+  EXPECT_EQ(ErrorOf(*MakeDataset({link}, {})), link + ": no such file");
+}
+
+TEST(QueueDatasetTest, CompressedFilesAreReadAndTruncatedOnesAreErrors) {
+  TempDir dir;
+  const std::string path = WriteGzip(dir, "a.gz", NumberLines(0, 5000));
+  auto dataset = MakeDataset({path}, {.batch_size = 10});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 3);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_EQ(RowsOf(*batches).size(), 5000u);
+  ASSERT_EQ(truncate(path.c_str(), 5000), 0);
+  EXPECT_EQ(ErrorOf(*dataset), path + ": truncated gzip stream");
+}
+
+TEST(QueueDatasetTest, FileThatChangesWhileItIsReadIsAnError) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 1000));
+  QueueDatasetOptions options{.batch_size = 10};
+  options.reader.buffer_bytes = 100;
+  auto dataset = MakeDataset({path}, options);
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  Batch batch;
+  ASSERT_TRUE(*dataset->Next(0, &batch));
+  std::ofstream(path, std::ios::app) << "1000 10000\n";
+  EXPECT_THAT(std::string(Message(ReadRest(*dataset, 0, 1).status())),
+              HasSubstr(path + ": changed while it was read"));
+}
+
+TEST(QueueDatasetTest, PipeCommandTurnsEachFileIntoLines) {
+  TempDir dir;
+  const std::string plain = dir.Write("a", "x0 y1 10 z\n");
+  const std::string packed = WriteGzip(dir, "b.gz", "x2 20 21\n");
+  auto dataset = MakeDataset({plain, packed}, WithCommand("tr -d xyz | tr -s ' ' '\\n'"));
+  // Each word is a line now: 0, 1, 10, then 2, 20, 21.
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  Batch batch;
+  ASSERT_TRUE(*dataset->Next(0, &batch)) << "no batch";
+  EXPECT_THAT(batch.fields[0].values, ElementsAre(0, 1, 10, 2, 20, 21));
+}
+
+TEST(QueueDatasetTest, BadRowOfAPipeHasTheLineOfItsOutput) {
+  TempDir dir;
+  const std::string path = dir.Write("a", "1\n2\n");
+  EXPECT_EQ(ErrorOf(*MakeDataset({path}, WithCommand("cat; echo oops"))),
+            path + ":3:1: expected a digit, found 'oops'");
+}
+
+TEST(QueueDatasetTest, FailingPipesFailTheEpoch) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 100));
+  EXPECT_EQ(ErrorOf(*MakeDataset({path}, WithCommand("head -1; echo why >&2; exit 3"))),
+            path +
+                ": command `head -1; echo why >&2; exit 3` exited with code 3; its standard error "
+                "ends with:\nwhy");
+  EXPECT_THAT(ErrorOf(*MakeDataset({path}, WithCommand("kill -15 $$"))),
+              HasSubstr("was killed by signal 15"));
+  const std::string fifo = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
+  QueueDatasetOptions hangs = WithCommand("cat - " + fifo);
+  hangs.reader.source.idle_timeout_ms = 100;
+  EXPECT_THAT(ErrorOf(*MakeDataset({path}, hangs)), HasSubstr("wrote nothing for 100 ms"));
+  const std::string cut = WriteGzip(dir, "cut.gz", NumberLines(0, 5000));
+  ASSERT_EQ(truncate(cut.c_str(), 5000), 0);
+  EXPECT_EQ(ErrorOf(*MakeDataset({cut}, WithCommand("cat"))), cut + ": truncated gzip stream");
+  EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD) << "a child is left";
+}
+
+TEST(QueueDatasetTest, PipesThatWriteNothingAreToldAndAnEpochOfThemIsAnError) {
+  TempDir dir;
+  const std::string a = dir.Write("a", "1\n"), b = dir.Write("b", "2 20 21\n");
+  std::vector<std::string> log;
+  QueueDatasetOptions options = WithCommand("grep 2 || true");
+  options.log = [&](std::string_view line) { log.emplace_back(line); };
+  ASSERT_TRUE(ReadEpoch(*MakeDataset({a, b}, options), 0).ok());
+  EXPECT_THAT(log, ElementsAre(a + ": command `grep 2 || true` wrote nothing"));
+  EXPECT_THAT(ErrorOf(*MakeDataset({a, b}, WithCommand("true"))),
+              HasSubstr("no rows in 2 file(s), first " + a + " (through the command `true`)"));
+}
+
+TEST(QueueDatasetTest, ReadersTakeContiguousSharesAndBatchesDoNotDependOnWorkers) {
+  TempDir dir;
+  std::vector<std::string> files;
+  for (int i = 0; i < 5; ++i) {
+    files.push_back(dir.Write(fmt::format("f{}", i), NumberLines(100 * i, 100 * i + 100)));
+  }
+  for (const std::string command : {"", "cat"}) {
+    QueueDatasetOptions options = WithCommand(command);
+    options.batch_size = 30;
+    options.readers = 2;
+    auto dataset = MakeDataset(files, options);
+    EXPECT_EQ(dataset->readers(), 2);
+    StatusOr<BatchesByOrdinal> one = ReadEpoch(*dataset, 0, 1);
+    StatusOr<BatchesByOrdinal> four = ReadEpoch(*dataset, 0, 4);
+    ASSERT_TRUE(one.ok() && four.ok());
+    EXPECT_EQ(*one, *four);
+    BatchesByOrdinal first, second;
+    for (const auto& [ordinal, numbers] : *one) (ordinal % 2 ? second : first)[ordinal] = numbers;
+    std::vector<int> expected(300);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_EQ(RowsOf(first), expected);
+    expected.resize(200);
+    std::iota(expected.begin(), expected.end(), 300);
+    EXPECT_EQ(RowsOf(second), expected);
+  }
+}
+
+TEST(QueueDatasetTest, OneWorkerGetsAscendingOrdinalsFromSeveralReaders) {
+  TempDir dir;
+  auto dataset =
+      MakeDataset({dir.Write("a", NumberLines(0, 50)), dir.Write("b", NumberLines(0, 90))},
+                  {.batch_size = 10, .readers = 2});
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  std::vector<int64_t> ordinals;
+  for (Batch batch; *dataset->Next(0, &batch);) ordinals.push_back(batch.ordinal);
+  EXPECT_EQ(ordinals.size(), 14u);
+  EXPECT_TRUE(std::is_sorted(ordinals.begin(), ordinals.end()));
+}
+
+TEST(QueueDatasetTest, ShuffleStaysWithinItsWindowsAndFollowsSeedAndEpoch) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 1000));
+  auto read = [&](uint64_t seed, int64_t epoch, int workers) {
+    auto dataset = MakeDataset({path}, {.batch_size = 30, .shuffle_rows = 100, .seed = seed});
+    StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, workers);
+    EXPECT_TRUE(batches.ok()) << batches.status();
+    return RowsOf(*batches);
+  };
+  const std::vector<int> rows = read(1, 0, 1);
+  ASSERT_EQ(rows.size(), 1000u);
+  // 100 rows are rounded up to 4 batches of 30.
+  for (size_t begin = 0; begin < 1000; begin += 120) {
+    const size_t end = std::min<size_t>(begin + 120, 1000);
+    std::vector<int> window(rows.begin() + begin, rows.begin() + end), expected(end - begin);
+    EXPECT_FALSE(std::is_sorted(window.begin(), window.end()));
+    std::sort(window.begin(), window.end());
+    std::iota(expected.begin(), expected.end(), begin);
+    EXPECT_EQ(window, expected);
+  }
+  EXPECT_EQ(read(1, 0, 3), rows);
+  EXPECT_NE(read(1, 1, 1), rows);
+  EXPECT_NE(read(2, 0, 1), rows);
+}
+
+TEST(QueueDatasetTest, BadRowInAShuffledWindowHasItsPlace) {
+  TempDir dir;
+  const std::string a = dir.Write("a", NumberLines(0, 50));
+  const std::string b = dir.Write("b", NumberLines(50, 60) + "bad\n" + NumberLines(60, 90));
+  EXPECT_EQ(ErrorOf(*MakeDataset({a, b}, {.batch_size = 10, .shuffle_rows = 100})),
+            b + ":11:1: expected a digit, found 'bad'");
+}
+
+TEST(QueueDatasetTest, ResumesExactlyAfterEveryBatch) {
+  TempDir dir;
+  const std::vector<std::string> files = {
+      dir.Write("a", NumberLines(0, 95)), WriteGzip(dir, "b.gz", NumberLines(95, 160)),
+      dir.Write("c", ""), dir.Write("d", NumberLines(160, 200) + "bad\nbad\n" + "201")};
+  for (const int readers : {1, 3}) {
+    for (const int64_t shuffle : {0, 30}) {
+      for (const bool drop_last : {false, true}) {
+        SCOPED_TRACE(fmt::format("readers {} shuffle {} drop {}", readers, shuffle, drop_last));
+        const QueueDatasetOptions options{.batch_size = 10,
+                                          .drop_last = drop_last,
+                                          .max_bad_rows = 2,
+                                          .shuffle_rows = shuffle,
+                                          .readers = readers};
+        ExpectResumesExactly([&] { return MakeDataset(files, options); }, 3);
+      }
+    }
+  }
+  QueueDatasetOptions piped = WithCommand("cat");
+  piped.max_bad_rows = 2;
+  piped.readers = 2;
+  ExpectResumesExactly([&] { return MakeDataset(files, piped); }, 3);
+}
+
+TEST(QueueDatasetTest, PositionOfOtherDataIsRefused) {
+  TempDir dir;
+  const std::string a = dir.Write("a", NumberLines(0, 95)), b = dir.Write("b", NumberLines(0, 95));
+  auto dataset = MakeDataset({a}, {.batch_size = 10});
+  EXPECT_FALSE(dataset->Resume(dataset->position()).ok());  // not inside an epoch
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  const DatasetPosition position = dataset->position();
+  EXPECT_TRUE(MakeDataset({a}, {.batch_size = 10})->Resume(position).ok());
+  for (const auto& other :
+       {MakeDataset({b}, {.batch_size = 10}), MakeDataset({a}, {.batch_size = 11}),
+        MakeDataset({a}, {.batch_size = 10, .shuffle_rows = 50}),
+        MakeDataset({a, b}, {.batch_size = 10, .readers = 2})}) {
+    EXPECT_EQ(other->Resume(position).code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+TEST(QueueDatasetTest, StandardInputIsReadOnce) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 25));
+  const int before = dup(STDIN_FILENO);
+  ASSERT_NE(freopen(path.c_str(), "r", stdin), nullptr);
+  auto dataset = MakeDataset({"-"}, {.batch_size = 10});
+  StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0);
+  dup2(before, STDIN_FILENO);
+  close(before);
+  ASSERT_TRUE(batches.ok()) << batches.status();
+  EXPECT_EQ(RowsOf(*batches).size(), 25u);
+  EXPECT_THAT(std::string(Message(dataset->StartEpoch(1))), HasSubstr("only once"));
+}
+
+TEST(QueueDatasetTest, ManyWorkersOnManyShortEpochsNeverMissARow) {
+  TempDir dir;
+  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 3)), dir.Write("b", NumberLines(0, 5))},
+                             {.batch_size = 2, .readers = 2});
+  for (int64_t epoch = 0; epoch < 200; ++epoch) {
+    StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, 4);
+    ASSERT_TRUE(batches.ok()) << batches.status();
+    ASSERT_EQ(RowsOf(*batches).size(), 8u);
+  }
+}
+
+// Resident memory of this process, in bytes.
+int64_t ResidentBytes() {
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages >> pages;
+  return pages * sysconf(_SC_PAGESIZE);
+}
+
+// One label per line, whatever the line is.
+class ZeroParser : public NumberParser {
+ public:
+  Status Parse(std::string_view, Batch* batch) const override {
+    return NumberParser::Parse("0", batch);
+  }
+};
+
+TEST(QueueDatasetTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
+  // 300 MB of lines of 1000 bytes that never are on disk.
+  QueueDatasetOptions options =
+      WithCommand("yes \"$(head -c 999 /dev/zero | tr '\\0' x)\" | head -c 300000000");
+  options.batch_size = 1000;
+  TempDir dir;
+  auto dataset = QueueDataset::Make({dir.Write("a", "")}, std::make_shared<ZeroParser>(), options);
+  ASSERT_TRUE(dataset.ok());
+  const int64_t before = ResidentBytes();
+  ASSERT_TRUE((*dataset)->StartEpoch(0).ok());
+  Batch batch;
+  int64_t rows = 0;
+  for (; *(*dataset)->Next(0, &batch); rows += batch.rows) {
+    ASSERT_LT(ResidentBytes() - before, 30'000'000) << "after " << rows << " rows";
+  }
+  EXPECT_EQ(rows, 300'000);
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,147 @@
+#include "flotilla/dataset/scan_text.h"
+
+#include <algorithm>
+#include <charconv>
+
+namespace flotilla {
+namespace {
+
+constexpr size_t kMaxShown = 40;
+constexpr int kMaxExactPower = 22;                 // 10^22 is the last power that a double holds
+constexpr uint64_t kMaxExactInteger = 1ull << 53;  // and this the last of all the whole numbers
+constexpr ptrdiff_t kMaxDigits = 19;               // a number of so many fits in 64 bits
+
+constexpr std::array<double, kMaxExactPower + 1> kPowers = {
+    1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+
+constexpr std::array<uint64_t, kMaxDigits> kWholePowers = [] {
+  std::array<uint64_t, kMaxDigits> powers{};
+  uint64_t power = 1;
+  for (uint64_t& each : powers) {
+    each = power;
+    power *= 10;
+  }
+  return powers;
+}();
+
+// The end of the exponent at `p`, where an 'e' stands; `p` itself when no digits follow, since the
+// 'e' is then not part of the number.
+const char* EndOfExponent(const char* p, const char* end) {
+  const char* at = p + 1;
+  if (at < end && (*at == '-' || *at == '+')) ++at;
+  const char* const digits = at;
+  while (at < end && IsDigit(*at)) ++at;
+  return at == digits ? p : at;
+}
+
+// Whether the number [p, end), which no double holds, is too small for it and not too large.
+bool IsTiny(const char* p, const char* end) {
+  int64_t exponent = 0;  // of the first digit that is not 0
+  bool after_point = false, after_digit = false;
+  for (; p < end && *p != 'e' && *p != 'E'; ++p) {
+    if (*p == '.') {
+      after_point = true;
+      continue;
+    }
+    after_digit |= *p != '0';
+    if (after_digit && !after_point) ++exponent;
+    if (!after_digit && after_point) --exponent;
+  }
+  if (p == end) return exponent < 0;
+  const bool negative = *++p == '-';
+  int64_t written = 0;
+  for (; p < end; ++p) {
+    // A line is far shorter than the limit, so the zeros in front cannot outweigh it.
+    if (IsDigit(*p) && written < int64_t{1} << 40) written = written * 10 + (*p - '0');
+  }
+  return exponent + (negative ? -written : written) < 0;
+}
+
+// Reads [p, stop), a number without sign.
+bool ReadLongNumber(const char* p, const char* stop, double* value) {
+  const std::from_chars_result result = std::from_chars(p, stop, *value);
+  if (result.ec == std::errc()) return result.ptr == stop;
+  *value = 0;
+  return result.ec == std::errc::result_out_of_range && IsTiny(p, stop);
+}
+
+}  // namespace
+
+namespace internal {
+
+const char* ScanLongUint64(const char* p, const char* end, uint64_t* value) {
+  constexpr uint64_t kMax = std::numeric_limits<uint64_t>::max();
+  uint64_t number = 0;
+  for (; p < end && IsDigit(*p); ++p) {
+    const uint64_t digit = static_cast<uint64_t>(*p - '0');
+    if (number > (kMax - digit) / 10) return nullptr;
+    number = number * 10 + digit;
+  }
+  *value = number;
+  return p;
+}
+
+}  // namespace internal
+
+const char* ScanDouble(const char* p, const char* end, double* value) {
+  const bool negative = p < end && *p == '-';
+  if (p < end && (*p == '-' || *p == '+')) ++p;
+  uint64_t whole = 0, fraction = 0;
+  const char* stop = ScanDigits(p, end, &whole);
+  ptrdiff_t digits = stop - p, fraction_digits = 0;
+  if (stop < end && *stop == '.') {
+    const char* const point = stop;
+    stop = ScanDigits(point + 1, end, &fraction);
+    fraction_digits = stop - point - 1;
+    digits += fraction_digits;
+  }
+  if (digits == 0) return nullptr;
+  const char* const mantissa_end = stop;
+  if (stop < end && (*stop == 'e' || *stop == 'E')) stop = EndOfExponent(stop, end);
+  double number = 0;
+  bool exact = stop == mantissa_end && digits <= kMaxDigits && fraction_digits < kMaxDigits;
+  if (exact) {
+    const uint64_t mantissa = whole * kWholePowers[fraction_digits] + fraction;
+    exact = mantissa <= kMaxExactInteger;
+    // One operation on two exact doubles: the result is the nearest double.
+    number = static_cast<double>(mantissa) / kPowers[fraction_digits];
+  }
+  if (!exact && !ReadLongNumber(p, stop, &number)) return nullptr;
+  *value = negative ? -number : number;
+  return stop;
+}
+
+std::string ShownText(const char* p, const char* end) {
+  std::string text(p, std::min<size_t>(end - p, kMaxShown));
+  if (static_cast<size_t>(end - p) > kMaxShown) text += "..";
+  for (char& c : text) {
+    if (static_cast<unsigned char>(c) < ' ') c = '?';
+  }
+  return text;
+}
+
+std::string ShownWord(const char* p, const char* end) {
+  const char* stop = p;
+  while (stop < end && !IsBlank(*stop)) ++stop;
+  return ShownText(p, stop);
+}
+
+void DropUnfinishedRow(std::span<const InputSpec> inputs, Batch* batch) {
+  const size_t rows = static_cast<size_t>(batch->rows);
+  for (size_t f = 0; f < inputs.size(); ++f) {
+    Field& field = batch->fields[f];
+    RaggedIds& ids = field.ids;
+    if (inputs[f].kind != InputKind::kIds) {
+      field.values.resize(rows * static_cast<size_t>(inputs[f].width));
+    } else if (ids.one_per_row()) {
+      ids.ids.resize(rows);
+    } else {
+      ids.offsets.resize(rows + 1);
+      ids.ids.resize(ids.offsets.back());
+      if (rows == 0) ids.offsets.clear();  // as it was before its first row
+    }
+  }
+}
+
+}  // namespace flotilla

@@ -1,0 +1,28 @@
+// How the bytes of one name in a file list are reached: the file itself, standard input or a
+// command for a remote path; decompressed; and passed through the user's pipe command.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "flotilla/base/byte_stream.h"
+#include "flotilla/dataset/file_list.h"
+
+namespace flotilla {
+
+struct SourceOptions {
+  // A shell command that turns each file (its standard input) into the lines that are parsed (its
+  // standard output). Empty: the file is parsed as it is.
+  std::string pipe_command;
+  // A command that writes nothing for so long has hung, and that is an error.
+  int64_t idle_timeout_ms = 60'000;
+  SchemeCommands scheme_commands = {{"hdfs", "hadoop fs -cat"}};
+};
+
+// .gz and .zst are decompressed before the pipe command. Errors of opening and of reading name the
+// file, and the command if it is one's fault.
+StatusOr<std::unique_ptr<ByteStream>> OpenSource(const std::string& name,
+                                                 const SourceOptions& options);
+
+}  // namespace flotilla
