@@ -50,7 +50,7 @@ std::string MultislotText(int digits) {
   return text;
 }
 
-// Rows of a label and 14 features, the `head` of each feature with its number for {}.
+// Rows of a label and 14 features, as libsvm or as libffm writes them.
 std::string FeatureText(bool with_fields) {
   const RngKey key = RngKey(2).With("features");
   std::string text;
