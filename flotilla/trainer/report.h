@@ -24,6 +24,9 @@ struct Report {
   int64_t rows = 0;
   int64_t batches = 0;
   int64_t skipped = 0;  // bad rows that the dataset left out
+  int64_t dropped = 0;  // rows of a short last batch, left out because the options say so
+  std::vector<std::string> bad_rows;  // the first few of the skipped, with their place
+  bool stopped = false;               // ended early because TrainerOptions::stop asked for it
   // Per row: a loss that sums over the batch is divided by the rows, one that averages is weighted.
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics

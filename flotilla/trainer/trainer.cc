@@ -9,9 +9,10 @@ namespace flotilla {
 StatusOr<std::unique_ptr<Trainer>> Trainer::Make(const Model* model, Communicator* communicator,
                                                  const Clock* clock, TrainerOptions options) {
   if (options.workers < 1) return InvalidArgument("workers is {}, must be >= 1", options.workers);
-  if (options.chunk_rows < 1 || options.progress_batches < 1) {
-    return InvalidArgument("chunk_rows is {} and progress_batches {}: both must be >= 1",
-                           options.chunk_rows, options.progress_batches);
+  if (options.chunk_rows < 1 || options.progress_batches < 1 || options.fetch_batches < 1) {
+    return InvalidArgument(
+        "chunk_rows is {}, progress_batches {} and fetch_batches {}: all must be >= 1",
+        options.chunk_rows, options.progress_batches, options.fetch_batches);
   }
   std::unique_ptr<Trainer> trainer(new Trainer(model, communicator, clock, std::move(options)));
   FL_RETURN_IF_ERROR(trainer->Init());
@@ -36,7 +37,9 @@ Status Trainer::Init() {
   loss_is_mean_ =
       graph.vars[loss].node >= 0 && graph.nodes[graph.vars[loss].node].op == "reduce_mean";
   std::vector<int> fetches = MetricSet::Fetches(model_->metrics);
-  FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = fetches}));
+  std::vector<int> train_fetches = fetches;
+  for (const int var : options_.fetches) train_fetches.push_back(var);
+  FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = train_fetches}));
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   for (int w = 0; w < options_.workers; ++w) {
@@ -59,13 +62,31 @@ Status Trainer::Init() {
 StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
   StartRun();
   FL_RETURN_IF_ERROR(dataset.StartEpoch(epoch));
+  return TrainStarted(dataset, epoch);
+}
+
+StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& position) {
+  StartRun();
+  FL_RETURN_IF_ERROR(dataset.Resume(position));
+  return TrainStarted(dataset, position.epoch);
+}
+
+StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
   if (communicator_->workers() == WorkerSchedule::kJoined) {
+    pause_.Start(1);
     FL_RETURN_IF_ERROR(TrainJoined(dataset, epoch));
   } else {
-    FL_RETURN_IF_ERROR(RunWorkers([&](int w) { return TrainFree(w, dataset, epoch); }));
+    pause_.Start(options_.workers);
+    FL_RETURN_IF_ERROR(RunWorkers([&](int w) {
+      Status status = TrainFree(w, dataset, epoch);
+      Status paused = pause_.Leave(options_.at_pause);
+      return status.ok() ? paused : status;
+    }));
   }
   FL_RETURN_IF_ERROR(communicator_->Flush());
-  return FinishRun(dataset);
+  Report report = FinishRun(dataset);
+  report.stopped = StopWanted();
+  return report;
 }
 
 StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
@@ -94,6 +115,9 @@ Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
     CollectFetched(worker, *worker.train);
     Count(worker, rows, loss, worker.fetched);
     TellProgress(epoch, rows, loss);
+    TellFetched(worker.fetched);
+    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
+    if (!go_on) break;
   }
   return absl::OkStatus();
 }
@@ -114,6 +138,9 @@ Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
     FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, *clock_, *gradients, times[0]));
     Count(first, rows, loss, train_round_->fetched());
     TellProgress(epoch, rows, loss);
+    TellFetched(train_round_->fetched());
+    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
+    if (!go_on) break;
   }
   for (size_t w = 0; w < workers_.size(); ++w) workers_[w].times.Add(times[w]);
   return absl::OkStatus();
@@ -150,8 +177,23 @@ void Trainer::CountEvaluated(Worker& worker, std::span<const FetchedValue> fetch
   Count(worker, worker.batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
 }
 
+StatusOr<bool> Trainer::BetweenBatches() {
+  if (options_.want_pause && options_.want_pause()) pause_.Request();
+  FL_RETURN_IF_ERROR(pause_.Arrive(options_.at_pause));
+  return !StopWanted();
+}
+
+void Trainer::TellFetched(std::span<const FetchedValue> fetched) {
+  if (!options_.on_fetch) return;
+  const int64_t batch = fetch_count_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (batch % options_.fetch_batches != 0) return;
+  std::lock_guard lock(mutex_);
+  options_.on_fetch(batch, fetched.last(options_.fetches.size()));
+}
+
 void Trainer::StartRun() {
   failed_ = false;
+  fetch_count_ = 0;
   first_error_ = absl::OkStatus();
   progress_rows_ = progress_batches_ = 0;
   for (Worker& worker : workers_) {
@@ -166,7 +208,10 @@ void Trainer::StartRun() {
 Report Trainer::FinishRun(const Dataset& dataset) {
   Report report;
   report.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
-  report.skipped = dataset.counts().skipped;
+  DatasetCounts counts = dataset.counts();
+  report.skipped = counts.skipped;
+  report.dropped = counts.dropped;
+  report.bad_rows = std::move(counts.samples);
   for (size_t w = 0; w < workers_.size(); ++w) {
     Worker& worker = workers_[w];
     report.rows += worker.rows;

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <vector>
 
 #include "flotilla/base/clock.h"
@@ -24,6 +25,7 @@
 #include "flotilla/trainer/joined_round.h"
 #include "flotilla/trainer/metric_set.h"
 #include "flotilla/trainer/model.h"
+#include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
 
 namespace flotilla {
@@ -36,6 +38,21 @@ struct TrainerOptions {
   // Called after every progress_batches batches, by one worker at a time, while training goes on.
   std::function<void(const Progress&)> on_progress;
   int64_t progress_batches = 100;
+
+  // Values of the graph that on_fetch is given, beside those that metrics read; called after every
+  // fetch_batches batches by one worker at a time, with the values of its batch.
+  std::vector<int> fetches;
+  std::function<void(int64_t batch, std::span<const FetchedValue> values)> on_fetch;
+  int64_t fetch_batches = 100;
+
+  // Asked after every batch, by any worker: whether at_pause is to be called as soon as every
+  // worker stands between two batches. at_pause is where a save begins: nothing is pushed or read
+  // meanwhile, so parameters and the dataset's position fit each other. Its error ends the epoch.
+  std::function<bool()> want_pause;
+  std::function<Status()> at_pause;
+
+  // Once true, every worker ends after the batch it is in (Report::stopped). May be null.
+  const std::atomic<bool>* stop = nullptr;
 };
 
 // Not thread-safe; one call at a time.
@@ -50,6 +67,9 @@ class Trainer {
   // Trains on one epoch. The first error of any worker ends the epoch and is returned; what was
   // pushed before stays applied.
   StatusOr<Report> TrainEpoch(Dataset& dataset, int64_t epoch);
+  // Trains on what is left of an epoch from a position of the dataset on. The report is of that
+  // part.
+  StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position);
 
   // Forward only, in inference mode, over one pass of the dataset; no parameter changes and no row
   // is made. Metrics start at zero; in kJoined they too do not depend on the number of workers.
@@ -74,6 +94,7 @@ class Trainer {
           TrainerOptions options);
   Status Init();
 
+  StatusOr<Report> TrainStarted(Dataset& dataset, int64_t epoch);
   Status TrainFree(int w, Dataset& dataset, int64_t epoch);
   Status TrainJoined(Dataset& dataset, int64_t epoch);
   Status EvaluateFree(int w, Dataset& dataset);
@@ -88,6 +109,12 @@ class Trainer {
   void CountEvaluated(Worker& worker, std::span<const FetchedValue> fetched);
   void CollectFetched(Worker& worker, const Step& step);
   void TellProgress(int64_t epoch, int64_t rows, double loss);
+  // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
+  // last of `fetched`.
+  void TellFetched(std::span<const FetchedValue> fetched);
+  // Between two batches: pauses if somebody wants it. False when the epoch is to end here.
+  StatusOr<bool> BetweenBatches();
+  bool StopWanted() const { return options_.stop != nullptr && *options_.stop; }
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
 
@@ -104,6 +131,8 @@ class Trainer {
   WorkerPool pool_;
   std::vector<Worker> workers_;
   std::atomic<bool> failed_ = false;
+  PausePoint pause_;
+  std::atomic<int64_t> fetch_count_ = 0;  // batches of the epoch, counted for on_fetch
   int64_t start_nanos_ = 0;
 
   std::mutex mutex_;

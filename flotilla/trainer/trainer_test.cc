@@ -235,6 +235,83 @@ TEST(TrainerTest, ProgressIsToldEveryFewBatches) {
   EXPECT_EQ(told[1].rows, 800);
 }
 
+TEST(TrainerTest, FetchedValuesAreThoseOfTheBatch) {
+  auto dataset = MakeDataset(1000, 100);
+  for (const bool joined : {false, true}) {
+    const Model names = SmallModel();
+    std::vector<int64_t> batches;
+    TrainerOptions options{.workers = 2};
+    options.fetches = {names.loss.index(), names.metrics[0].vars[0]};
+    options.fetch_batches = 5;
+    options.on_fetch = [&](int64_t batch, std::span<const FetchedValue> values) {
+      batches.push_back(batch);
+      ASSERT_EQ(values.size(), 2u);
+      EXPECT_EQ(values[0].values.size(), 1u);
+      EXPECT_EQ(values[1].values.size(), 200u);
+      EXPECT_NEAR(values[1].values[0] + values[1].values[1], 1, 1e-5);
+    };
+    Session session({}, joined, std::move(options));
+    Train(session, *dataset, 1);
+    EXPECT_EQ(batches, (std::vector<int64_t>{5, 10}));
+  }
+}
+
+TEST(TrainerTest, AStoppedEpochGoesOnWithTheSameBits) {
+  auto whole = MakeDataset(1000, 50);
+  Session straight({}, true, {.workers = 2});
+  Train(straight, *whole, 2);
+
+  std::atomic<bool> stop = false;
+  TrainerOptions options{.workers = 2};
+  options.stop = &stop;
+  options.progress_batches = 1;
+  options.on_progress = [&](const Progress& progress) { stop = progress.batches == 7; };
+  Session session({}, true, std::move(options));
+  const Report first = *session.trainer->TrainEpoch(*whole, 0);
+  EXPECT_TRUE(first.stopped);
+  EXPECT_EQ(first.batches, 7);
+  const DatasetPosition position = whole->position();
+  stop = false;
+
+  auto again = MakeDataset(1000, 50);
+  Trainer& trainer = *session.trainer;
+  const Report rest = *trainer.ResumeEpoch(*again, position);
+  EXPECT_TRUE(rest.stopped);  // at its own seventh batch
+  EXPECT_EQ(rest.batches, 7);
+  stop = false;
+  const Report last = *trainer.ResumeEpoch(*again, again->position());
+  EXPECT_FALSE(last.stopped);
+  EXPECT_EQ(first.rows + rest.rows + last.rows, 1000);
+  for (int part = 0; part < 3; ++part) {
+    stop = false;
+    const auto report =
+        part == 0 ? trainer.TrainEpoch(*again, 1) : trainer.ResumeEpoch(*again, again->position());
+    ASSERT_TRUE(report.ok()) << report.status();
+  }
+  EXPECT_EQ(session.Parameters(), straight.Parameters());
+}
+
+TEST(TrainerTest, APauseComesWhileNoWorkerIsInsideABatch) {
+  auto dataset = MakeDataset(2000, 20);
+  for (const bool joined : {false, true}) {
+    LocalCommunicator* communicator = nullptr;
+    std::vector<int64_t> steps, rows;
+    TrainerOptions options{.workers = 3};
+    options.want_pause = [&] { return communicator->global_step() % 10 == 0; };
+    options.at_pause = [&] {
+      steps.push_back(communicator->global_step());
+      rows.push_back(dataset->position().rows);
+      return absl::OkStatus();
+    };
+    Session session({}, joined, std::move(options));
+    communicator = session.communicator.get();
+    Train(session, *dataset, 1);
+    ASSERT_GE(steps.size(), 1u);
+    // Every batch that was handed out has been pushed.
+    for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(rows[i], steps[i] * 20);
+  }
+}
+
 TEST(TrainerTest, TheFirstErrorOfAWorkerEndsTheEpoch) {
   Model model = SmallModel({.optimizer = Sgd(1e30)});  // diverges at once
   const SteadyClock clock;

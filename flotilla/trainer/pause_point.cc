@@ -1,0 +1,37 @@
+#include "flotilla/trainer/pause_point.h"
+
+namespace flotilla {
+
+void PausePoint::Start(int workers) {
+  requested_ = false;
+  present_ = workers;
+  waiting_ = 0;
+}
+
+Status PausePoint::Arrive(const std::function<Status()>& work) {
+  if (!requested_.load(std::memory_order_relaxed)) return absl::OkStatus();
+  std::unique_lock lock(mutex_);
+  if (!requested_) return absl::OkStatus();  // the pause ended just now
+  if (++waiting_ == present_) return Finish(work);
+  const int before = finished_;
+  done_.wait(lock, [&] { return finished_ != before; });
+  return result_;
+}
+
+Status PausePoint::Leave(const std::function<Status()>& work) {
+  std::lock_guard lock(mutex_);
+  --present_;
+  if (waiting_ > 0 && waiting_ == present_) return Finish(work);
+  return absl::OkStatus();
+}
+
+Status PausePoint::Finish(const std::function<Status()>& work) {
+  result_ = work();
+  waiting_ = 0;
+  requested_ = false;
+  ++finished_;
+  done_.notify_all();
+  return result_;
+}
+
+}  // namespace flotilla
