@@ -1,57 +1,78 @@
 #include "flotilla/cli/builtin_models.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
-#include "flotilla/cli/nearest_name.h"
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/models/ctr_dnn.h"
-#include "flotilla/optim/update_rule.h"
 
 namespace flotilla {
 namespace {
 
+// The learning rate of lr: without a network behind them, weights that start at zero want larger
+// steps than the recipes'.
+constexpr double kLinearRate = 5e-3;
+
 // Ids of a table that grows: as many as the parser can give, so that no two values share a row.
 constexpr uint64_t kAnyId = (uint64_t{1} << 63) - 1;
 
+// What both models read.
+void ReadCommon(const Config& config, CtrDnnOptions* options) {
+  options->sparse_feature_dim = config.Get(
+      "sparse_feature_dim", options->sparse_feature_dim,
+      "Categories are hashed to so many ids; 0: the table grows with every new category");
+  options->optimizer = config.Get("optimizer", options->optimizer,
+                                  "sgd, momentum, adagrad, decayed_adagrad, adam, adamax, adamw, "
+                                  "rmsprop or ftrl");
+  options->learning_rate =
+      config.Get("learning_rate", options->learning_rate, "Of the optimizer, constant (lr: 0.005)");
+  if (!(options->learning_rate > 0)) config.Refuse("learning_rate", "a number above 0");
+  if (options->sparse_feature_dim < 0) config.Refuse("sparse_feature_dim", "0 or more");
+}
+
+Model WithFormat(Model model, const CtrDnnOptions& options) {
+  const uint64_t ids =
+      options.sparse_feature_dim == 0 ? kAnyId : static_cast<uint64_t>(options.sparse_feature_dim);
+  model.format = {.format = "criteo", .params = {{"hash_dim", fmt::to_string(ids)}}};
+  return model;
+}
+
+StatusOr<Model> MakeCtrDnn(const Config& config) {
+  const std::string recipe =
+      config.Get("recipe", "default",
+                 "default, what was measured best; or seeds, the original's exact numbers. What "
+                 "other model flags leave out is the recipe's");
+  StatusOr<CtrDnnOptions> options = CtrDnnRecipe(recipe);
+  if (!options.ok()) return Annotate(options.status(), "--recipe");
+  options->dim = config.Get("dim", options->dim, "Numbers per row of the table");
+  options->layers =
+      config.Get("layers", options->layers, "Sizes of the hidden layers, separated by commas");
+  if (options->dim < 1) config.Refuse("dim", "1 or more");
+  if (std::any_of(options->layers.begin(), options->layers.end(),
+                  [](int64_t n) { return n < 1; })) {
+    config.Refuse("layers", "sizes of 1 or more");
+  }
+  ReadCommon(config, &*options);
+  return WithFormat(CtrDnn(*options), *options);
+}
+
+StatusOr<Model> MakeLogisticRegression(const Config& config) {
+  CtrDnnOptions options;
+  options.learning_rate = kLinearRate;
+  ReadCommon(config, &options);
+  return WithFormat(LogisticRegression(options), options);
+}
+
 struct Entry {
   std::string_view name;
-  Model (*make)(const CtrDnnOptions& options);
-  bool has_network;  // --recipe, --dim and --layers mean something
+  StatusOr<Model> (*make)(const Config& config);
 };
 
 constexpr Entry kModels[] = {
-    {"ctr_dnn", CtrDnn, true},
-    {"lr", LogisticRegression, false},
+    {"ctr_dnn", MakeCtrDnn},
+    {"lr", MakeLogisticRegression},
 };
-
-StatusOr<Entry> FindModel(std::string_view name) {
-  for (const Entry& entry : kModels) {
-    if (entry.name == name) return entry;
-  }
-  return InvalidArgument("unknown model '{}'{}", name, DidYouMean(name, BuiltinModelNames()));
-}
-
-Status CheckFlags(const Entry& entry, const ModelFlags& flags) {
-  if (entry.has_network) return absl::OkStatus();
-  auto useless = [&](const char* flag) {
-    return InvalidArgument("{} says nothing to the model {}: leave it out", flag, entry.name);
-  };
-  if (flags.recipe != "default") return useless("--recipe");
-  if (flags.dim) return useless("--dim");
-  if (!flags.layers.empty()) return useless("--layers");
-  return absl::OkStatus();
-}
-
-StatusOr<CtrDnnOptions> OptionsOf(const Entry& entry, const ModelFlags& flags) {
-  StatusOr<CtrDnnOptions> options = CtrDnnRecipe(flags.recipe);
-  if (!options.ok()) return Annotate(options.status(), "--recipe");
-  if (!entry.has_network) options->learning_rate = kLinearRate;
-  if (flags.dim) options->dim = *flags.dim;
-  if (!flags.layers.empty()) options->layers = flags.layers;
-  if (flags.sparse_feature_dim) options->sparse_feature_dim = *flags.sparse_feature_dim;
-  if (flags.optimizer) options->optimizer = *flags.optimizer;
-  if (flags.learning_rate) options->learning_rate = *flags.learning_rate;
-  return options;
-}
 
 }  // namespace
 
@@ -61,18 +82,34 @@ std::vector<std::string> BuiltinModelNames() {
   return names;
 }
 
-StatusOr<BuiltinModel> MakeBuiltinModel(std::string_view name, const ModelFlags& flags) {
-  FL_ASSIGN_OR_RETURN(const Entry entry, FindModel(name));
-  FL_RETURN_IF_ERROR(CheckFlags(entry, flags));
-  FL_ASSIGN_OR_RETURN(const CtrDnnOptions options, OptionsOf(entry, flags));
-  BuiltinModel result{.model = entry.make(options),
-                      .hash_dim = options.sparse_feature_dim == 0
-                                      ? kAnyId
-                                      : static_cast<uint64_t>(options.sparse_feature_dim)};
-  FL_RETURN_IF_ERROR(result.model.graph.status());
-  FL_RETURN_IF_ERROR(
-      Annotate(MakeUpdateRule(result.model.optimizer).status(), "--optimizer, --learning_rate"));
-  return result;
+StatusOr<ModelFunction> FindBuiltinModel(std::string_view name) {
+  for (const Entry& entry : kModels) {
+    if (entry.name == name) return ModelFunction(entry.make);
+  }
+  return InvalidArgument("unknown model '{}'{}", name, DidYouMean(name, BuiltinModelNames()));
+}
+
+std::vector<Config::Flag> BuiltinModelFlags() {
+  std::vector<Config::Flag> flags;
+  for (const Entry& entry : kModels) {
+    const Config defaults;
+    const StatusOr<Model> model = entry.make(defaults);  // reads every flag
+    for (const Config::Flag& flag : defaults.flags()) {
+      const bool known = std::any_of(flags.begin(), flags.end(),
+                                     [&](const Config::Flag& f) { return f.name == flag.name; });
+      if (!known) flags.push_back(flag);
+    }
+  }
+  return flags;
+}
+
+StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config) {
+  FL_ASSIGN_OR_RETURN(const ModelFunction function, FindBuiltinModel(name));
+  FL_ASSIGN_OR_RETURN(Model model, MakeModel(function, config));
+  for (const std::string& flag : config.UnreadFlags()) {
+    return InvalidArgument("--{} says nothing to the model {}: leave it out", flag, name);
+  }
+  return model;
 }
 
 }  // namespace flotilla

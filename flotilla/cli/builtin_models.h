@@ -1,42 +1,28 @@
-// The models that `flotilla train` knows by name, and what the command line may say of them.
+// The models that `flotilla train` knows by name.
 //
 // To add one: one entry in the table of builtin_models.cc.
 #pragma once
 
-#include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/trainer/model.h"
+#include "flotilla/fleet/config.h"
 
 namespace flotilla {
 
-// What the flags say; what they leave out is the recipe's.
-struct ModelFlags {
-  std::string recipe = "default";
-  std::optional<int64_t> dim;
-  std::vector<int64_t> layers;  // empty: not given
-  std::optional<int64_t> sparse_feature_dim;
-  std::optional<std::string> optimizer;
-  std::optional<double> learning_rate;
-};
-
-// The learning rate of lr: without a network behind them, weights that start at zero want larger
-// steps than the recipes'.
-inline constexpr double kLinearRate = 5e-3;
-
-struct BuiltinModel {
-  Model model;
-  uint64_t hash_dim = 0;  // categories are hashed to ids below it
-};
-
 std::vector<std::string> BuiltinModelNames();
 
-// Errors name the flag: an unknown model, recipe or optimizer, a flag that the model has no use
-// for.
-StatusOr<BuiltinModel> MakeBuiltinModel(std::string_view name, const ModelFlags& flags);
+// What makes the model, from the flags that it reads. An unknown name is an error with the nearest
+// known one.
+StatusOr<ModelFunction> FindBuiltinModel(std::string_view name);
+
+// The flags of all built-in models, each once.
+std::vector<Config::Flag> BuiltinModelFlags();
+
+// The model, after every check that needs no data. Errors name the flag: a value that makes no
+// sense, a flag that the model has no use for.
+StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config);
 
 }  // namespace flotilla

@@ -6,12 +6,9 @@
 #include <string>
 #include <vector>
 
-namespace flotilla {
+#include "flotilla/fleet/command_line.h"
 
-// Exit codes.
-inline constexpr int kSuccess = 0;
-inline constexpr int kFailure = 1;     // it was tried and did not work
-inline constexpr int kUsageError = 2;  // it was not tried: the command line is wrong
+namespace flotilla {
 
 // Runs one command; `args` are those after the program's name. Results go to `out`, progress and
 // errors to `err`. In the names of flags '-' and '_' are the same.

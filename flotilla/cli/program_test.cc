@@ -81,7 +81,8 @@ TEST(ProgramTest, MissingOrWrongValuesNameTheFlag) {
   ExpectUsageError(with("--threads=5000"), "--threads: 5000 is too large, the most is 1024");
   ExpectUsageError(with("--seed=-1"), "--seed: -1 is too small, the least is 0");
   ExpectUsageError(with("--learning_rate=nan"), "--learning_rate: 'nan' is not a number above 0");
-  ExpectUsageError(with("--numeric=lug"), "--numeric: unknown name 'lug', did you mean log?");
+  ExpectUsageError(with("--numeric=lug"),
+                   "--format: criteo: numeric: 'lug' is not one of seeds, log");
   ExpectUsageError({"train", "ctr_dnn", "--data", "x", "--layers", "400,-1"}, "--layers");
 }
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "flotilla/cli/flags.h"
 #include "flotilla/cli/synth_files.h"
-#include "flotilla/cli/throttle.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/throttle.h"
 
 namespace flotilla {
 namespace {

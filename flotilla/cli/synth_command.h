@@ -4,7 +4,7 @@
 
 #include <CLI/App.hpp>
 
-#include "flotilla/cli/command.h"
+#include "flotilla/fleet/action.h"
 
 namespace flotilla {
 

@@ -130,7 +130,7 @@ TEST_F(TrainCommandTest, BadRowsAreErrorsWithTheirPlaceOrCounted) {
 TEST_F(TrainCommandTest, MissingFilesAreFailuresThatNameTheFlag) {
   const ProgramRun run = Train({"--test", dir_.path() + "/missing"});
   EXPECT_EQ(run.code, kFailure);
-  EXPECT_THAT(run.err, HasSubstr("--test " + dir_.path() + "/missing: no such file"));
+  EXPECT_THAT(run.err, HasSubstr("--test: " + dir_.path() + "/missing: no such file"));
 }
 
 TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {

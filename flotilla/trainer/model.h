@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "flotilla/dataset/make_parser.h"
 #include "flotilla/graph/graph.h"
 #include "flotilla/tensor/metric_spec.h"
 #include "flotilla/tensor/model_spec.h"
@@ -16,6 +17,11 @@ struct Model {
   Var loss;
   OptimizerSpec optimizer;
   std::vector<MetricSpec> metrics;
+  // What inference gives, e.g. the probability of a click. Not set: what the first metric scores.
+  Var predict;
+  // How its rows are written, unless a flag says otherwise. Without a name: raw Criteo text if the
+  // inputs fit that, else MultiSlot text.
+  ParserSpec format;
 };
 
 // What the parameters need to live. REQUIRES: model.graph.status().ok().

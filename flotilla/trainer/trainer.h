@@ -51,8 +51,9 @@ struct TrainerOptions {
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
 
-  // Once true, every worker ends after the batch it is in (Report::stopped). May be null.
-  const std::atomic<bool>* stop = nullptr;
+  // Asked after every batch, by any worker. Once true, every worker ends after the batch it is in
+  // (Report::stopped).
+  std::function<bool()> stop;
 };
 
 // Not thread-safe; one call at a time.
@@ -114,7 +115,7 @@ class Trainer {
   void TellFetched(std::span<const FetchedValue> fetched);
   // Between two batches: pauses if somebody wants it. False when the epoch is to end here.
   StatusOr<bool> BetweenBatches();
-  bool StopWanted() const { return options_.stop != nullptr && *options_.stop; }
+  bool StopWanted() const { return options_.stop && options_.stop(); }
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
 

@@ -263,7 +263,7 @@ TEST(TrainerTest, AStoppedEpochGoesOnWithTheSameBits) {
 
   std::atomic<bool> stop = false;
   TrainerOptions options{.workers = 2};
-  options.stop = &stop;
+  options.stop = [&] { return stop.load(); };
   options.progress_batches = 1;
   options.on_progress = [&](const Progress& progress) { stop = progress.batches == 7; };
   Session session({}, true, std::move(options));

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/graph/ops/elementwise.h"
 #include "flotilla/graph/ops/embedding.h"
 #include "flotilla/graph/ops/fc.h"
@@ -69,27 +70,10 @@ constexpr OpEntry kOps[] = {
 constexpr std::array<std::string_view, 5> kAttributeTypes = {"int", "float", "bool", "text",
                                                              "ints"};
 
-// Insertions, deletions and substitutions that turn a into b.
-size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replace = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replace, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-const OpEntry& Nearest(std::string_view name) {
-  return *std::min_element(std::begin(kOps), std::end(kOps),
-                           [&](const OpEntry& x, const OpEntry& y) {
-                             return EditDistance(name, x.name) < EditDistance(name, y.name);
-                           });
+std::vector<std::string> OpNames() {
+  std::vector<std::string> names;
+  for (const OpEntry& entry : kOps) names.emplace_back(entry.name);
+  return names;
 }
 
 // One "key:type" or "key:type?" of OpEntry::attributes.
@@ -149,7 +133,7 @@ StatusOr<std::unique_ptr<Op>> MakeOp(const NodeDef& node) {
     FL_RETURN_IF_ERROR(CheckAttributes(entry, node));
     return entry.make(node);
   }
-  return InvalidArgument("unknown op {}, did you mean {}?", node.op, Nearest(node.op).name);
+  return InvalidArgument("unknown op {}{}", node.op, DidYouMean(node.op, OpNames()));
 }
 
 }  // namespace flotilla

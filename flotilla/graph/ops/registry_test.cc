@@ -29,7 +29,7 @@ TEST(RegistryTest, NamesAreUnique) {
 
 TEST(RegistryTest, AnUnknownOpNamesTheNearest) {
   EXPECT_EQ(ErrorOf(Node("reduce_som", {0})), "unknown op reduce_som, did you mean reduce_sum?");
-  EXPECT_EQ(ErrorOf(Node("", {0})), "unknown op , did you mean fc?");
+  EXPECT_TRUE(ErrorOf(Node("", {0})).starts_with("unknown op ; known: "));
 }
 
 TEST(RegistryTest, TheNumberOfInputsIsChecked) {

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "flotilla/base/status.h"
-#include "flotilla/cli/terminal.h"
+#include "flotilla/fleet/terminal.h"
 
 namespace flotilla {
 

@@ -20,9 +20,10 @@ CLI::Validator AboveZero();
 // The value is one of the names; otherwise the message has the nearest one.
 CLI::Validator OneOf(std::vector<std::string> names);
 
-// Adds --NAME and --no_NAME, which set *value to true and false; both together are an error.
+// Adds --NAME and --no_NAME, which set *value to true and false; both together are an error. For a
+// switch that is on unless told otherwise.
 void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* value,
-               const std::string& on, const std::string& off);
+               const std::string& on, const std::string& off, const std::string& group = "Options");
 
 // Cores of the machine, at least 1.
 int Cores();

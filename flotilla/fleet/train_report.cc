@@ -1,4 +1,4 @@
-#include "flotilla/cli/train_report.h"
+#include "flotilla/fleet/train_report.h"
 
 #include <fmt/format.h>
 
@@ -68,13 +68,19 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
   }
-  json["model"] = options.model;
+  json["model"] = options.model_name;
   json["epochs"] = options.epochs;
   json["batch_size"] = options.batch_size;
   json["threads"] = options.threads;
   json["steps"] = result.steps;
   json["table_rows"] = result.table_rows;
   return json.dump() + "\n";
+}
+
+Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
+  terminal.out << (options.view.json ? ResultJson(options, result) : ResultTable(result));
+  return absl::OkStatus();
 }
 
 }  // namespace flotilla

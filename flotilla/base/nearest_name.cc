@@ -1,4 +1,4 @@
-#include "flotilla/cli/nearest_name.h"
+#include "flotilla/base/nearest_name.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,4 +1,4 @@
-#include "flotilla/cli/throttle.h"
+#include "flotilla/fleet/throttle.h"
 
 #include <gtest/gtest.h>
 

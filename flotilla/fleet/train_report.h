@@ -3,7 +3,10 @@
 
 #include <string>
 
-#include "flotilla/cli/train_run.h"
+#include "flotilla/base/status.h"
+#include "flotilla/fleet/terminal.h"
+#include "flotilla/fleet/train_run.h"
+#include "flotilla/trainer/model.h"
 
 namespace flotilla {
 
@@ -12,6 +15,9 @@ std::string ResultTable(const TrainResult& result);
 
 // One object on one line; kTrainJsonHelp tells its keys. A figure that is not defined is null.
 std::string ResultJson(const TrainOptions& options, const TrainResult& result);
+
+// Runs the training and prints its results, as options.view says.
+Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal);
 
 inline constexpr char kTrainJsonHelp[] =
     R"(--json prints one object with these keys:

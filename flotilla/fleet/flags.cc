@@ -1,4 +1,4 @@
-#include "flotilla/cli/flags.h"
+#include "flotilla/fleet/flags.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "flotilla/cli/nearest_name.h"
+#include "flotilla/base/nearest_name.h"
 
 namespace flotilla {
 namespace {
@@ -64,13 +64,16 @@ CLI::Validator OneOf(std::vector<std::string> names) {
 }
 
 void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* value,
-               const std::string& on, const std::string& off) {
+               const std::string& on, const std::string& off, const std::string& group) {
   CLI::Option* yes = command.add_flag_callback(
       "--" + name, [value] { *value = true; }, on);
   CLI::Option* no = command.add_flag_callback(
       "--no_" + name, [value] { *value = false; }, off);
   no->excludes(yes);
-  for (CLI::Option* flag : {yes, no}) flag->option_text(" ");  // says nothing of the exclusion
+  yes->default_str("true");
+  for (CLI::Option* flag : {yes, no}) {
+    flag->option_text(" ")->group(group);  // the text says nothing of the exclusion
+  }
 }
 
 int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }

@@ -1,4 +1,4 @@
-#include "flotilla/cli/terminal.h"
+#include "flotilla/fleet/terminal.h"
 
 #include <spdlog/sinks/ostream_sink.h>
 

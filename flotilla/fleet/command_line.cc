@@ -1,0 +1,166 @@
+#include "flotilla/fleet/command_line.h"
+
+#include <fmt/ostream.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cctype>
+#include <cstring>
+#include <memory>
+
+#include "flotilla/base/nearest_name.h"
+#include "flotilla/fleet/config_file.h"
+#include "flotilla/fleet/flags.h"
+
+namespace flotilla {
+namespace {
+
+constexpr int kHelpColumn = 28;
+constexpr size_t kHelpWidth = 100 - kHelpColumn;
+
+bool IsFlag(const std::string& arg) { return arg.size() > 2 && arg.starts_with("--"); }
+
+// --batch-size=100 -> --batch_size=100
+void UnderscoreFlag(std::string* arg) {
+  const size_t end = std::min(arg->find('='), arg->size());
+  std::replace(arg->begin() + 2, arg->begin() + static_cast<std::ptrdiff_t>(end), '-', '_');
+}
+
+std::vector<std::string> CommandNames(CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
+  return names;
+}
+
+// Finds unknown commands and flags before the parser does, which knows no nearest name. *chosen is
+// the command that the words so far have led to, *path its words.
+Status CheckNames(const std::vector<std::string>& args, CLI::App* app, CLI::App** chosen,
+                  std::string* path) {
+  *chosen = app;
+  *path = app->get_name();
+  for (const std::string& arg : args) {
+    if (arg == "--") break;
+    if (IsFlag(arg)) {
+      const std::string name = arg.substr(0, arg.find('='));
+      if ((*chosen)->get_option_no_throw(name) == nullptr) {
+        return InvalidArgument("unknown flag {}{}", name, DidYouMean(name, FlagNames(**chosen)));
+      }
+    } else if (const std::vector<std::string> names = CommandNames(**chosen);
+               !names.empty() && !arg.starts_with('-')) {
+      if (std::find(names.begin(), names.end(), arg) == names.end()) {
+        return InvalidArgument("unknown command '{}'{}", arg, DidYouMean(arg, names));
+      }
+      *chosen = (*chosen)->get_subcommand(arg);
+      *path += " " + arg;
+    }
+  }
+  return absl::OkStatus();
+}
+
+int UsageError(std::string_view path, std::string_view message, std::ostream& err) {
+  fmt::print(err, "{0}: {1}\nTry: {0} --help\n", path, message);
+  return kUsageError;
+}
+
+// As a shell would read it back.
+std::string Quoted(const std::string& arg) {
+  const auto plain = [](char c) { return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c); };
+  if (!arg.empty() && std::all_of(arg.begin(), arg.end(), plain)) return arg;
+  std::string quoted = "'";
+  for (const char c : arg) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string Typed(const CLI::App& app, const std::vector<std::string>& args) {
+  std::string line = app.get_name();
+  for (const std::string& arg : args) line += " " + Quoted(arg);
+  return line;
+}
+
+int RunAction(const Action& action, const std::string& path, const std::string& typed,
+              std::ostream& out, std::ostream& err) {
+  if (const Status status = action.check(); !status.ok()) {
+    return UsageError(path, Message(status), err);
+  }
+  const std::unique_ptr<spdlog::logger> log = MakeLog(err);
+  const SteadyClock clock;
+  Terminal terminal{.out = out, .err = err, .log = *log, .clock = clock, .command_line = typed};
+  const Status status = action.run(terminal);
+  out.flush();
+  if (!status.ok()) {
+    fmt::print(err, "{}: {}\n", path, Message(status));
+    return kFailure;
+  }
+  if (!out.good()) {
+    fmt::print(err, "{}: cannot write the results to standard output\n", path);
+    return kFailure;
+  }
+  return terminal.exit_code;
+}
+
+// The file that --config names; empty: none.
+std::string ConfigPath(const std::vector<std::string>& args) {
+  std::string path;
+  for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
+    if (args[i] == "--config" && i + 1 < args.size()) path = args[i + 1];
+    if (args[i].starts_with("--config=")) path = args[i].substr(9);
+  }
+  return path;
+}
+
+}  // namespace
+
+void PrepareCommandLine(CLI::App& app) {
+  app.get_formatter()->column_width(kHelpColumn);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void AddConfigFlags(CLI::App& command) {
+  command
+      .add_option("--config",
+                  "Take the flags that are not given from this file: TOML, one "
+                  "`flag = value` a line, the names without dashes")
+      ->type_name("FILE");
+  command.add_flag_callback(
+      "--print_config", [] {},
+      "Print every value and where it came from, in the form of the file, and end");
+}
+
+int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& action,
+                   std::ostream& out, std::ostream& err) {
+  WrapDescriptions(app, kHelpWidth);
+  for (std::string& arg : args) {
+    if (arg == "--") break;
+    if (IsFlag(arg)) UnderscoreFlag(&arg);
+  }
+  CLI::App* chosen = nullptr;
+  std::string path;
+  if (const Status status = CheckNames(args, &app, &chosen, &path); !status.ok()) {
+    return UsageError(path, Message(status), err);
+  }
+  const std::string typed = Typed(app, args);
+  const std::string config = ConfigPath(args);
+  std::vector<std::string> from_file;
+  if (!config.empty()) {
+    StatusOr<std::vector<std::string>> flags = FlagsOfFile(config, *chosen, args);
+    if (!flags.ok()) return UsageError(path, Message(flags.status()), err);
+    from_file = *std::move(flags);
+    args.insert(args.end(), from_file.begin(), from_file.end());
+  }
+  std::reverse(args.begin(), args.end());  // as the parser wants them
+  try {
+    app.parse(args);
+  } catch (const CLI::Success& e) {  // --help, --version
+    return app.exit(e, out, err);
+  } catch (const CLI::ParseError& e) {
+    return UsageError(path, e.what(), err);
+  }
+  const CLI::Option* print = chosen->get_option_no_throw("--print_config");
+  if (print != nullptr && print->count() > 0) {
+    out << ConfigText(*chosen, config, from_file);
+    return kSuccess;
+  }
+  return RunAction(action, path, typed, out, err);
+}
+
+}  // namespace flotilla

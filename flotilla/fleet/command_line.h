@@ -1,0 +1,37 @@
+// Reads a command line and runs what it asks for: shared by the `flotilla` program and by programs
+// with fl::Main. Turns mistakes into messages with the nearest known name, and errors into exit
+// codes.
+//
+// Every command that has AddConfigFlags takes flags over the configuration file (--config) over
+// defaults, and prints all of them, with where each came from, on --print_config.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Exit codes; a run that a signal ended exits with 128 + the signal.
+inline constexpr int kSuccess = 0;
+inline constexpr int kFailure = 1;     // it was tried and did not work
+inline constexpr int kUsageError = 2;  // it was not tried: the command line is wrong
+
+// Sets what all our command lines have in common: of a flag that is given twice the last one
+// counts, so that scripts can append their own. To be called before flags are declared.
+void PrepareCommandLine(CLI::App& app);
+
+// Declares --config and --print_config. The file is TOML without sections: one `flag = value` a
+// line, with the names of the flags.
+void AddConfigFlags(CLI::App& command);
+
+// Reads `args` (without the program's name) into `app` and runs *action, which the callback of the
+// chosen command has filled. Results go to `out`, progress and errors to `err`. In the names of
+// flags '-' and '_' are the same. Returns the exit code.
+int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& action,
+                   std::ostream& out, std::ostream& err);
+
+}  // namespace flotilla

@@ -1,0 +1,115 @@
+#include "flotilla/fleet/config.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "flotilla/optim/update_rule.h"
+
+namespace flotilla {
+namespace {
+
+// Leaves *value as it is when the text is none.
+template <typename T>
+bool Parse(std::string_view text, T* value) {
+  T parsed{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
+  if (error != std::errc() || end != text.data() + text.size()) return false;
+  *value = parsed;
+  return true;
+}
+
+bool ParseList(std::string_view text, std::vector<int64_t>* values) {
+  while (true) {
+    const std::string_view item = text.substr(0, text.find(','));
+    if (!Parse(item, &values->emplace_back())) return false;
+    if (item.size() == text.size()) return true;
+    text.remove_prefix(item.size() + 1);
+  }
+}
+
+}  // namespace
+
+Config::Config(Values values) : values_(std::move(values)), record_(std::make_shared<Record>()) {}
+
+const std::string* Config::Read(std::string_view name, std::string otherwise, std::string_view help,
+                                bool is_switch) const {
+  std::vector<Flag>& flags = record_->flags;
+  const bool known =
+      std::any_of(flags.begin(), flags.end(), [&](const Flag& flag) { return flag.name == name; });
+  if (!known) {
+    flags.push_back({std::string(name), std::string(help), std::move(otherwise), is_switch});
+  }
+  const auto at = values_.find(name);
+  return at == values_.end() ? nullptr : &at->second;
+}
+
+void Config::Refuse(std::string_view name, std::string_view expected) const {
+  if (!record_->status.ok()) return;
+  const auto at = values_.find(name);
+  record_->status = InvalidArgument("--{}: '{}' is not {}", name,
+                                    at == values_.end() ? "" : at->second, expected);
+}
+
+int64_t Config::GetInt(std::string_view name, int64_t otherwise, std::string_view help) const {
+  const std::string* text = Read(name, fmt::to_string(otherwise), help);
+  int64_t value = otherwise;
+  if (text != nullptr && !Parse(*text, &value)) Refuse(name, "a whole number");
+  return value;
+}
+
+double Config::GetFloat(std::string_view name, double otherwise, std::string_view help) const {
+  const std::string* text = Read(name, fmt::format("{}", otherwise), help);
+  double value = otherwise;
+  if (text != nullptr && !Parse(*text, &value)) Refuse(name, "a number");
+  return value;
+}
+
+bool Config::GetBool(std::string_view name, bool otherwise, std::string_view help) const {
+  const std::string* text = Read(name, otherwise ? "true" : "false", help, true);
+  if (text == nullptr) return otherwise;
+  if (*text != "true" && *text != "false") Refuse(name, "true or false");
+  return *text == "true";
+}
+
+std::string Config::GetText(std::string_view name, const std::string& otherwise,
+                            std::string_view help) const {
+  const std::string* text = Read(name, otherwise, help);
+  return text != nullptr ? *text : otherwise;
+}
+
+std::vector<int64_t> Config::Get(std::string_view name, const std::vector<int64_t>& otherwise,
+                                 std::string_view help) const {
+  const std::string* text = Read(name, fmt::format("{}", fmt::join(otherwise, ",")), help);
+  if (text == nullptr) return otherwise;
+  std::vector<int64_t> values;
+  if (!ParseList(*text, &values)) {
+    Refuse(name, "whole numbers separated by commas");
+    return otherwise;
+  }
+  return values;
+}
+
+std::vector<std::string> Config::UnreadFlags() const {
+  std::vector<std::string> unread;
+  for (const auto& [name, text] : values_) {
+    const bool read = std::any_of(flags().begin(), flags().end(),
+                                  [&, &key = name](const Flag& flag) { return flag.name == key; });
+    if (!read) unread.push_back(name);
+  }
+  return unread;
+}
+
+StatusOr<Model> MakeModel(const ModelFunction& function, const Config& config) {
+  StatusOr<Model> model = function(config);
+  FL_RETURN_IF_ERROR(config.status());
+  FL_RETURN_IF_ERROR(model.status());
+  FL_RETURN_IF_ERROR(model->graph.status());
+  FL_RETURN_IF_ERROR(Annotate(MakeUpdateRule(model->optimizer).status(), "the model's optimizer"));
+  return model;
+}
+
+}  // namespace flotilla

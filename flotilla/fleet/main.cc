@@ -1,0 +1,53 @@
+#include "flotilla/fleet/main.h"
+
+#include <fmt/ostream.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <utility>
+
+#include "flotilla/fleet/command_line.h"
+#include "flotilla/fleet/train_flags.h"
+#include "flotilla/fleet/train_report.h"
+#include "flotilla/fleet/train_run.h"
+
+namespace flotilla {
+
+int Main(int argc, char** argv, const ModelFunction& model) {
+  const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "train").filename().string();
+  return RunMain(name, {argv + std::min(1, argc), argv + argc}, model, std::cout, std::cerr);
+}
+
+int RunMain(const std::string& name, std::vector<std::string> args, const ModelFunction& model,
+            std::ostream& out, std::ostream& err) {
+  const Config defaults;
+  if (const StatusOr<Model> made = MakeModel(model, defaults); !made.ok()) {
+    fmt::print(err, "{}: the model: {}\n", name, Message(made.status()));
+    return kFailure;
+  }
+  CLI::App app("Trains the model of this program and tells its quality.", name);
+  PrepareCommandLine(app);
+  TrainFlags flags;
+  flags.options.model_name = name;
+  AddTrainFlags(app, &flags);
+  if (const Status added = AddModelFlags(app, defaults.flags(), &flags); !added.ok()) {
+    fmt::print(err, "{}: {}\n", name, Message(added));
+    return kFailure;
+  }
+  AddConfigFlags(app);
+  app.footer(kTrainJsonHelp);
+  const Action action{
+      .check = [&]() -> Status {
+        FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
+        return SettleTrainFlags(made, &flags);
+      },
+      .run = [&](Terminal& terminal) -> Status {
+        FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
+        return TrainAndReport(flags.options, made, terminal);
+      }};
+  return RunCommandLine(app, std::move(args), action, out, err);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,24 @@
+// The whole of a user's program: a model function handed to fl::Main, which gives the program every
+// option of training that the `flotilla` command has.
+//
+//   int main(int argc, char** argv) { return fl::Main(argc, argv, ClickModel); }
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "flotilla/fleet/config.h"
+
+namespace flotilla {
+
+// Reads the command line, trains, tests and saves as it says, and returns the exit code: 0 success,
+// 1 failure, 2 usage error, 128 + signal. --help lists all flags, the model's own among them.
+int Main(int argc, char** argv, const ModelFunction& model);
+
+// The same with streams of the caller's: results to `out`, progress and errors to `err`. `name` is
+// the program's in messages, `args` do not have it.
+int RunMain(const std::string& name, std::vector<std::string> args, const ModelFunction& model,
+            std::ostream& out, std::ostream& err);
+
+}  // namespace flotilla

@@ -1,0 +1,143 @@
+// A user's program as a function: fl::Main on a small model and MultiSlot rows.
+#include "flotilla/fleet/main.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "flotilla/fleet/command_line.h"
+#include "flotilla/graph/layers.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+// Clicks where the two ids are equal modulo 3.
+std::string Rows(int begin, int end) {
+  std::string text;
+  for (int i = begin; i < end; ++i) {
+    const int a = i % 7, b = (i / 7) % 11;
+    text += fmt::format("1 {} 2 {} {} 1 {}\n", a, b, b + 100, a % 3 == b % 3 ? 1 : 0);
+  }
+  return text;
+}
+
+Model PairModel(const Config& config) {
+  const int64_t dim = config.Get("dim", 4, "Numbers per row");
+  Graph g;
+  const Var a = Embedding(g.Ids("a"), {.table = "left", .dim = dim, .init = Uniform(-1, 1)});
+  const Var b = Embedding(g.Ids("b"), {.table = "right", .dim = dim, .init = Uniform(-1, 1)});
+  const Var x = Fc(Concat({a, b}), 16, config.Get("smooth", false) ? Tanh : Relu);
+  const Var predict = Fc(x, 2, Softmax);
+  const Var label = g.Label("label");
+  return {.graph = std::move(g),
+          .loss = ReduceSum(CrossEntropy(predict, label)),
+          .optimizer = Adam(0.01),
+          .metrics = {Auc(predict, label)}};
+}
+
+struct MainRun {
+  int code = 0;
+  std::string out, err;
+};
+
+MainRun RunModel(std::vector<std::string> args, const ModelFunction& model = PairModel) {
+  std::ostringstream out, err;
+  const int code = RunMain("pairs", std::move(args), model, out, err);
+  return {code, out.str(), err.str()};
+}
+
+class MainTest : public ::testing::Test {
+ protected:
+  const TempDir dir_;
+  const std::string train_ = dir_.Write("train.txt", Rows(0, 3000));
+  const std::string test_ = dir_.Write("test.txt", Rows(3000, 4000));
+};
+
+TEST_F(MainTest, TrainsTheModelOnMultiSlotRows) {
+  const MainRun run = RunModel(
+      {"--data", train_, "--test", test_, "--batch_size", "50", "--epochs", "4", "--json"});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  const json result = json::parse(run.out);
+  EXPECT_GT(result["auc"], 0.9);
+  EXPECT_EQ(result["model"], "pairs");
+}
+
+TEST_F(MainTest, FlagsAreThoseOfTrainingAndTheModels) {
+  const MainRun help = RunModel({"--help"});
+  EXPECT_EQ(help.code, kSuccess);
+  EXPECT_THAT(help.out, HasSubstr("--dim VALUE"));
+  EXPECT_THAT(help.out, HasSubstr("Numbers per row (default 4)"));
+  EXPECT_THAT(help.out, HasSubstr("--batch_size"));
+  const MainRun bad = RunModel({"--data", train_, "--dimm", "8"});
+  EXPECT_EQ(bad.code, kUsageError);
+  EXPECT_THAT(bad.err, HasSubstr("unknown flag --dimm, did you mean --dim?"));
+  const MainRun value = RunModel({"--data", train_, "--dim", "x"});
+  EXPECT_EQ(value.code, kUsageError);
+  EXPECT_THAT(value.err, HasSubstr("--dim: 'x' is not a whole number"));
+}
+
+TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
+  const std::string config =
+      dir_.Write("run.toml", fmt::format("# a comment\ndata = \"{}\"\ndim = 8\nbatch_size = 50\n"
+                                         "shuffle = false\nsmooth = true\n",
+                                         train_));
+  const MainRun printed =
+      RunModel({"--config", config, "--batch_size", "10", "--print_config", "--epochs=2"});
+  ASSERT_EQ(printed.code, kSuccess) << printed.err;
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nbatch_size = 10 +# flag\n"));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nepochs = 2 +# flag\n"));
+  EXPECT_THAT(printed.out, HasSubstr("dim = 8"));
+  EXPECT_THAT(printed.out, HasSubstr("# " + config));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nshuffle = false +# /"));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nin_memory = true +# default\n"));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nsmooth = true +# /"));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nseed = 0 +# default\n"));
+  // What was printed is itself a file that says the same.
+  const std::string again = dir_.Write("again.toml", printed.out);
+  const MainRun reprinted = RunModel({"--config", again, "--print_config"});
+  EXPECT_EQ(reprinted.code, kSuccess) << reprinted.err;
+  EXPECT_THAT(reprinted.out, HasSubstr("batch_size = 10"));
+  EXPECT_THAT(reprinted.out, HasSubstr("shuffle = false"));
+  const MainRun run = RunModel({"--config", config, "--json"});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_EQ(json::parse(run.out)["batch_size"], 50);
+}
+
+TEST_F(MainTest, MistakesInTheFileAreNamed) {
+  auto error = [&](const std::string& text) {
+    const MainRun run = RunModel({"--data", train_, "--config", dir_.Write("bad.toml", text)});
+    EXPECT_EQ(run.code, kUsageError);
+    return run.err;
+  };
+  EXPECT_THAT(error("batchsize = 10\n"),
+              HasSubstr("unknown key batchsize, did you mean batch_size"));
+  EXPECT_THAT(error("[train]\nepochs = 1\n"), HasSubstr("the file has no sections"));
+  EXPECT_THAT(error("smooth = 3\n"), HasSubstr("smooth = 3: true or false was expected"));
+  EXPECT_THAT(error("epochs = many\n"), HasSubstr("'many' is not a whole number"));
+  const MainRun missing = RunModel({"--data", train_, "--config", "/no/such.toml"});
+  EXPECT_EQ(missing.code, kUsageError);
+  EXPECT_THAT(missing.err, HasSubstr("--config /no/such.toml: cannot be read"));
+}
+
+TEST_F(MainTest, AModelThatMakesNoSenseIsToldBeforeAnything) {
+  const MainRun taken = RunModel({}, [](const Config& config) {
+    config.Get("epochs", 3);
+    return PairModel(config);
+  });
+  EXPECT_EQ(taken.code, kFailure);
+  EXPECT_THAT(taken.err, HasSubstr("the model reads --epochs, which is a flag of training"));
+  const MainRun broken = RunModel(
+      {}, [](const Config&) -> StatusOr<Model> { return InvalidArgument("no network today"); });
+  EXPECT_EQ(broken.code, kFailure);
+  EXPECT_THAT(broken.err, HasSubstr("no network today"));
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,42 @@
+// The flags of training: the same for `flotilla train` and for every program with fl::Main.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/fleet/config.h"
+#include "flotilla/fleet/train_options.h"
+
+namespace flotilla {
+
+// What the command line said, before SettleTrainFlags.
+struct TrainFlags {
+  TrainOptions options;
+  Config::Values model_values;  // the model's own flags
+
+  std::string mode = "local";
+  std::string log_format = "text";
+  std::string numeric;
+  std::vector<std::string> format_params;  // KEY=VALUE
+  std::vector<std::string> schemes;        // SCHEME=COMMAND
+  std::optional<bool> in_memory;           // default true
+  std::optional<bool> shuffle;             // default: where the rows are in memory
+};
+
+// Declares all flags but the model's own. REQUIRES: flags outlives the command.
+void AddTrainFlags(CLI::App& command, TrainFlags* flags);
+
+// Declares the flags that a model reads (Config::flags()); they fill flags->model_values.
+// An error when one has the name of a flag that `command` already has.
+Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flags,
+                     TrainFlags* flags);
+
+// Checks what needs the model or several flags at once, and fills flags->options from the others.
+// An error is a usage error.
+Status SettleTrainFlags(const Model& model, TrainFlags* flags);
+
+}  // namespace flotilla
