@@ -1,0 +1,150 @@
+#include "flotilla/fleet/slot_dataset.h"
+
+#include <array>
+#include <utility>
+
+#include "flotilla/base/nearest_name.h"
+#include "flotilla/dataset/queue_dataset.h"
+
+namespace flotilla {
+
+Status SlotDataset::Changed() {
+  if (dataset_ != nullptr && status_.ok()) {
+    status_ = FailedPrecondition("a dataset is changed after it was opened: set it up first");
+  }
+  return status_;
+}
+
+void SlotDataset::set_use_var(std::span<const Var> vars) {
+  if (!Changed().ok()) return;
+  inputs_.clear();
+  for (const Var& var : vars) {
+    if (!var.valid() || var.def().input < 0) {
+      status_ = InvalidArgument("set_use_var: {} is no input of a graph",
+                                var.valid() ? var.name() : "a value that failed to build");
+      return;
+    }
+    inputs_.push_back(var.graph()->inputs[var.def().input]);
+  }
+}
+
+void SlotDataset::set_pipe_command(std::string command) {
+  if (Changed().ok()) pipe_command_ = std::move(command);
+}
+void SlotDataset::set_batch_size(int64_t rows) {
+  if (Changed().ok()) batch_size_ = rows;
+}
+void SlotDataset::set_thread(int threads) {
+  if (Changed().ok()) threads_ = threads;
+}
+void SlotDataset::set_filelist(std::vector<std::string> files) {
+  if (Changed().ok()) files_ = std::move(files);
+}
+void SlotDataset::set_format(ParserSpec format) {
+  if (Changed().ok()) format_ = std::move(format);
+}
+void SlotDataset::set_max_bad_rows(int64_t rows) {
+  if (Changed().ok()) max_bad_rows_ = rows;
+}
+void SlotDataset::set_seed(uint64_t seed) {
+  if (Changed().ok()) seed_ = seed;
+}
+
+StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
+  FL_RETURN_IF_ERROR(status_);
+  if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");
+  if (files_.empty()) return FailedPrecondition("set_filelist was not called: no files");
+  if (threads_ < 1) return InvalidArgument("set_thread: {} threads, at least 1", threads_);
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<Parser> parser, MakeParser(format_, inputs_));
+  return std::shared_ptr<const Parser>(std::move(parser));
+}
+
+InMemoryOptions SlotDataset::LoadOptions() const {
+  InMemoryOptions options{.batch_size = batch_size_,
+                          .seed = seed_,
+                          .max_bad_rows = max_bad_rows_,
+                          .threads = threads_,
+                          .readers = pipe_command_.empty() ? 1 : threads_};
+  options.reader.source.pipe_command = pipe_command_;
+  return options;
+}
+
+StatusOr<InMemoryDataset*> SlotDataset::Memory(const char* method) {
+  if (kind_ != Kind::kInMemory) {
+    return FailedPrecondition("{} is for an InMemoryDataset; this is a QueueDataset", method);
+  }
+  FL_RETURN_IF_ERROR(open().status());
+  return memory_;
+}
+
+Status SlotDataset::load_into_memory() { return Memory("load_into_memory").status(); }
+
+Status SlotDataset::preload_into_memory() {
+  if (kind_ != Kind::kInMemory) return Memory("preload_into_memory").status();
+  if (dataset_ != nullptr) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
+  FL_ASSIGN_OR_RETURN(auto dataset,
+                      InMemoryDataset::Preload(files_, std::move(parser), LoadOptions()));
+  memory_ = dataset.get();
+  dataset_ = std::move(dataset);
+  return absl::OkStatus();
+}
+
+Status SlotDataset::wait_preload_done() {
+  FL_ASSIGN_OR_RETURN(InMemoryDataset * memory, Memory("wait_preload_done"));
+  return memory->WaitPreload();
+}
+
+Status SlotDataset::local_shuffle() {
+  FL_ASSIGN_OR_RETURN(InMemoryDataset * memory, Memory("local_shuffle"));
+  return memory->LocalShuffle(shuffles_++);
+}
+
+Status SlotDataset::global_shuffle(RowExchange* exchange) {
+  FL_ASSIGN_OR_RETURN(InMemoryDataset * memory, Memory("global_shuffle"));
+  if (exchange == nullptr) return memory->LocalShuffle(shuffles_++);
+  return memory->GlobalShuffle(shuffles_++, exchange);
+}
+
+Status SlotDataset::slots_shuffle(const std::vector<std::string>& slots) {
+  FL_ASSIGN_OR_RETURN(InMemoryDataset * memory, Memory("slots_shuffle"));
+  return memory->SlotsShuffle(slots, shuffles_++);
+}
+
+void SlotDataset::release_memory() {
+  if (memory_ != nullptr) memory_->ReleaseMemory();
+}
+
+int64_t SlotDataset::get_memory_data_size() const {
+  return memory_ == nullptr ? 0 : memory_->rows().rows;
+}
+
+StatusOr<Dataset*> SlotDataset::open() {
+  FL_RETURN_IF_ERROR(status_);
+  if (dataset_ != nullptr) return dataset_.get();
+  FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
+  if (kind_ == Kind::kInMemory) {
+    FL_ASSIGN_OR_RETURN(auto dataset,
+                        InMemoryDataset::Load(files_, std::move(parser), LoadOptions()));
+    memory_ = dataset.get();
+    dataset_ = std::move(dataset);
+    return dataset_.get();
+  }
+  QueueDatasetOptions options{.batch_size = batch_size_,
+                              .max_bad_rows = max_bad_rows_,
+                              .seed = seed_,
+                              .readers = pipe_command_.empty() ? 1 : threads_};
+  options.reader.source.pipe_command = pipe_command_;
+  FL_ASSIGN_OR_RETURN(dataset_, QueueDataset::Make(files_, std::move(parser), options));
+  return dataset_.get();
+}
+
+StatusOr<std::unique_ptr<SlotDataset>> DatasetFactory::create_dataset(
+    const std::string& name) const {
+  if (name == "QueueDataset") return std::make_unique<SlotDataset>(SlotDataset::Kind::kQueue);
+  if (name == "InMemoryDataset") return std::make_unique<SlotDataset>(SlotDataset::Kind::kInMemory);
+  const std::array<std::string, 2> known = {"QueueDataset", "InMemoryDataset"};
+  return InvalidArgument("unknown dataset '{}'{}", name, DidYouMean(name, known));
+}
+
+}  // namespace flotilla

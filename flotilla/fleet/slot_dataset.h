@@ -1,0 +1,102 @@
+// Datasets in the words of the seeds, for programs that keep the loop in their own hands:
+//
+//   auto dataset = fl::DatasetFactory().create_dataset("InMemoryDataset");
+//   dataset->set_use_var({dense, ids, label});
+//   dataset->set_pipe_command("python3 generator.py");
+//   dataset->set_batch_size(1000);
+//   dataset->set_thread(2);
+//   dataset->set_filelist(files);
+//   dataset->load_into_memory();
+//   executor->train_from_dataset(*dataset);
+//
+// A thin front of dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
+// Names are those of the seeds, so that a tutorial's line finds its counterpart.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/dataset/make_parser.h"
+#include "flotilla/dataset/row_exchange.h"
+#include "flotilla/graph/graph.h"
+
+namespace flotilla {
+
+// A description of rows, and once it is opened the dataset itself. Not thread-safe.
+class SlotDataset {
+ public:
+  enum class Kind { kQueue, kInMemory };
+  explicit SlotDataset(Kind kind) : kind_(kind) {}
+
+  // What rows hold, in the order of the slots. Values that are no inputs of a graph are an error of
+  // opening.
+  void set_use_var(std::span<const Var> vars);
+  void set_use_var(std::initializer_list<Var> vars) {
+    set_use_var(std::span<const Var>(vars.begin(), vars.size()));
+  }
+  // A shell command between each file and the parser; empty: none.
+  void set_pipe_command(std::string command);
+  void set_batch_size(int64_t rows);
+  // Threads that parse into memory, and files that pipe commands work on at the same time.
+  void set_thread(int threads);
+  void set_filelist(std::vector<std::string> files);
+  // How lines are written; MultiSlot text unless told otherwise.
+  void set_format(ParserSpec format);
+  void set_max_bad_rows(int64_t rows);
+  void set_seed(uint64_t seed);
+
+  // In memory only; FailedPrecondition for a queue.
+  Status load_into_memory();
+  Status preload_into_memory();
+  Status wait_preload_done();
+  // Each call gives another order.
+  Status local_shuffle();
+  // Over all trainers; alone, the rows of this one.
+  Status global_shuffle(RowExchange* exchange = nullptr);
+  // What the model loses when a slot says nothing: shuffles its values over the rows.
+  Status slots_shuffle(const std::vector<std::string>& slots);
+  void release_memory();
+  // Rows of this trainer; 0 before they are loaded.
+  int64_t get_memory_data_size() const;
+  int64_t get_shuffle_data_size() const { return get_memory_data_size(); }
+
+  // The dataset as trainers take it, opened at the first call. Rows in memory are loaded if nobody
+  // did. Errors: no files, no inputs, and those of reading.
+  StatusOr<Dataset*> open();
+
+ private:
+  Status Changed();  // settings are for before the opening
+  StatusOr<std::shared_ptr<const Parser>> MakeSlotParser() const;
+  StatusOr<InMemoryDataset*> Memory(const char* method);
+  InMemoryOptions LoadOptions() const;
+
+  const Kind kind_;
+  Status status_;  // the first mistake of a setter
+  std::vector<InputSpec> inputs_;
+  std::string pipe_command_;
+  int64_t batch_size_ = 1000;
+  int threads_ = 1;
+  std::vector<std::string> files_;
+  ParserSpec format_ = {.format = "multislot"};
+  int64_t max_bad_rows_ = 0;
+  uint64_t seed_ = 0;
+  uint64_t shuffles_ = 0;
+  std::unique_ptr<Dataset> dataset_;
+  InMemoryDataset* memory_ = nullptr;  // dataset_, where rows are in memory
+};
+
+class DatasetFactory {
+ public:
+  // "QueueDataset" (also the default of the seeds) or "InMemoryDataset"; another name is an error
+  // with the nearest known one.
+  StatusOr<std::unique_ptr<SlotDataset>> create_dataset(
+      const std::string& name = "QueueDataset") const;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,105 @@
+#include "flotilla/fleet/slot_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "flotilla/graph/layers.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string Text(int begin, int end) {
+  std::string text;
+  for (int i = begin; i < end; ++i) text += fmt::format("1 {} 1 {}\n", i, i % 2);
+  return text;
+}
+
+class SlotDatasetTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<SlotDataset> Make(const std::string& name) {
+    auto dataset = *DatasetFactory().create_dataset(name);
+    dataset->set_use_var({graph_.Ids("id"), graph_.Label("label")});
+    dataset->set_batch_size(10);
+    dataset->set_thread(2);
+    dataset->set_filelist({a_, b_});
+    return dataset;
+  }
+
+  // The ids of an epoch, in the order given.
+  std::vector<uint64_t> Ids(SlotDataset& slots, int64_t epoch = 0) {
+    auto opened = slots.open();
+    EXPECT_TRUE(opened.ok()) << opened.status();
+    EXPECT_TRUE((*opened)->StartEpoch(epoch).ok());
+    std::vector<uint64_t> ids;
+    Batch batch;
+    while (*(*opened)->Next(0, &batch)) {
+      const auto& more = batch.fields[0].ids.ids;
+      ids.insert(ids.end(), more.begin(), more.end());
+    }
+    return ids;
+  }
+
+  const TempDir dir_;
+  const std::string a_ = dir_.Write("a", Text(0, 25));
+  const std::string b_ = dir_.Write("b", Text(25, 40));
+  Graph graph_;
+};
+
+TEST_F(SlotDatasetTest, BothKindsGiveTheRowsOfAllFiles) {
+  for (const char* name : {"QueueDataset", "InMemoryDataset"}) {
+    auto dataset = Make(name);
+    const std::vector<uint64_t> ids = Ids(*dataset);
+    ASSERT_EQ(ids.size(), 40u);
+    for (uint64_t i = 0; i < 40; ++i) EXPECT_EQ(ids[i], i);
+  }
+}
+
+TEST_F(SlotDatasetTest, ThePipeCommandStandsBetweenFileAndParser) {
+  for (const char* name : {"QueueDataset", "InMemoryDataset"}) {
+    auto dataset = Make(name);
+    dataset->set_pipe_command("grep ' 1$'");
+    EXPECT_EQ(Ids(*dataset).size(), 20u);
+  }
+}
+
+TEST_F(SlotDatasetTest, RowsInMemoryCanBeShuffledAndReleased) {
+  auto dataset = Make("InMemoryDataset");
+  ASSERT_TRUE(dataset->preload_into_memory().ok());
+  ASSERT_TRUE(dataset->wait_preload_done().ok());
+  EXPECT_EQ(dataset->get_memory_data_size(), 40);
+  const std::vector<uint64_t> plain = Ids(*dataset);
+  ASSERT_TRUE(dataset->local_shuffle().ok());
+  const std::vector<uint64_t> first = Ids(*dataset);
+  ASSERT_TRUE(dataset->global_shuffle().ok());
+  const std::vector<uint64_t> second = Ids(*dataset);
+  EXPECT_NE(plain, first);
+  EXPECT_NE(first, second);
+  EXPECT_EQ(std::set<uint64_t>(second.begin(), second.end()).size(), 40u);
+  ASSERT_TRUE(dataset->slots_shuffle({"id"}).ok());
+  dataset->release_memory();
+  EXPECT_EQ(dataset->get_memory_data_size(), 0);
+}
+
+TEST_F(SlotDatasetTest, MistakesAreToldWithWhatToDo) {
+  auto error = [](const Status& status) { return std::string(Message(status)); };
+  EXPECT_THAT(error(DatasetFactory().create_dataset("MemoryDataset").status()),
+              HasSubstr("did you mean InMemoryDataset?"));
+  EXPECT_THAT(error(Make("QueueDataset")->local_shuffle()), HasSubstr("is for an InMemoryDataset"));
+  SlotDataset empty(SlotDataset::Kind::kQueue);
+  EXPECT_THAT(error(empty.open().status()), HasSubstr("set_use_var was not called"));
+  auto late = Make("QueueDataset");
+  ASSERT_TRUE(late->open().ok());
+  late->set_batch_size(7);
+  EXPECT_THAT(error(late->open().status()), HasSubstr("set it up first"));
+  auto other = Make("QueueDataset");
+  other->set_use_var({Fc(graph_.Dense("x", 2), 1)});
+  EXPECT_THAT(error(other->open().status()), HasSubstr("is no input of a graph"));
+}
+
+}  // namespace
+}  // namespace flotilla
