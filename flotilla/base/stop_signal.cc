@@ -1,0 +1,45 @@
+#include "flotilla/base/stop_signal.h"
+
+#include <unistd.h>
+
+#include <atomic>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+namespace {
+
+// A handler has no other way to reach its object. Lock-free, hence safe in a handler.
+std::atomic<int> first_signal = 0;
+std::atomic<bool> installed = false;
+static_assert(std::atomic<int>::is_always_lock_free);
+
+void OnSignal(int number) {
+  int none = 0;
+  if (!first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) {
+    _exit(128 + number);
+  }
+}
+
+}  // namespace
+
+StopSignal::StopSignal() {
+  FL_CHECK(!installed.exchange(true));
+  first_signal = 0;
+  struct sigaction action = {};
+  action.sa_handler = OnSignal;
+  action.sa_flags = SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  FL_CHECK(sigaction(SIGINT, &action, &former_int_) == 0);
+  FL_CHECK(sigaction(SIGTERM, &action, &former_term_) == 0);
+}
+
+StopSignal::~StopSignal() {
+  sigaction(SIGINT, &former_int_, nullptr);
+  sigaction(SIGTERM, &former_term_, nullptr);
+  installed = false;
+}
+
+int StopSignal::signal() const { return first_signal.load(std::memory_order_relaxed); }
+
+}  // namespace flotilla
