@@ -1,10 +1,18 @@
 #include "flotilla/metric/auc.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 namespace flotilla {
+namespace {
+
+constexpr double kInvertedAuc = 0.3;
+constexpr double kNoBetterThanChance = 0.0005;
+
+}  // namespace
 
 MetricSpec AucSpec(int predict, int label, int num_thresholds, int slide_steps) {
   return {.name = "auc",
@@ -64,6 +72,52 @@ double AucMeter::Counts::Area() const {
     return std::numeric_limits<double>::quiet_NaN();
   }
   return pairs / (positives * negatives);
+}
+
+uint64_t AucMeter::Counts::Rows(int label) const {
+  uint64_t rows = 0;
+  for (size_t i = label; i < bins.size(); i += 2) rows += bins[i];
+  return rows;
+}
+
+int AucMeter::Counts::UsedBuckets() const {
+  int used = 0;
+  for (size_t b = 0; b < bins.size() / 2; ++b) used += bins[2 * b] + bins[2 * b + 1] > 0 ? 1 : 0;
+  return used;
+}
+
+std::string AucMeter::Hint() const {
+  const uint64_t negatives = all_.Rows(0), positives = all_.Rows(1);
+  const uint64_t rows = negatives + positives;
+  if (all_.broken > 0) {
+    return fmt::format(
+        "{} of {} rows have a score or label that is NaN: training diverged (try a lower learning "
+        "rate or clip gradients) or the input has NaN",
+        all_.broken, all_.broken + rows);
+  }
+  if (rows == 0) return "no rows were scored";
+  if (negatives == 0 || positives == 0) {
+    return fmt::format(
+        "all {} labels are {}, and AUC needs both classes: check the label column and how the rows "
+        "were split",
+        rows, positives == 0 ? "negative" : "positive");
+  }
+  if (all_.UsedBuckets() == 1) {
+    return fmt::format(
+        "all {} predictions are the same: the learning rate may be 0 or far too high, the features "
+        "empty, or the prediction not connected to them",
+        rows);
+  }
+  const double auc = Value();
+  if (auc < kInvertedAuc) {
+    return "positive rows score below negative ones: labels are inverted, or the score is the "
+           "probability of the wrong class";
+  }
+  if (std::abs(auc - 0.5) < kNoBetterThanChance) {
+    return "scores say nothing about the labels yet: train longer or with a higher learning rate, "
+           "and check that features and labels belong to the same rows";
+  }
+  return {};
 }
 
 double AucMeter::Value() const { return all_.Area(); }

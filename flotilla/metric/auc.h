@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "flotilla/metric/metric.h"
@@ -34,7 +35,10 @@ class AucMeter final : public Metric {
 
   // The same over the last slide_steps batches added here and, for each state merged since Reset,
   // the last ones of its metric. With slide_steps 0 there is no window and this is Value().
-  double WindowValue() const;
+  double WindowValue() const override;
+
+  // Of a figure that is NaN, below 0.5 by far, or 0.5 to three digits.
+  std::string Hint() const override;
 
  private:
   struct Counts {
@@ -42,6 +46,9 @@ class AucMeter final : public Metric {
     uint64_t broken = 0;
 
     double Area() const;
+    uint64_t Rows(int label) const;
+    // How many buckets have a row: 1 where all scores are (nearly) the same.
+    int UsedBuckets() const;
   };
 
   // The place of a row in Counts::bins, or kBroken.

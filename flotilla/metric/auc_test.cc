@@ -1,5 +1,6 @@
 #include "flotilla/metric/auc.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,6 +13,8 @@
 
 namespace flotilla {
 namespace {
+
+using ::testing::HasSubstr;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
@@ -213,6 +216,34 @@ TEST(AucTest, EqualsScikitLearn) {
   }
   EXPECT_GE(exact, 3);
   EXPECT_GE(close, 3);
+}
+
+std::string HintOf(const std::vector<float>& scores, const std::vector<float>& labels) {
+  AucMeter meter(4096, 20);
+  Add(meter, Rows{scores, labels});
+  return meter.Hint();
+}
+
+TEST(AucHintTest, SaysWhichClassIsMissing) {
+  EXPECT_THAT(HintOf({0.1f, 0.2f}, {0, 0}), HasSubstr("all 2 labels are negative"));
+  EXPECT_THAT(HintOf({0.1f, 0.2f, 0.3f}, {1, 1, 1}), HasSubstr("all 3 labels are positive"));
+  EXPECT_THAT(HintOf({}, {}), HasSubstr("no rows"));
+}
+
+TEST(AucHintTest, SaysThatPredictionsAreConstantOrNan) {
+  EXPECT_THAT(HintOf({0.25f, 0.25f, 0.25f}, {0, 1, 0}),
+              HasSubstr("all 3 predictions are the same"));
+  EXPECT_THAT(HintOf({0.25f, kNan, 0.5f}, {0, 1, 1}), HasSubstr("1 of 3 rows"));
+}
+
+TEST(AucHintTest, SaysThatLabelsAreInvertedOrThatNothingWasLearned) {
+  EXPECT_THAT(HintOf({0.9f, 0.1f}, {0, 1}), HasSubstr("inverted"));
+  EXPECT_THAT(HintOf({0.1f, 0.9f, 0.1f, 0.9f}, {0, 0, 1, 1}), HasSubstr("say nothing"));
+}
+
+TEST(AucHintTest, IsEmptyForAnOrdinaryFigure) {
+  EXPECT_EQ(HintOf({0.1f, 0.9f}, {0, 1}), "");                    // 1
+  EXPECT_EQ(HintOf({0.1f, 0.6f, 0.5f, 0.9f}, {0, 0, 1, 1}), "");  // 0.75
 }
 
 }  // namespace

@@ -35,6 +35,12 @@ class Metric {
   // The figure over everything added since construction, merged states included. NaN when it is
   // undefined (no rows, one class only).
   virtual double Value() const = 0;
+  // The same over the last batches only, where the metric keeps such a window; else Value().
+  virtual double WindowValue() const { return Value(); }
+
+  // Where Value() looks like a mistake (of the data, the model or the settings) rather than a
+  // result: the likely cause and what to look at, as one sentence for a person. Else empty.
+  virtual std::string Hint() const { return {}; }
 
   // The state as numbers that add up: Merge(other.State()) counts the other's batches too.
   virtual std::vector<double> State() const = 0;

@@ -57,4 +57,20 @@ std::vector<std::pair<std::string, double>> MetricSet::Values() const {
   return values;
 }
 
+std::vector<std::pair<std::string, double>> MetricSet::WindowValues() const {
+  std::vector<std::pair<std::string, double>> values;
+  for (const Entry& entry : entries_) values.emplace_back(entry.name, entry.metric->WindowValue());
+  return values;
+}
+
+std::vector<std::string> MetricSet::Hints() const {
+  std::vector<std::string> hints;
+  for (const Entry& entry : entries_) {
+    const std::string hint = entry.metric->Hint();
+    if (hint.empty()) continue;
+    hints.push_back(fmt::format("{} is {:.4f}: {}", entry.name, entry.metric->Value(), hint));
+  }
+  return hints;
+}
+
 }  // namespace flotilla

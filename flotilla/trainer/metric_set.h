@@ -30,6 +30,10 @@ class MetricSet {
 
   // Names and values, in the order of the specs.
   std::vector<std::pair<std::string, double>> Values() const;
+  // The same over the last batches (Metric::WindowValue).
+  std::vector<std::pair<std::string, double>> WindowValues() const;
+  // "auc is nan: <likely cause>" for each value that looks like a mistake; none when all is well.
+  std::vector<std::string> Hints() const;
 
  private:
   struct Entry {

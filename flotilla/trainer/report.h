@@ -12,12 +12,25 @@
 
 namespace flotilla {
 
+inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
+
+// A moment of an epoch. What is not known is 0 where it is a count and NaN where it is a figure;
+// ProgressMeter (progress.h) fills what follows from the rest.
 struct Progress {
-  int64_t epoch = 0;
+  int64_t epoch = 0;   // the first is 0
+  int64_t epochs = 0;  // of the run
+  int64_t step = 0;    // global: of all trainers and epochs
   int64_t batches = 0;
   int64_t rows = 0;
-  double loss = 0;  // of the latest batch, per row
-  double seconds = 0;
+  int64_t epoch_rows = 0;          // that the epoch will have
+  double read_share = kUndefined;  // of the epoch's input, in [0, 1], where epoch_rows is not known
+  double loss = 0;                 // of the latest batch, per row
+  double auc = kUndefined;         // of the epoch so far
+  double auc_window = kUndefined;  // of the last batches
+  double learning_rate = kUndefined;
+  double seconds = 0;                       // since the epoch began
+  double examples_per_second = kUndefined;  // over the last seconds; ProgressMeter
+  double seconds_left = kUndefined;  // of the run, of the epoch if epochs is 0; ProgressMeter
 };
 
 struct Report {
@@ -32,6 +45,7 @@ struct Report {
   std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics
   double seconds = 0;                                   // from the first read to the last update
   StageTimes times;                                     // summed over workers
+  std::vector<std::string> hints;  // likely causes of metrics that look like a mistake
 
   // The metric of that name, NaN if there is none.
   double Metric(const std::string& name) const {

@@ -1,0 +1,193 @@
+#include "flotilla/trainer/metrics_log.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+
+#include "flotilla/base/task_moment.h"
+
+namespace flotilla {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Status IoError(const std::string& path, std::string_view what) {
+  const int error = errno;
+  return error == ENOSPC || error == EDQUOT
+             ? ResourceExhausted("{}: {}: {}", path, what, strerror(error))
+             : FailedPrecondition("{}: {}: {}", path, what, strerror(error));
+}
+
+Json LineOf(std::string_view kind) {
+  return {{"time", JsonTime(std::chrono::system_clock::now())}, {"kind", std::string(kind)}};
+}
+
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// Cuts off what stands behind the last end of a line.
+Status CutUnfinishedLine(const std::string& path, int fd) {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0) return IoError(path, "cannot tell its size");
+  char buffer[4096];
+  off_t end = info.st_size;
+  while (end > 0) {
+    const off_t begin = std::max<off_t>(0, end - static_cast<off_t>(sizeof(buffer)));
+    const ssize_t count = pread(fd, buffer, static_cast<size_t>(end - begin), begin);
+    if (count != end - begin) return IoError(path, "cannot read its last line");
+    const std::string_view text(buffer, static_cast<size_t>(count));
+    const size_t newline = text.rfind('\n');
+    end = newline == std::string_view::npos ? begin : begin + static_cast<off_t>(newline) + 1;
+    if (newline != std::string_view::npos) break;
+  }
+  if (end != info.st_size && ftruncate(fd, end) != 0) {
+    return IoError(path, "cannot cut off its unfinished last line");
+  }
+  return absl::OkStatus();
+}
+
+std::optional<MetricsPoint::Kind> KindOf(const std::string& name) {
+  if (name == "train") return MetricsPoint::Kind::kTrain;
+  if (name == "epoch") return MetricsPoint::Kind::kEpoch;
+  if (name == "test") return MetricsPoint::Kind::kTest;
+  return std::nullopt;
+}
+
+double Figure(const nlohmann::json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_number() ? it->get<double>() : kUndefined;
+}
+
+int64_t Whole(const nlohmann::json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_number_integer() ? it->get<int64_t>() : 0;
+}
+
+std::string Text(const nlohmann::json& json, const char* key) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_string() ? it->get<std::string>() : "";
+}
+
+// Takes one parsed line.
+void TakeLine(const nlohmann::json& json, std::vector<MetricsPoint>* points) {
+  const int64_t step = Whole(json, "step");
+  if (Text(json, "event") == kResumeEvent) {
+    std::erase_if(*points, [step](const MetricsPoint& point) { return point.step > step; });
+  }
+  const auto kind = KindOf(Text(json, "kind"));
+  if (!kind) return;
+  points->push_back({.kind = *kind,
+                     .epoch = Whole(json, "epoch"),
+                     .step = step,
+                     .loss = Figure(json, "loss"),
+                     .auc = Figure(json, "auc"),
+                     .auc_window = Figure(json, "auc_window")});
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
+                                                       MetricsLogOptions options) {
+  const std::filesystem::path directory = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!directory.empty()) std::filesystem::create_directories(directory, error);
+  if (error) {
+    return FailedPrecondition("{}: cannot make the directory: {}", path, error.message());
+  }
+  const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (options.append ? 0 : O_TRUNC);
+  const int fd = open(path.c_str(), flags, 0644);
+  if (fd < 0) return IoError(path, "cannot open it for writing");
+  std::unique_ptr<MetricsLog> log(new MetricsLog(path, fd));
+  FL_RETURN_IF_ERROR(CutUnfinishedLine(path, fd));
+  return log;
+}
+
+MetricsLog::~MetricsLog() { close(fd_); }
+
+Status MetricsLog::WriteTrain(const Progress& progress) {
+  Json json = LineOf("train");
+  json["epoch"] = progress.epoch;
+  json["step"] = progress.step;
+  json["rows"] = progress.rows;
+  json["loss"] = progress.loss;
+  json["auc"] = progress.auc;
+  json["auc_window"] = progress.auc_window;
+  json["learning_rate"] = progress.learning_rate;
+  json["examples_per_second"] = progress.examples_per_second;
+  return WriteLine(Dump(json));
+}
+
+Status MetricsLog::WriteEpoch(int64_t epoch, int64_t step, const Report& report) {
+  return WriteReport("epoch", epoch, step, report);
+}
+
+Status MetricsLog::WriteTest(int64_t epoch, int64_t step, const Report& report) {
+  return WriteReport("test", epoch, step, report);
+}
+
+Status MetricsLog::WriteReport(std::string_view kind, int64_t epoch, int64_t step,
+                               const Report& report) {
+  Json json = LineOf(kind);
+  json["epoch"] = epoch;
+  json["step"] = step;
+  json["rows"] = report.rows;
+  json["skipped"] = report.skipped;
+  json["seconds"] = report.seconds;
+  json["loss"] = report.loss;
+  // A metric that a user gave one of the names above does not take its place.
+  for (const auto& [name, value] : report.metrics) json.emplace(name, value);
+  return WriteLine(Dump(json));
+}
+
+Status MetricsLog::WriteEvent(std::string_view event, int64_t step, std::string_view detail) {
+  Json json = LineOf("event");
+  json["event"] = std::string(event);
+  json["step"] = step;
+  if (!detail.empty()) json["detail"] = std::string(detail);
+  return WriteLine(Dump(json));
+}
+
+Status MetricsLog::WriteLine(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  const off_t before = lseek(fd_, 0, SEEK_END);
+  ssize_t written = 0;
+  do {
+    written = write(fd_, line.data(), line.size());
+  } while (written < 0 && errno == EINTR);
+  if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
+  if (written >= 0) errno = ENOSPC;  // a short write to a file means that the disk is full
+  const Status status = IoError(path_, "cannot write a line");
+  // Best effort: a part of a line must not stand in front of the next one.
+  if (written > 0 && before >= 0 && ftruncate(fd_, before) != 0) return status;
+  return status;
+}
+
+StatusOr<std::vector<MetricsPoint>> ReadMetrics(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return NotFound("{}: cannot open it: {}", path, strerror(errno));
+  std::vector<MetricsPoint> points;
+  std::string line;
+  for (int64_t number = 1; std::getline(file, line); ++number) {
+    if (file.eof()) break;  // without its end: a process was killed while it wrote
+    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) {
+      return InvalidArgument("{}:{}: expected a JSON object, found '{}'", path, number,
+                             line.substr(0, 80));
+    }
+    TakeLine(json, &points);
+  }
+  return points;
+}
+
+}  // namespace flotilla

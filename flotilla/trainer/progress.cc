@@ -1,0 +1,116 @@
+#include "flotilla/trainer/progress.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "flotilla/base/human.h"
+
+namespace flotilla {
+namespace {
+
+// Which fields a narrow terminal gives up, first the highest. Those without a rank always stay.
+enum Rank { kTimeLeft = 1, kAuc, kPercent, kWindowAuc, kLearningRate, kRows, kStep };
+
+double ShareLeft(const Progress& progress) {
+  const double share = EpochShare(progress);
+  return share > 0 ? 1 - share : kUndefined;
+}
+
+// The rows of the whole epoch, known or extrapolated.
+double EpochRows(const Progress& progress) {
+  if (progress.epoch_rows > 0) return static_cast<double>(progress.epoch_rows);
+  return static_cast<double>(progress.rows) / EpochShare(progress);
+}
+
+double SecondsLeft(const Progress& progress) {
+  const double rows = EpochRows(progress) * ShareLeft(progress);
+  const double epochs_left =
+      static_cast<double>(std::max<int64_t>(progress.epochs - progress.epoch - 1, 0));
+  const double left = (rows + epochs_left * EpochRows(progress)) / progress.examples_per_second;
+  return std::isfinite(left) ? left : kUndefined;
+}
+
+// A figure that is not known has no text; JSON has null for it.
+std::string TextOf(double value, fmt::string_view format) {
+  return std::isnan(value) ? "" : fmt::format(fmt::runtime(format), value);
+}
+
+std::string LeftText(double seconds) {
+  return std::isnan(seconds) ? "" : HumanSeconds(seconds) + " left";
+}
+
+TaskField PercentField(double share) {
+  return {"percent", 100 * share, std::isnan(share) ? "" : HumanShare(share), kPercent};
+}
+
+double Number(int64_t count) { return static_cast<double>(count); }
+
+}  // namespace
+
+void ProgressMeter::Complete(Progress* progress) {
+  if (progress->epoch != epoch_) {
+    earlier_rows_ += rows_;
+    earlier_seconds_ += seconds_;
+    epoch_ = progress->epoch;
+    rows_ = seconds_ = 0;
+  }
+  rows_ = Number(progress->rows);
+  seconds_ = progress->seconds;
+  rate_.Add(earlier_rows_ + rows_, earlier_seconds_ + seconds_);
+  // The first report of a run has no window yet: all that is known is the epoch's mean.
+  const double rate = rate_.rate() > 0 ? rate_.rate() : rows_ / seconds_;
+  progress->examples_per_second = std::isfinite(rate) ? rate : kUndefined;
+  progress->seconds_left = SecondsLeft(*progress);
+}
+
+double EpochShare(const Progress& progress) {
+  double share = progress.read_share;
+  if (progress.epoch_rows > 0) share = Number(progress.rows) / Number(progress.epoch_rows);
+  return std::isnan(share) ? share : std::clamp(share, 0.0, 1.0);
+}
+
+TaskMoment TrainingMoment(const Progress& progress) {
+  const double share = EpochShare(progress);
+  const double rate = progress.examples_per_second;
+  TaskMoment moment{.task = "train", .fields = {}, .share = std::isnan(share) ? -1 : share};
+  const std::string of = progress.epochs > 1 ? fmt::format(" of {}", progress.epochs) : "";
+  moment.fields = {
+      {"epoch", Number(progress.epoch), fmt::format("epoch {}{}", progress.epoch, of)},
+      {"epochs", progress.epochs > 0 ? Number(progress.epochs) : kUndefined},
+      PercentField(share),
+      {"rows", Number(progress.rows), HumanCount(Number(progress.rows)) + " rows", kRows},
+      {"examples_per_second", rate, std::isnan(rate) ? "" : HumanCount(rate) + " examples/s"},
+      {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss)},
+      {"auc", progress.auc, TextOf(progress.auc, "AUC {:.4f}"), kAuc},
+      {"auc_window", progress.auc_window, TextOf(progress.auc_window, "recent AUC {:.4f}"),
+       kWindowAuc},
+      {"learning_rate", progress.learning_rate, TextOf(progress.learning_rate, "lr {:.3g}"),
+       kLearningRate},
+      {"step", Number(progress.step),
+       progress.step > 0 ? fmt::format("step {}", progress.step) : "", kStep},
+      {"seconds_left", progress.seconds_left, LeftText(progress.seconds_left), kTimeLeft},
+  };
+  return moment;
+}
+
+TaskMoment ReadingMoment(const ReadProgress& progress) {
+  const double total = Number(progress.total_bytes);
+  const double share = total > 0 ? std::min(Number(progress.bytes) / total, 1.0) : kUndefined;
+  const double rate = progress.seconds > 0 ? Number(progress.bytes) / progress.seconds : kUndefined;
+  const double left = (total - Number(progress.bytes)) / rate;
+  const double seconds_left =
+      std::isnan(share) || !std::isfinite(left) ? kUndefined : std::max(left, 0.0);
+  return {.task = "read",
+          .fields = {{"seconds", progress.seconds, progress.what},
+                     PercentField(share),
+                     {"rows", Number(progress.rows), HumanCount(Number(progress.rows)) + " rows"},
+                     {"bytes", Number(progress.bytes)},
+                     {"bytes_per_second", rate, std::isnan(rate) ? "" : HumanBytes(rate) + "/s"},
+                     {"seconds_left", seconds_left, LeftText(seconds_left), kTimeLeft}},
+          .share = std::isnan(share) ? -1 : share};
+}
+
+}  // namespace flotilla

@@ -1,0 +1,164 @@
+#include "flotilla/trainer/summary.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "flotilla/base/human.h"
+
+namespace flotilla {
+namespace {
+
+constexpr size_t kMaxSamples = 5;
+constexpr double kShortestRun = 1;  // seconds of the workers' time
+// From which share on a stage is worth a word. Skipped rows: of those read.
+constexpr double kManySkipped = 0.05;
+constexpr double kInputBound = 0.2;
+constexpr double kWaitBound = 0.25;
+constexpr double kTableBound = 0.5;
+
+double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
+
+double StageSeconds(const StageTimes& times) {
+  return Seconds(times.read + times.pull + times.compute + times.push + times.wait);
+}
+
+// What the workers had. Stages that were measured longer than the run (clocks differ by a few
+// microseconds) count as they were measured.
+double WorkerSeconds(const RunSummary& summary) {
+  return std::max(summary.workers * summary.train_seconds, StageSeconds(summary.times));
+}
+
+double SkippedShare(const RunSummary& summary) {
+  if (summary.read == 0) return 0;
+  return static_cast<double>(summary.skipped) / static_cast<double>(summary.read);
+}
+
+// 1234567 -> "1,234,567"
+std::string Grouped(int64_t count) {
+  std::string digits = fmt::to_string(count);
+  for (auto place = static_cast<int64_t>(digits.size()) - 3; place > 0; place -= 3) {
+    digits.insert(static_cast<size_t>(place), ",");
+  }
+  return digits;
+}
+
+std::string RowsText(const RunSummary& summary) {
+  std::string text =
+      fmt::format("rows           read {}, trained {}, skipped {}", Grouped(summary.read),
+                  Grouped(summary.trained), Grouped(summary.skipped));
+  if (summary.dropped > 0) text += fmt::format(", dropped {}", Grouped(summary.dropped));
+  text += summary.epochs == 1 ? "\n" : fmt::format(" in {} epochs\n", summary.epochs);
+  for (size_t i = 0; i < summary.samples.size(); ++i) {
+    text += fmt::format("{:<15}{}\n", i == 0 ? "  first bad" : "", summary.samples[i]);
+  }
+  return text;
+}
+
+std::string TimeText(const RunSummary& summary) {
+  std::string parts;
+  double total = 0;
+  for (const auto& [name, seconds] :
+       {std::pair("load", summary.load_seconds), std::pair("train", summary.train_seconds),
+        std::pair("test", summary.test_seconds), std::pair("save", summary.save_seconds)}) {
+    total += seconds;
+    if (seconds > 0) {
+      parts += fmt::format("{} {} {}", parts.empty() ? ":" : ",", name, HumanSeconds(seconds));
+    }
+  }
+  return fmt::format("time           {}{}\nspeed          {} examples/s\n", HumanSeconds(total),
+                     parts, HumanCount(summary.examples_per_second()));
+}
+
+std::string StagesText(const RunSummary& summary) {
+  const StageShares shares = SharesOf(summary);
+  const double total = WorkerSeconds(summary);
+  if (total <= 0) return "";
+  std::string text = fmt::format("worker time    {} of {} {}\n", HumanSeconds(total),
+                                 summary.workers, summary.workers == 1 ? "worker" : "workers");
+  constexpr double kBarColumns = 30;
+  for (const auto& [name, share] :
+       {std::pair("read", shares.read), std::pair("pull", shares.pull),
+        std::pair("compute", shares.compute), std::pair("push", shares.push),
+        std::pair("wait", shares.wait), std::pair("other", shares.other)}) {
+    std::string line = fmt::format(
+        "  {:<8}{:>8.2f} s  {:>5}  {}", name, share * total, HumanShare(share),
+        std::string(static_cast<size_t>(std::lround(kBarColumns * std::min(share, 1.0))), '#'));
+    line.erase(line.find_last_not_of(' ') + 1);
+    text += line + "\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+void RunSummary::AddEpoch(const Report& report, const DatasetCounts& counts) {
+  ++epochs;
+  trained += report.rows;
+  skipped += counts.skipped;
+  dropped += counts.dropped;
+  read += report.rows + counts.skipped + counts.dropped;
+  // Every epoch meets the same bad rows: those of the first one are enough.
+  if (samples.empty()) {
+    samples.assign(counts.samples.begin(),
+                   counts.samples.begin() +
+                       static_cast<std::ptrdiff_t>(std::min(counts.samples.size(), kMaxSamples)));
+  }
+  train_seconds += report.seconds;
+  times.Add(report.times);
+}
+
+double RunSummary::examples_per_second() const {
+  const double seconds = load_seconds + train_seconds;
+  return seconds > 0 ? static_cast<double>(trained) / seconds : 0;
+}
+
+StageShares SharesOf(const RunSummary& summary) {
+  const double total = WorkerSeconds(summary);
+  if (total <= 0) return {};
+  const StageTimes& times = summary.times;
+  return {.read = Seconds(times.read) / total,
+          .pull = Seconds(times.pull) / total,
+          .compute = Seconds(times.compute) / total,
+          .push = Seconds(times.push) / total,
+          .wait = Seconds(times.wait) / total,
+          .other = (total - StageSeconds(times)) / total};
+}
+
+std::string Advice(const RunSummary& summary, const AdviceWords& words) {
+  if (const double skipped = SkippedShare(summary); skipped >= kManySkipped) {
+    return fmt::format(
+        "bad data: {} of the rows were skipped; look at the first ones and check the format",
+        HumanShare(skipped));
+  }
+  if (WorkerSeconds(summary) < kShortestRun) return "";
+  const StageShares shares = SharesOf(summary);
+  const double table = shares.pull + shares.push;
+  const double most = std::max({shares.read, shares.wait, table});
+  if (shares.read >= kInputBound && shares.read == most) {
+    return fmt::format("input-bound: workers waited {} of their time for rows; try {}",
+                       HumanShare(shares.read), words.faster_input);
+  }
+  if (shares.wait >= kWaitBound && shares.wait == most) {
+    return fmt::format("waiting: workers waited {} of their time for each other; try {} or {}",
+                       HumanShare(shares.wait), words.larger_batches, words.free_workers);
+  }
+  if (table >= kTableBound) {
+    return fmt::format(
+        "parameter-bound: {} of the workers' time went into pulling and pushing rows; try {}, "
+        "which meet the same ids more often",
+        HumanShare(table), words.larger_batches);
+  }
+  return fmt::format("compute-bound: workers computed {} of their time; {} make it faster",
+                     HumanShare(shares.compute), words.more_workers);
+}
+
+std::string SummaryText(const RunSummary& summary, const AdviceWords& words) {
+  const std::string advice = Advice(summary, words);
+  return RowsText(summary) + TimeText(summary) + StagesText(summary) +
+         (advice.empty() ? "" : advice + "\n");
+}
+
+}  // namespace flotilla

@@ -1,0 +1,131 @@
+#include "flotilla/trainer/summary.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace flotilla {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Times in percent of ten seconds of one worker.
+RunSummary RunOf(double read, double pull, double compute, double push, double wait) {
+  auto nanos = [](double percent) { return static_cast<int64_t>(percent * 1e8); };
+  RunSummary summary;
+  summary.train_seconds = 10;
+  summary.read = summary.trained = 1000;
+  summary.times = {nanos(read), nanos(pull), nanos(compute), nanos(push), nanos(wait)};
+  return summary;
+}
+
+TEST(SummaryTest, EpochsAddUpAndNoRowIsLost) {
+  RunSummary summary;
+  Report report{.rows = 90, .seconds = 2};
+  report.times = {.read = 5, .pull = 4, .compute = 3, .push = 2, .wait = 1};
+  DatasetCounts counts{.rows = 90, .skipped = 7, .dropped = 3};
+  for (int i = 0; i < 9; ++i) counts.samples.push_back(std::string(1, static_cast<char>('a' + i)));
+  summary.AddEpoch(report, counts);
+  counts.samples = {"z"};
+  summary.AddEpoch(report, counts);
+  EXPECT_EQ(summary.epochs, 2);
+  EXPECT_EQ(summary.read, 200);
+  EXPECT_EQ(summary.trained, 180);
+  EXPECT_EQ(summary.skipped, 14);
+  EXPECT_EQ(summary.dropped, 6);
+  EXPECT_EQ(summary.times.read, 10);
+  EXPECT_EQ(summary.train_seconds, 4);
+  EXPECT_THAT(summary.samples, ::testing::ElementsAre("a", "b", "c", "d", "e"));
+}
+
+TEST(SummaryTest, TheRateCountsLoadingAndTrainingOnly) {
+  const RunSummary summary{
+      .trained = 600, .load_seconds = 1, .train_seconds = 2, .test_seconds = 9};
+  EXPECT_DOUBLE_EQ(summary.examples_per_second(), 200);
+  EXPECT_EQ(RunSummary{}.examples_per_second(), 0);
+}
+
+TEST(SummaryTest, SharesAddUpToOne) {
+  RunSummary summary = RunOf(10, 20, 30, 15, 5);
+  StageShares shares = SharesOf(summary);
+  EXPECT_DOUBLE_EQ(shares.read, 0.1);
+  EXPECT_DOUBLE_EQ(shares.compute, 0.3);
+  EXPECT_NEAR(shares.other, 0.2, 1e-12);
+  summary.workers = 2;  // twice the time, the same work
+  EXPECT_DOUBLE_EQ(SharesOf(summary).read, 0.05);
+  summary = RunOf(100, 50, 50, 0, 0);  // more than the run took: shares of what was measured
+  shares = SharesOf(summary);
+  EXPECT_DOUBLE_EQ(shares.read, 0.5);
+  EXPECT_DOUBLE_EQ(shares.other, 0);
+  EXPECT_EQ(SharesOf({}).other, 0);
+}
+
+TEST(AdviceTest, WaitingForRowsIsInputBound) {
+  EXPECT_EQ(Advice(RunOf(43, 5, 45, 5, 2), {.faster_input = "--readers 4"}),
+            "input-bound: workers waited 43 % of their time for rows; try --readers 4");
+}
+
+TEST(AdviceTest, WaitingForEachOtherAsksForLargerBatchesOrFreeWorkers) {
+  EXPECT_THAT(Advice(RunOf(5, 5, 55, 5, 30)),
+              AllOf(StartsWith("waiting: workers waited 30 %"), HasSubstr("larger batches")));
+}
+
+TEST(AdviceTest, PullAndPushTogetherAreParameterBound) {
+  EXPECT_THAT(Advice(RunOf(5, 30, 40, 25, 0)), StartsWith("parameter-bound: 55 %"));
+}
+
+TEST(AdviceTest, OtherwiseTrainingIsComputeBound) {
+  EXPECT_THAT(Advice(RunOf(2, 10, 80, 8, 0)), StartsWith("compute-bound: workers computed 80 %"));
+}
+
+TEST(AdviceTest, TheLargestOfSeveralCausesIsNamed) {
+  EXPECT_THAT(Advice(RunOf(25, 10, 10, 5, 50)), StartsWith("waiting"));
+  EXPECT_THAT(Advice(RunOf(50, 10, 10, 5, 25)), StartsWith("input-bound"));
+  EXPECT_THAT(Advice(RunOf(22, 40, 18, 20, 0)), StartsWith("parameter-bound"));
+}
+
+TEST(AdviceTest, ManySkippedRowsComeFirst) {
+  RunSummary summary = RunOf(43, 5, 45, 5, 2);
+  summary.skipped = 60;
+  EXPECT_THAT(Advice(summary), StartsWith("bad data: 6 % of the rows"));
+  summary.skipped = 40;
+  EXPECT_THAT(Advice(summary), StartsWith("input-bound"));
+}
+
+TEST(AdviceTest, AShortRunGetsNone) {
+  RunSummary summary = RunOf(9, 0, 0, 0, 0);
+  summary.train_seconds = 0.9;
+  EXPECT_EQ(Advice(summary), "");
+  EXPECT_EQ(Advice({}), "");
+}
+
+TEST(SummaryTest, TheTextHasRowsTimesStagesAndTheAdvice) {
+  RunSummary summary = RunOf(43, 5, 45, 5, 2);
+  summary.epochs = 2;
+  summary.read = 1'234'567;
+  summary.trained = 1'234'557;
+  summary.skipped = 10;
+  summary.samples = {"a.txt:3:1: not a number", "a.txt:9:2: too short"};
+  summary.load_seconds = 2;
+  EXPECT_EQ(SummaryText(summary),
+            "rows           read 1,234,567, trained 1,234,557, skipped 10 in 2 epochs\n"
+            "  first bad    a.txt:3:1: not a number\n"
+            "               a.txt:9:2: too short\n"
+            "time           12 s: load 2.0 s, train 10 s\n"
+            "speed          103 k examples/s\n"
+            "worker time    10 s of 1 worker\n"
+            "  read        4.30 s   43 %  #############\n"
+            "  pull        0.50 s    5 %  ##\n"
+            "  compute     4.50 s   45 %  ##############\n"
+            "  push        0.50 s    5 %  ##\n"
+            "  wait        0.20 s    2 %  #\n"
+            "  other       0.00 s    0 %\n"
+            "input-bound: workers waited 43 % of their time for rows; try more readers, a cache of "
+            "parsed rows, or rows in memory\n");
+  EXPECT_THAT(SummaryText({}), Not(HasSubstr("worker time")));
+}
+
+}  // namespace
+}  // namespace flotilla
