@@ -12,7 +12,7 @@ namespace flotilla {
 namespace {
 
 // Which fields a narrow terminal gives up, first the highest. Those without a rank always stay.
-enum Rank { kTimeLeft = 1, kAuc, kPercent, kWindowAuc, kLearningRate, kRows, kStep };
+enum Rank { kTimeLeft = 1, kPercent, kAuc, kWindowAuc, kLearningRate, kRows, kStep };
 
 double ShareLeft(const Progress& progress) {
   const double share = EpochShare(progress);
