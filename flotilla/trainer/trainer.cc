@@ -47,9 +47,9 @@ Status Trainer::Init() {
     worker.train = std::make_unique<Step>(train_plan_.get(), StepOptions{.seed = options_.seed});
     worker.evaluate = std::make_unique<Step>(evaluate_plan_.get(),
                                              StepOptions{.seed = options_.seed, .training = false});
-    FL_ASSIGN_OR_RETURN(worker.metrics, MetricSet::Make(model_->metrics));
     workers_.push_back(std::move(worker));
   }
+  FL_ASSIGN_OR_RETURN(metrics_, WorkerMetrics::Make(model_->metrics, options_.workers));
   if (communicator_->workers() == WorkerSchedule::kJoined) {
     train_round_ = std::make_unique<JoinedRound>(train_plan_.get(), options_.chunk_rows,
                                                  communicator_, clock_);
@@ -113,7 +113,7 @@ Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
     const double loss = worker.gradients.loss;
     FL_RETURN_IF_ERROR(ApplyGradients(w, *communicator_, *clock_, worker.gradients, worker.times));
     CollectFetched(worker, *worker.train);
-    Count(worker, rows, loss, worker.fetched);
+    Count(w, rows, loss, worker.fetched);
     TellProgress(epoch, rows, loss);
     TellFetched(worker.fetched);
     FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
@@ -136,7 +136,7 @@ Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
     const int64_t rows = gradients->rows;
     const double loss = gradients->loss;
     FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, *clock_, *gradients, times[0]));
-    Count(first, rows, loss, train_round_->fetched());
+    Count(0, rows, loss, train_round_->fetched());
     TellProgress(epoch, rows, loss);
     TellFetched(train_round_->fetched());
     FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
@@ -154,7 +154,7 @@ Status Trainer::EvaluateFree(int w, Dataset& dataset) {
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(Predict(w, BatchSlice(worker.batch), step, *communicator_));
     CollectFetched(worker, step);
-    CountEvaluated(worker, worker.fetched);
+    CountEvaluated(w, worker.fetched);
   }
   return absl::OkStatus();
 }
@@ -168,13 +168,13 @@ Status Trainer::EvaluateJoined(Dataset& dataset) {
     FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(evaluate_round_->Compute(first.batch, pool_, steps, times).status());
-    CountEvaluated(first, evaluate_round_->fetched());
+    CountEvaluated(0, evaluate_round_->fetched());
   }
 }
 
 // The last of the fetched values is the loss.
-void Trainer::CountEvaluated(Worker& worker, std::span<const FetchedValue> fetched) {
-  Count(worker, worker.batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
+void Trainer::CountEvaluated(int w, std::span<const FetchedValue> fetched) {
+  Count(w, workers_[w].batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
 }
 
 StatusOr<bool> Trainer::BetweenBatches() {
@@ -197,11 +197,11 @@ void Trainer::StartRun() {
   first_error_ = absl::OkStatus();
   progress_rows_ = progress_batches_ = 0;
   for (Worker& worker : workers_) {
-    worker.metrics.Reset();
     worker.times = {};
     worker.rows = worker.batches = 0;
     worker.loss = 0;
   }
+  metrics_->Reset();
   start_nanos_ = clock_->NowNanos();
 }
 
@@ -212,17 +212,37 @@ Report Trainer::FinishRun(const Dataset& dataset) {
   report.skipped = counts.skipped;
   report.dropped = counts.dropped;
   report.bad_rows = std::move(counts.samples);
-  for (size_t w = 0; w < workers_.size(); ++w) {
-    Worker& worker = workers_[w];
+  for (const Worker& worker : workers_) {
     report.rows += worker.rows;
     report.batches += worker.batches;
     report.loss += worker.loss;
     report.times.Add(worker.times);
-    if (w > 0) workers_[0].metrics.Merge(worker.metrics);
   }
   if (report.rows > 0) report.loss /= static_cast<double>(report.rows);
-  report.metrics = workers_[0].metrics.Values();
+  const MetricSet merged = MergedMetrics();
+  report.metrics = merged.Values();
+  report.hints = merged.Hints();
   return report;
+}
+
+MetricSet Trainer::MergedMetrics() const {
+  MetricSet merged = *MetricSet::Make(model_->metrics);  // Init has made one from the same specs
+  metrics_->MergeTo(&merged);
+  return merged;
+}
+
+std::vector<std::pair<std::string, double>> Trainer::MetricsSoFar() const {
+  return MergedMetrics().Values();
+}
+
+void Trainer::AddMetrics(Progress* progress) const {
+  const MetricSet merged = MergedMetrics();
+  for (const auto& [name, value] : merged.Values()) {
+    if (name == "auc") progress->auc = value;
+  }
+  for (const auto& [name, value] : merged.WindowValues()) {
+    if (name == "auc") progress->auc_window = value;
+  }
 }
 
 Status Trainer::RunWorkers(const std::function<Status(int)>& work) {
@@ -253,12 +273,12 @@ void Trainer::CollectFetched(Worker& worker, const Step& step) {
   }
 }
 
-void Trainer::Count(Worker& worker, int64_t rows, double loss,
-                    std::span<const FetchedValue> fetched) {
+void Trainer::Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched) {
+  Worker& worker = workers_[w];
   worker.rows += rows;
   ++worker.batches;
   worker.loss += RowLoss(loss, rows);
-  worker.metrics.Add(rows, fetched);
+  metrics_->Add(w, rows, fetched);
 }
 
 void Trainer::TellProgress(int64_t epoch, int64_t rows, double loss) {
@@ -267,9 +287,11 @@ void Trainer::TellProgress(int64_t epoch, int64_t rows, double loss) {
   progress_rows_ += rows;
   if (++progress_batches_ % options_.progress_batches != 0) return;
   options_.on_progress({.epoch = epoch,
+                        .step = communicator_->global_step(),
                         .batches = progress_batches_,
                         .rows = progress_rows_,
                         .loss = RowLoss(loss, rows) / static_cast<double>(rows),
+                        .learning_rate = communicator_->learning_rate(),
                         .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
 }
 

@@ -13,6 +13,8 @@
 #include <memory>
 #include <mutex>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/clock.h"
@@ -27,6 +29,7 @@
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
+#include "flotilla/trainer/worker_metrics.h"
 
 namespace flotilla {
 
@@ -36,6 +39,7 @@ struct TrainerOptions {
   // kJoined only: rows of a chunk. Part of what makes a run repeat: another number, other bits.
   int64_t chunk_rows = 256;
   // Called after every progress_batches batches, by one worker at a time, while training goes on.
+  // Progress has no metrics in it, which cost more than a batch may: AddMetrics gives them.
   std::function<void(const Progress&)> on_progress;
   int64_t progress_batches = 100;
 
@@ -76,6 +80,12 @@ class Trainer {
   // is made. Metrics start at zero; in kJoined they too do not depend on the number of workers.
   StatusOr<Report> Evaluate(Dataset& dataset);
 
+  // Sets auc and auc_window of a Progress to what the workers have counted so far in the epoch
+  // under way. Thread-safe.
+  void AddMetrics(Progress* progress) const;
+  // Names and values so far, in the order of Model::metrics. Thread-safe.
+  std::vector<std::pair<std::string, double>> MetricsSoFar() const;
+
  private:
   // What one worker owns.
   struct Worker {
@@ -83,7 +93,6 @@ class Trainer {
     std::unique_ptr<Step> evaluate;
     Batch batch;
     Gradients gradients;
-    MetricSet metrics;
     StageTimes times;
     int64_t rows = 0;
     int64_t batches = 0;
@@ -103,11 +112,13 @@ class Trainer {
 
   void StartRun();
   Report FinishRun(const Dataset& dataset);
+  // What all workers have counted.
+  MetricSet MergedMetrics() const;
   // Runs `work` on every worker; the first error makes the others stop at their next batch.
   Status RunWorkers(const std::function<Status(int)>& work);
   StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset);
-  void Count(Worker& worker, int64_t rows, double loss, std::span<const FetchedValue> fetched);
-  void CountEvaluated(Worker& worker, std::span<const FetchedValue> fetched);
+  void Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched);
+  void CountEvaluated(int w, std::span<const FetchedValue> fetched);
   void CollectFetched(Worker& worker, const Step& step);
   void TellProgress(int64_t epoch, int64_t rows, double loss);
   // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
@@ -131,6 +142,7 @@ class Trainer {
 
   WorkerPool pool_;
   std::vector<Worker> workers_;
+  std::unique_ptr<WorkerMetrics> metrics_;
   std::atomic<bool> failed_ = false;
   PausePoint pause_;
   std::atomic<int64_t> fetch_count_ = 0;  // batches of the epoch, counted for on_fetch
