@@ -36,6 +36,11 @@ template <typename... Args>
 Status ResourceExhausted(fmt::format_string<Args...> format, Args&&... args) {
   return absl::ResourceExhaustedError(fmt::format(format, std::forward<Args>(args)...));
 }
+// Bytes that are not what was written: a damaged file.
+template <typename... Args>
+Status DataLoss(fmt::format_string<Args...> format, Args&&... args) {
+  return absl::DataLossError(fmt::format(format, std::forward<Args>(args)...));
+}
 template <typename... Args>
 Status Internal(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InternalError(fmt::format(format, std::forward<Args>(args)...));

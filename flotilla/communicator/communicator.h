@@ -21,16 +21,20 @@
 // pushes its own batches; in kJoined modes (sync, half-async, and local when deterministic) the
 // trainer adds the gradients of a round in worker order and pushes once.
 //
-// Thread safety: in kFree modes every method but Save, Load and Stop may be called from several
+// Thread safety: in kFree modes every method but BeginSave and Load may be called from several
 // workers at once, each with its own `worker` number; in kJoined modes Pull may, Push may not.
+// BeginSave may run beside Pull, and in kFree modes beside Push.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/checkpoint/manifest.h"
 #include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
@@ -53,6 +57,49 @@ class DenseInPlace {
   virtual ~DenseInPlace() = default;
   // One update of a dense parameter. The Push that follows has Gradients::dense_applied set.
   virtual void Update(int parameter, const float* gradient) = 0;
+};
+
+// What of a model a save has.
+struct SaveContents {
+  // What going on with training needs: the optimizer's state and what tables keep of their rows.
+  bool optimizer_state = true;
+  // Parameters and tables by name; without a value all of them.
+  std::optional<std::vector<std::string>> names;
+};
+
+// A model as it was when BeginSave was called, until it is destroyed. The communicator outlives it.
+class PendingSave {
+ public:
+  virtual ~PendingSave() = default;
+
+  // Of the moment that is saved.
+  virtual int64_t global_step() const = 0;
+
+  // Writes the model directory `dir`, with the sections beside it, in the place of one that is
+  // there: whole or not at all (docs/checkpoint_format.md). From any thread, while training goes
+  // on; once. An error names the file and the cause, and leaves the old model as it was.
+  virtual Status Write(const std::string& dir, const Sections& sections) = 0;
+};
+
+struct LoadOptions {
+  // Parameters and tables that only the model has keep their first values, those that only the
+  // directory has are left out. Otherwise both are errors.
+  bool allow_missing = false;
+  // Go on with the training that was saved: optimizer state, global step. Otherwise only weights
+  // are loaded and training starts at step 0. An error when the model was saved without its state
+  // or learned by another optimizer.
+  bool optimizer_state = true;
+  // Threads that verify and load. 0: one per core.
+  int threads = 0;
+};
+
+// What Load found.
+struct LoadedModel {
+  int64_t step = 0;  // the global step of the model that was saved
+  uint64_t seed = 0;
+  Sections sections;
+  std::vector<std::string> missing;   // names that only the model has
+  std::vector<std::string> left_out;  // names that only the directory has
 };
 
 class Communicator {
@@ -101,12 +148,27 @@ class Communicator {
   // Called at the end of an epoch and before the end of training.
   virtual Status Flush() = 0;
 
+  // Marks this moment for a save: copies dense parameters, begins the cuts of tables. Short; what
+  // is consistent with what is told in docs/checkpoint_format.md, "What a save holds". Errors: a
+  // name that the model has not; a table of which another PendingSave lives.
+  virtual StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) = 0;
+
+  // Loads a model directory by name, and its seed, which first values of later rows depend on. A
+  // model that does not fit is an error that lists what is missing, what is left over and what has
+  // another shape; it and a damaged directory change nothing. A read that fails later leaves
+  // parameters unspecified. REQUIRES: no step is under way. Tables that are loaded must be empty,
+  // else it is an error.
+  virtual StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) = 0;
+
  protected:
   // REQUIRES: CheckModelSpec(spec).ok().
   explicit Communicator(ModelSpec spec, DenseInPlace* dense_in_place = nullptr);
 
+  // Load's: the seed of the model that was loaded.
+  void set_seed(uint64_t seed) { spec_.seed = seed; }
+
  private:
-  const ModelSpec spec_;
+  ModelSpec spec_;  // constant but for the seed
   const DenseLayout layout_;
   DenseInPlace* const dense_in_place_;
 };

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/checkpoint/writer.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
@@ -20,6 +21,7 @@ struct LocalOptions {
   // each worker pushes for itself (Hogwild).
   bool joined = false;
   TableOptions tables;
+  WriterOptions save;
 };
 
 class LocalCommunicator : public Communicator, private DenseInPlace {
@@ -43,6 +45,8 @@ class LocalCommunicator : public Communicator, private DenseInPlace {
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
   // Push has applied everything already.
   Status Flush() override { return absl::OkStatus(); }
+  StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
+  StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
   // The table with this index in the spec, for fused steps (rows in place), saving and reports.
   SparseTable& table(int index) { return *tables_[index]; }
@@ -56,6 +60,8 @@ class LocalCommunicator : public Communicator, private DenseInPlace {
   int FindParameter(const std::string& name) const;
   int FindTable(const std::string& name) const;
   Tensor ReadTable(const SparseTable& table) const;
+  // Load, whose errors do not name the directory.
+  StatusOr<LoadedModel> LoadFrom(const std::string& dir, const LoadOptions& options);
 
   const LocalOptions options_;
   std::unique_ptr<DenseTable> dense_;

@@ -62,20 +62,48 @@ std::span<float> DenseTable::weights(int parameter) {
   return std::span(data_).subspan(layout_.offset(parameter), layout_.length(parameter));
 }
 
+// Puts the state of a piece in its place in the state of its parameter.
+void DenseTable::CopyState(const Piece& piece, std::vector<float>* state) const {
+  const int64_t length = layout_.length(piece.parameter);
+  const int64_t at = piece.begin - layout_.offset(piece.parameter);
+  for (int s = 0; s < piece.rule->states(); ++s) {
+    std::copy_n(state_.data() + piece.state_begin + s * piece.length, piece.length,
+                state->data() + s * length + at);
+  }
+}
+
+int DenseTable::states(int parameter) const {
+  const size_t first = first_piece_[parameter];
+  return first == first_piece_[parameter + 1] ? 0 : pieces_[first].rule->states();
+}
+
 std::vector<float> DenseTable::State(int parameter) const {
-  const int64_t length = layout_.length(parameter);
-  std::vector<float> state;
-  for (const Piece& piece : pieces_) {
-    if (piece.parameter != parameter) continue;
-    const int states = piece.rule->states();
-    state.resize(states * length);
-    const int64_t at = piece.begin - layout_.offset(parameter);
-    for (int s = 0; s < states; ++s) {
-      std::copy_n(state_.data() + piece.state_begin + s * piece.length, piece.length,
-                  state.data() + s * length + at);
-    }
+  std::vector<float> state(states(parameter) * layout_.length(parameter));
+  for (size_t p = first_piece_[parameter]; p < first_piece_[parameter + 1]; ++p) {
+    CopyState(pieces_[p], &state);
   }
   return state;
+}
+
+DenseCut DenseTable::Cut(bool state) const {
+  DenseCut cut;
+  cut.weights.resize(data_.size());
+  cut.states.resize(layout_.parameters());
+  for (int parameter = 0; parameter < layout_.parameters(); ++parameter) {
+    std::vector<float>& states_out = cut.states[parameter];
+    if (state) states_out.resize(states(parameter) * layout_.length(parameter));
+    if (first_piece_[parameter] == first_piece_[parameter + 1]) {  // nobody changes it
+      std::copy_n(data_.data() + layout_.offset(parameter), layout_.length(parameter),
+                  cut.weights.data() + layout_.offset(parameter));
+    }
+    for (size_t p = first_piece_[parameter]; p < first_piece_[parameter + 1]; ++p) {
+      const Piece& piece = pieces_[p];
+      std::lock_guard lock(mutexes_[p]);
+      std::copy_n(data_.data() + piece.begin, piece.length, cut.weights.data() + piece.begin);
+      if (state) CopyState(piece, &states_out);
+    }
+  }
+  return cut;
 }
 
 Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t step) {
@@ -133,6 +161,22 @@ void DenseTable::Write(int parameter, std::span<const float> values) {
   for (const Piece& piece : pieces_) {
     if (piece.parameter != parameter) continue;
     piece.rule->InitState(piece.length, state_.data() + piece.state_begin);
+  }
+}
+
+void DenseTable::Restore(int parameter, std::span<const float> values,
+                         std::span<const float> state) {
+  const int64_t length = layout_.length(parameter);
+  FL_CHECK(values.size() == static_cast<size_t>(length));
+  FL_CHECK(state.size() == static_cast<size_t>(states(parameter) * length));
+  std::copy(values.begin(), values.end(), weights(parameter).begin());
+  for (size_t p = first_piece_[parameter]; p < first_piece_[parameter + 1]; ++p) {
+    const Piece& piece = pieces_[p];
+    const int64_t at = piece.begin - layout_.offset(parameter);
+    for (int s = 0; s < piece.rule->states(); ++s) {
+      std::copy_n(state.data() + s * length + at, piece.length,
+                  state_.data() + piece.state_begin + s * piece.length);
+    }
   }
 }
 

@@ -21,9 +21,16 @@
 
 namespace flotilla {
 
+// All weights and state at one moment, for a save.
+struct DenseCut {
+  AlignedVector<float> weights;            // laid out by DenseTable::layout()
+  std::vector<std::vector<float>> states;  // per parameter, as DenseTable::State has it
+};
+
 // Thread safety: Push may run in several threads, and beside readers of data(), who then see some
-// elements before and some after it (Hogwild, a documented race in HogwildApply). Everything else
-// needs the table for itself.
+// elements before and some after it (Hogwild, a documented race in HogwildApply). Cut may run
+// beside Push: every piece in it is between two updates. Everything else needs the table for
+// itself.
 class DenseTable {
  public:
   // All parameters of the spec with their first values. Parameters learn by the spec's optimizer,
@@ -39,6 +46,11 @@ class DenseTable {
   // after the other; none if it is not trainable.
   std::span<float> weights(int parameter);
   std::vector<float> State(int parameter) const;
+  // How many arrays that state has.
+  int states(int parameter) const;
+
+  // A copy of the weights, and with `state` of the state.
+  DenseCut Cut(bool state) const;
 
   // One update of everything. `rate` is the schedule's; each parameter's factor is applied here.
   // An error when gradient.size() != layout().size(); then nothing changed.
@@ -51,6 +63,9 @@ class DenseTable {
   // Puts new weights into a parameter and starts its state afresh.
   // REQUIRES: values.size() == layout().length(parameter).
   void Write(int parameter, std::span<const float> values);
+  // Puts back weights and state as Cut gave them.
+  // REQUIRES: values as above; state.size() == states(parameter) * layout().length(parameter).
+  void Restore(int parameter, std::span<const float> values, std::span<const float> state);
 
  private:
   static constexpr int64_t kPieceFloats = 8192;
@@ -72,6 +87,7 @@ class DenseTable {
   // Applies pieces [first, first + count), starting somewhere in between; gradient is the whole.
   void Apply(size_t first, size_t count, const float* gradient, double rate, int64_t step);
   void HogwildApply(const Piece& piece, double rate, int64_t step, const float* gradient);
+  void CopyState(const Piece& piece, std::vector<float>* state) const;
 
   const DenseLayout layout_;
   std::unique_ptr<const UpdateRule> optimizer_;

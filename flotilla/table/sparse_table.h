@@ -43,6 +43,14 @@ struct RowView {
   RowMeta meta;                    // zeros unless the table keeps it
 };
 
+// Rows as a checkpoint holds them, column by column.
+struct RowColumns {
+  std::span<const uint64_t> ids;   // distinct
+  std::span<const float> weights;  // (ids, dim)
+  std::span<const float> state;    // (ids, states, dim), or empty: fresh
+  std::span<const RowMeta> meta;   // (ids), or empty: zeros
+};
+
 enum class RowOrder { kStorage, kAscendingId };
 
 class SparseTable;
@@ -91,6 +99,12 @@ class SparseTable {
   // Errors as Push.
   Status WriteRows(const SparseRows& rows);
 
+  // Sets rows to what a checkpoint holds; creates those that do not exist. Errors as Push.
+  // REQUIRES: spans that are not empty have the table's sizes.
+  Status LoadRows(const RowColumns& rows);
+  // The seed of first values from here on. REQUIRES: nobody else uses the table.
+  void SetSeed(uint64_t seed);
+
   // The weights of a row, or null if there is none. They change under the reader when others push.
   const float* Find(uint64_t id) const;
 
@@ -111,6 +125,8 @@ class SparseTable {
   // an error. REQUIRES: EndCut is not called meanwhile.
   Status ReadCut(int shard, RowOrder order, const std::function<void(const RowView&)>& visit);
   void EndCut();
+  // How many rows of a virtual shard belong to the cut. REQUIRES: a cut is active.
+  int64_t CutRows(int shard) const;
 
   // Everything that the table holds: rows in whole pages, indexes, bookkeeping, an active cut.
   size_t memory_bytes() const;
@@ -179,7 +195,7 @@ class SparseTable {
   RowView ViewOf(std::byte* block) const;
 
   const TableSpec spec_;
-  const RngKey key_;
+  RngKey key_;                                    // constant but for SetSeed
   const std::unique_ptr<const UpdateRule> rule_;  // may be null
   const Initializer initializer_;
   const std::unique_ptr<RowStore> store_;

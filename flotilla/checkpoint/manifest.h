@@ -1,0 +1,128 @@
+// What a model directory holds, as a value, and its text: manifest.json. docs/checkpoint_format.md
+// specifies it. It knows nothing of files: reader.h and writer.h do.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/tensor/optimizer_spec.h"
+#include "flotilla/tensor/shard.h"
+
+namespace flotilla {
+
+inline constexpr int kModelFormatVersion = 1;
+inline constexpr char kManifestName[] = "manifest.json";
+
+// Named texts that others keep with a model (the graph, positions in the data, ..). Opaque here;
+// names and texts must be UTF-8.
+using Sections = std::map<std::string, std::string>;
+
+// Virtual shards [first, first + count).
+struct ShardRange {
+  int first = 0;
+  int count = kVirtualShards;
+
+  int end() const { return first + count; }
+  bool contains(int shard) const { return shard >= first && shard < end(); }
+  bool operator==(const ShardRange&) const = default;
+};
+
+// A dense parameter. Its state is an array (states, shape..).
+struct SavedParameter {
+  std::string name;
+  std::vector<int64_t> shape;
+  int states = 0;
+  std::string file;
+  std::string tensor;
+  std::string state_tensor;  // empty where states == 0
+
+  bool operator==(const SavedParameter&) const = default;
+};
+
+// The rows of some virtual shards of a table: one file.
+struct SavedTablePart {
+  std::string file;
+  ShardRange shards;
+  int64_t rows = 0;
+
+  bool operator==(const SavedTablePart&) const = default;
+};
+
+struct SavedTable {
+  std::string name;
+  int64_t dim = 1;
+  int64_t id_limit = 0;  // ids are below it; 0: any id
+  int states = 0;        // arrays of dim floats beside the weights of a row
+  bool meta = false;     // rows have their number of pushes and last step
+  std::vector<SavedTablePart> parts;
+
+  int64_t rows() const;
+  bool operator==(const SavedTable&) const = default;
+};
+
+struct SavedFile {
+  std::string name;
+  int64_t bytes = 0;
+  std::vector<uint64_t> blocks;  // XXH64 of each kBlockBytes bytes
+
+  // Identifies the content: XXH64 of the block checksums.
+  uint64_t checksum() const;
+  bool operator==(const SavedFile&) const = default;
+};
+
+// What one writer of a save wrote, in a form that can travel: servers write parts, one process
+// joins them.
+struct CheckpointPart {
+  std::vector<SavedParameter> parameters;
+  std::vector<SavedTable> tables;
+  std::vector<SavedFile> files;
+
+  // Errors: names that are not UTF-8.
+  StatusOr<std::string> ToText() const;
+  // Any text gives a part or an error; whether parts fit together is found when they are joined.
+  static StatusOr<CheckpointPart> FromText(std::string_view text);
+
+  bool operator==(const CheckpointPart&) const = default;
+};
+
+// What is said of a model as a whole.
+struct CheckpointInfo {
+  int64_t step = 0;
+  uint64_t seed = 0;
+  bool optimizer_state = true;
+  OptimizerSpec optimizer;
+  Sections sections;
+
+  bool operator==(const CheckpointInfo&) const = default;
+};
+
+struct Manifest {
+  CheckpointInfo info;
+  std::vector<SavedParameter> parameters;
+  std::vector<SavedTable> tables;
+  std::vector<SavedFile> files;
+
+  // Joins the parts of a save: a table that several parts have must look alike in all, and its
+  // virtual shards must be covered once. Errors name the table, parameter or file.
+  static StatusOr<Manifest> Join(CheckpointInfo info, std::span<const CheckpointPart> parts);
+
+  // The content of manifest.json. Errors: names, sections that are not UTF-8.
+  StatusOr<std::string> ToText() const;
+  // A manifest that is right in itself, or an error with the offset of what is damaged (DataLoss)
+  // or the version that is needed (FailedPrecondition). Never aborts, whatever the text.
+  static StatusOr<Manifest> FromText(std::string_view text);
+
+  // Null when there is none of the name.
+  const SavedParameter* FindParameter(std::string_view name) const;
+  const SavedTable* FindTable(std::string_view name) const;
+  const SavedFile* FindFile(std::string_view name) const;
+
+  bool operator==(const Manifest&) const = default;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,107 @@
+#include "flotilla/communicator/match_model.h"
+
+#include <algorithm>
+#include <set>
+
+#include "flotilla/optim/update_rule.h"
+#include "flotilla/table/table_checkpoint.h"
+
+namespace flotilla {
+namespace {
+
+std::string ShapeText(const std::vector<int64_t>& shape) {
+  return fmt::format("({})", fmt::join(shape, ", "));
+}
+
+std::string Names(const std::vector<std::string>& names) {
+  constexpr size_t kMost = 20;
+  if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, ", "));
+  return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMost, ", "),
+                     names.size() - kMost);
+}
+
+Status CheckParameterFits(const SavedParameter& saved, const ParameterSpec& spec, int states) {
+  if (saved.shape != spec.shape) {
+    return InvalidArgument("{} there, {} here", ShapeText(saved.shape), ShapeText(spec.shape));
+  }
+  if (states > 0 && saved.states != states) {
+    return InvalidArgument("{} states per weight there, {} here", saved.states, states);
+  }
+  return absl::OkStatus();
+}
+
+// Finds the partners of what the spec has; `differ` gets what has one of another shape.
+ModelMatch MatchNames(const ModelSpec& spec, const Manifest& manifest, int states,
+                      std::vector<std::string>* differ) {
+  ModelMatch match;
+  const auto note = [&](const std::string& name, const Status& fits) {
+    if (!fits.ok()) differ->push_back(fmt::format("{}: {}", name, Message(fits)));
+  };
+  for (size_t p = 0; p < spec.parameters.size(); ++p) {
+    const ParameterSpec& parameter = spec.parameters[p];
+    const bool learns = parameter.attributes.trainable && parameter.moving_average_keep == 0;
+    if (const SavedParameter* saved = manifest.FindParameter(parameter.name)) {
+      match.parameters.emplace_back(p, saved);
+      note(parameter.name, CheckParameterFits(*saved, parameter, learns ? states : 0));
+    } else if (manifest.FindTable(parameter.name) != nullptr) {
+      note(parameter.name, InvalidArgument("a table there, dense here"));
+    } else {
+      match.missing.push_back(parameter.name);
+    }
+  }
+  for (size_t t = 0; t < spec.tables.size(); ++t) {
+    const TableSpec& table = spec.tables[t];
+    if (const SavedTable* saved = manifest.FindTable(table.name)) {
+      match.tables.emplace_back(t, saved);
+      note(table.name, CheckTableFits(*saved, table, table.attributes.trainable ? states : 0));
+    } else if (manifest.FindParameter(table.name) != nullptr) {
+      note(table.name, InvalidArgument("dense there, a table here"));
+    } else {
+      match.missing.push_back(table.name);
+    }
+  }
+  return match;
+}
+
+void FindLeftOut(const ModelSpec& spec, const Manifest& manifest, ModelMatch* match) {
+  std::set<std::string> here;
+  for (const ParameterSpec& parameter : spec.parameters) here.insert(parameter.name);
+  for (const TableSpec& table : spec.tables) here.insert(table.name);
+  const auto look = [&](const std::string& name) {
+    if (!here.contains(name)) match->left_out.push_back(name);
+  };
+  for (const SavedParameter& parameter : manifest.parameters) look(parameter.name);
+  for (const SavedTable& table : manifest.tables) look(table.name);
+}
+
+}  // namespace
+
+StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
+                                const LoadOptions& options) {
+  int states = 0;
+  if (options.optimizer_state) {
+    if (!manifest.info.optimizer_state) {
+      return FailedPrecondition(
+          "it was saved for inference, without optimizer state: training cannot go on from it; "
+          "load it without the state to start anew from its weights");
+    }
+    FL_RETURN_IF_ERROR(CheckSameRule(manifest.info.optimizer, spec.optimizer));
+    FL_ASSIGN_OR_RETURN(const auto rule, MakeUpdateRule(spec.optimizer));
+    states = rule->states();
+  }
+  std::vector<std::string> differ;
+  ModelMatch match = MatchNames(spec, manifest, states, &differ);
+  FindLeftOut(spec, manifest, &match);
+  std::vector<std::string> problems;
+  if (!match.missing.empty() && !options.allow_missing) {
+    problems.push_back("missing there: " + Names(match.missing));
+  }
+  if (!match.left_out.empty() && !options.allow_missing) {
+    problems.push_back("not in this model: " + Names(match.left_out));
+  }
+  if (!differ.empty()) problems.push_back("of another shape: " + Names(differ));
+  if (problems.empty()) return match;
+  return InvalidArgument("it does not fit this model: {}", fmt::join(problems, "; "));
+}
+
+}  // namespace flotilla
