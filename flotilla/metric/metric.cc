@@ -6,6 +6,7 @@
 
 #include "flotilla/metric/accuracy.h"
 #include "flotilla/metric/auc.h"
+#include "flotilla/metric/calibration.h"
 #include "flotilla/metric/logloss.h"
 #include "flotilla/metric/mean.h"
 
@@ -49,6 +50,12 @@ const std::vector<MetricEntry>& Metrics() {
        {},
        [](const std::vector<int>&) -> std::unique_ptr<Metric> {
          return std::make_unique<LogLossMeter>();
+       }},
+      {"calibration",
+       2,
+       {},
+       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
+         return std::make_unique<CalibrationMeter>();
        }},
       {"mean",
        1,

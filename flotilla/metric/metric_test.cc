@@ -159,7 +159,9 @@ TEST(MetricTest, ParametersReachTheMetric) {
 TEST(MetricTest, BadSpecsAreErrorsThatSayWhat) {
   MetricSpec spec = AucSpec(0, 1);
   spec.kind = "aucc";
-  EXPECT_EQ(ErrorOf(spec), "metric auc: unknown kind 'aucc'; known: auc, accuracy, logloss, mean");
+  EXPECT_EQ(ErrorOf(spec),
+            "metric auc: unknown kind 'aucc'; known: auc, accuracy, logloss, "
+            "calibration, mean");
   spec = AucSpec(0, 1);
   spec.params["thresholds"] = 5;
   EXPECT_EQ(ErrorOf(spec),

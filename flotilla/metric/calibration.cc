@@ -1,0 +1,107 @@
+#include "flotilla/metric/calibration.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+
+namespace flotilla {
+namespace {
+
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+// A bucket is a score's exponent and the first 8 bits of its mantissa.
+constexpr int kShift = 23 - 8;
+constexpr float kLowest = 1.0f / (1 << 24);
+constexpr uint32_t kLowestBits = std::bit_cast<uint32_t>(kLowest) >> kShift;
+constexpr uint32_t kHighestBits = std::bit_cast<uint32_t>(1.0f) >> kShift;
+constexpr size_t kBuckets = kHighestBits - kLowestBits + 2;  // and one for what is below kLowest
+
+size_t BucketOf(float score) {
+  if (score < kLowest) return 0;
+  return (std::bit_cast<uint32_t>(std::min(score, 1.0f)) >> kShift) - kLowestBits + 1;
+}
+
+void AddTo(const CalibrationPart& part, CalibrationPart* sum) {
+  sum->rows += part.rows;
+  sum->predicted += part.predicted;
+  sum->clicks += part.clicks;
+}
+
+}  // namespace
+
+MetricSpec CalibrationSpec(int predict, int label) {
+  return {.name = "calibration", .kind = "calibration", .vars = {predict, label}, .params = {}};
+}
+
+double CalibrationPart::Ratio() const {
+  return clicks > 0 ? predicted / static_cast<double>(clicks) : kNan;
+}
+
+CalibrationMeter::CalibrationMeter() : buckets_(kBuckets) {}
+
+void CalibrationMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
+  const MetricInput& predict = inputs[0];
+  const MetricInput& label = inputs[1];
+  for (int64_t i = 0; i < rows; ++i) {
+    const float score = predict.values[i * predict.width + predict.width - 1];
+    const float click = label.values[i * label.width];
+    if (std::isnan(score) || std::isnan(click)) {
+      ++broken_;
+      continue;
+    }
+    AddTo({.rows = 1, .predicted = score, .clicks = click > 0.5f ? 1 : 0},
+          &buckets_[BucketOf(score)]);
+  }
+}
+
+double CalibrationMeter::Value() const { return broken_ > 0 ? kNan : All().Ratio(); }
+
+CalibrationPart CalibrationMeter::All() const {
+  CalibrationPart all;
+  for (const CalibrationPart& bucket : buckets_) AddTo(bucket, &all);
+  return all;
+}
+
+// A bucket belongs to the decile that its middle row stands in.
+std::vector<CalibrationPart> CalibrationMeter::Deciles() const {
+  std::vector<CalibrationPart> deciles(kDeciles);
+  const double rows = static_cast<double>(All().rows);
+  int64_t before = 0;
+  for (const CalibrationPart& bucket : buckets_) {
+    if (bucket.rows == 0) continue;
+    const double middle = static_cast<double>(before) + static_cast<double>(bucket.rows) / 2;
+    const int decile = static_cast<int>(middle / rows * kDeciles);
+    AddTo(bucket, &deciles[std::min(decile, kDeciles - 1)]);
+    before += bucket.rows;
+  }
+  return deciles;
+}
+
+// Broken rows, then rows, predicted and clicks of each bucket.
+std::vector<double> CalibrationMeter::State() const {
+  std::vector<double> state = {static_cast<double>(broken_)};
+  for (const CalibrationPart& bucket : buckets_) {
+    state.push_back(static_cast<double>(bucket.rows));
+    state.push_back(bucket.predicted);
+    state.push_back(static_cast<double>(bucket.clicks));
+  }
+  return state;
+}
+
+void CalibrationMeter::Merge(std::span<const double> state) {
+  broken_ += static_cast<uint64_t>(state[0]);
+  for (size_t b = 0; b < buckets_.size(); ++b) {
+    AddTo({.rows = static_cast<int64_t>(state[1 + 3 * b]),
+           .predicted = state[2 + 3 * b],
+           .clicks = static_cast<int64_t>(state[3 + 3 * b])},
+          &buckets_[b]);
+  }
+}
+
+void CalibrationMeter::Reset() {
+  broken_ = 0;
+  std::fill(buckets_.begin(), buckets_.end(), CalibrationPart{});
+}
+
+}  // namespace flotilla

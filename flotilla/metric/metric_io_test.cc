@@ -1,0 +1,57 @@
+#include "flotilla/metric/metric_io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(std::string_view text) {
+  const auto metrics = MetricsFromJson(text);
+  return metrics.ok() ? "ok" : std::string(Message(metrics.status()));
+}
+
+TEST(MetricIoTest, MetricsComeBackEqual) {
+  const std::vector<MetricSpec> metrics = {
+      {.name = "auc \"x\"\n", .kind = "auc", .vars = {7, 0}, .params = {{"num_thresholds", 0.1}}},
+      {.name = "mean", .kind = "mean", .vars = {2147483647}, .params = {}}};
+  const auto text = MetricsToJson(metrics);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto again = MetricsFromJson(*text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(*again, metrics);
+  EXPECT_EQ(*MetricsFromJson(*MetricsToJson({})), std::vector<MetricSpec>());
+}
+
+TEST(MetricIoTest, WhatTextCannotSayIsRefused) {
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<MetricSpec> odd = {
+      {.name = "auc", .kind = "auc", .vars = {0, 1}, .params = {{"slide_steps", nan}}}};
+  EXPECT_THAT(std::string(Message(MetricsToJson(odd).status())),
+              HasSubstr("metric auc: slide_steps is nan"));
+  const std::vector<MetricSpec> bytes = {{.name = "\xff", .kind = "auc", .vars = {}, .params = {}}};
+  EXPECT_FALSE(MetricsToJson(bytes).ok());
+}
+
+TEST(MetricIoTest, ErrorsSayWhere) {
+  EXPECT_THAT(ErrorOf("[{"), HasSubstr("parse error"));
+  EXPECT_EQ(ErrorOf("{}"), "a list is expected");
+  EXPECT_EQ(ErrorOf("[1]"), "[0]: an object is expected");
+  EXPECT_EQ(ErrorOf(R"([{"kind": "auc"}])"), "[0].name: text is expected");
+  const std::string start = R"([{"name": "a", "kind": "b", )";
+  EXPECT_EQ(ErrorOf(start + R"("vars": 1}])"), "[0].vars: a list is expected");
+  for (const char* var : {"-1", "1.5", "2147483648", "\"x\"", "null"}) {
+    EXPECT_EQ(ErrorOf(start + R"("vars": [)" + var + R"(], "params": {}}])"),
+              "[0].vars: the number of a value is expected");
+  }
+  EXPECT_EQ(ErrorOf(start + R"("vars": []}])"), "[0].params: an object is expected");
+  EXPECT_EQ(ErrorOf(start + R"("vars": [], "params": {"k": "v"}}])"),
+            "[0].params.k: a number is expected");
+}
+
+}  // namespace
+}  // namespace flotilla
