@@ -1,0 +1,22 @@
+// The format of a model's rows as text and back, so that a saved model reads its data without
+// being told how: {"format": name, "params": {name: text}}.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/make_parser.h"
+
+namespace flotilla {
+
+// A spec without a name stands for "not known" and comes back so. A file that a parameter names
+// (csv: schema_file) is read and its content stored instead, so that the text needs nothing else.
+// Errors: the file cannot be read, texts that are not UTF-8.
+StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec);
+
+// Errors say where in the text. Whether there is such a format is found when a parser is made
+// (MakeParser). Never aborts, whatever the text.
+StatusOr<ParserSpec> ParserSpecFromJson(std::string_view text);
+
+}  // namespace flotilla

@@ -1,0 +1,61 @@
+#include "flotilla/dataset/parser_spec_io.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ErrorOf(std::string_view text) {
+  const auto spec = ParserSpecFromJson(text);
+  return spec.ok() ? "ok" : std::string(Message(spec.status()));
+}
+
+TEST(ParserSpecIoTest, SpecsComeBackEqual) {
+  const ParserSpec criteo{.format = "criteo", .params = {{"hash_dim", "10"}, {"numeric", "log"}}};
+  for (const ParserSpec& spec : {criteo, ParserSpec{}}) {
+    const auto text = ParserSpecToJson(spec);
+    ASSERT_TRUE(text.ok()) << text.status();
+    const auto again = ParserSpecFromJson(*text);
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(*again, spec);
+  }
+}
+
+TEST(ParserSpecIoTest, TheContentOfASchemaFileIsStoredInItsPlace) {
+  const TempDir dir;
+  const std::vector<InputSpec> inputs = {{.name = "age", .kind = InputKind::kDense, .width = 1},
+                                         {.name = "click", .kind = InputKind::kLabel, .width = 1}};
+  const ParserSpec spec{
+      .format = "csv",
+      .params = {{"schema_file", dir.Write("schema.txt", "age:dense click:label\n")}}};
+  const auto text = ParserSpecToJson(spec);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto again = ParserSpecFromJson(*text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->params.contains("schema_file"));
+  const auto from_file = MakeParser(spec, inputs);
+  const auto from_text = MakeParser(*again, inputs);
+  ASSERT_TRUE(from_file.ok()) << from_file.status();
+  ASSERT_TRUE(from_text.ok()) << from_text.status();
+  EXPECT_EQ((*from_text)->identity(), (*from_file)->identity());
+  const ParserSpec missing{.format = "csv", .params = {{"schema_file", dir.path() + "/none"}}};
+  EXPECT_THAT(std::string(Message(ParserSpecToJson(missing).status())),
+              HasSubstr(dir.path() + "/none"));
+}
+
+TEST(ParserSpecIoTest, ErrorsSayWhere) {
+  EXPECT_THAT(ErrorOf("{"), HasSubstr("parse error"));
+  EXPECT_EQ(ErrorOf("[]"), "an object is expected");
+  EXPECT_EQ(ErrorOf("{}"), "format: text is expected");
+  EXPECT_EQ(ErrorOf(R"({"format": "csv"})"), "params: an object is expected");
+  EXPECT_EQ(ErrorOf(R"({"format": "csv", "params": {"k": 1}})"), "params.k: text is expected");
+  EXPECT_FALSE(ParserSpecToJson({.format = "\xff"}).ok());
+}
+
+}  // namespace
+}  // namespace flotilla
