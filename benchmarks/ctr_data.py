@@ -4,6 +4,7 @@ with repeats like Criteo's. Used by the PyTorch peers; does not train anything.
 
 import ctypes
 import ctypes.util
+import itertools
 import subprocess
 
 import numpy as np
@@ -40,36 +41,42 @@ def _open_lines(path):
     return open(path, "rb")
 
 
-def read_criteo(path, limit=None):
-    """Criteo lines: dense (x - min) / range, 0 when missing; id = XXH64(column + value) % rows."""
-    xxh64 = _xxh64()
-    seen = {}
+class LineParser:
+    """Criteo lines: dense (x - min) / range, 0 when missing; id = XXH64(column + value) % rows. Keeps
+    the ids of the values that it has seen."""
 
-    def row_id(column, value):
+    def __init__(self):
+        self.xxh64, self.seen = _xxh64(), {}
+        self.columns = [str(c).encode() for c in range(1 + DENSE, 1 + DENSE + SLOTS)]
+
+    def row_id(self, column, value):
         key = column + value
-        found = seen.get(key)
+        found = self.seen.get(key)
         if found is None:
-            found = seen[key] = xxh64(key, len(key), 0) % TABLE_ROWS
+            found = self.seen[key] = self.xxh64(key, len(key), 0) % TABLE_ROWS
         return found
 
-    columns = [str(c).encode() for c in range(1 + DENSE, 1 + DENSE + SLOTS)]
-    ids, dense, labels = [], [], []
-    with _open_lines(path) as lines:
+    def parse(self, lines):
+        ids, dense, labels = [], [], []
         for line in lines:
-            if limit is not None and len(labels) == limit:
-                break
             fields = line.rstrip(b"\n").split(b"\t")
             if len(fields) != 1 + DENSE + SLOTS:
-                raise ValueError(f"{path}: {len(fields)} fields instead of {1 + DENSE + SLOTS}")
+                raise ValueError(f"{len(fields)} fields instead of {1 + DENSE + SLOTS}")
             labels.append(int(fields[0]))
             dense.append([float(x) if x else np.nan for x in fields[1 : 1 + DENSE]])
-            ids.append([row_id(c, v) for c, v in zip(columns, fields[1 + DENSE :])])
-    scaled = (np.array(dense) - DENSE_MIN) / DENSE_RANGE
-    return Rows(
-        np.array(ids, dtype=np.int64),
-        np.nan_to_num(scaled, nan=0.0).astype(np.float32),
-        np.array(labels, dtype=np.int64),
-    )
+            ids.append([self.row_id(c, v) for c, v in zip(self.columns, fields[1 + DENSE :])])
+        scaled = (np.array(dense) - DENSE_MIN) / DENSE_RANGE
+        return Rows(
+            np.array(ids, dtype=np.int64),
+            np.nan_to_num(scaled, nan=0.0).astype(np.float32),
+            np.array(labels, dtype=np.int64),
+        )
+
+
+def read_criteo(path, limit=None):
+    """The rows of a file, .zst or plain."""
+    with _open_lines(path) as lines:
+        return LineParser().parse(itertools.islice(lines, limit))
 
 
 # Values of the slots of made-up rows, in turn. A slot draws its n-th value with probability about

@@ -1,5 +1,6 @@
 # The libraries Flotilla stands on, all from Debian packages (scripts/setup installs them).
 find_package(Threads REQUIRED)
+find_package(OpenMP REQUIRED COMPONENTS CXX)
 find_package(absl REQUIRED)
 # Debian's CMake file for oneDNN asks for OpenCL, which the library itself does not need.
 find_path(DNNL_INCLUDE_DIR oneapi/dnnl/dnnl.h REQUIRED)

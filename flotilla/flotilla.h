@@ -1,22 +1,24 @@
-// The public header: everything a program needs to define a network and train it in its own
-// process.
+// The public header: everything a program needs to define a network, train it, save it and use it.
 //
-//   Graph, layers        -> Model                      what to learn
-//   Parser, Dataset      -> batches                    what to learn from
-//   LocalCommunicator    -> where the parameters live
-//   Trainer              -> epochs, Report
+//   Graph, layers        -> Model         what to learn
+//   fl::Main             -> a whole program with every option of the `flotilla` command
+//   Executor, DatasetFactory              the loop in the program's own hands
+//   Parser, Dataset      -> batches       what to learn from
+//   LocalCommunicator, Trainer            the parts below, for programs that want them apart
 //
-// examples/custom_model is a whole program. The headers included here are the reference; what they
-// do not show may change.
+// examples/custom_model shows both. The headers included here are the reference; what they do not
+// show may change.
 #pragma once
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/batch_builder.h"
 #include "flotilla/dataset/corpus_parser.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/csv_parser.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/generator_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/libffm_parser.h"
 #include "flotilla/dataset/libsvm_parser.h"
@@ -24,6 +26,10 @@
 #include "flotilla/dataset/multislot_parser.h"
 #include "flotilla/dataset/parser.h"
 #include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/fleet/config.h"
+#include "flotilla/fleet/executor.h"
+#include "flotilla/fleet/main.h"
+#include "flotilla/fleet/slot_dataset.h"
 #include "flotilla/graph/graph.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/models/ctr_dnn.h"

@@ -46,6 +46,7 @@ void AddTrainCommand(CLI::App& app, Action* action) {
   command->footer(std::string(kTrainJsonHelp) + kExample);
   command->callback([flags, action, added] {
     action->check = [flags, added] { return added.ok() ? CheckTrain(flags.get()) : added; };
+    action->view = [flags](ConsoleOptions* view) { SetView(flags->options.view, view); };
     action->run = [flags](Terminal& terminal) { return Train(*flags, terminal); };
   });
 }

@@ -15,6 +15,8 @@ namespace flotilla {
 struct Action {
   // What flags alone cannot tell: combinations, names. An error is a usage error, exit code 2.
   std::function<Status()> check;
+  // How progress and messages are shown; called after `check`. Empty: as the stream allows.
+  std::function<void(ConsoleOptions*)> view;
   // The work. An error is a failure, exit code 1.
   std::function<Status(Terminal&)> run;
 };

@@ -82,10 +82,14 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
   if (const Status status = action.check(); !status.ok()) {
     return UsageError(path, Message(status), err);
   }
-  const std::unique_ptr<spdlog::logger> log = MakeLog(err);
   const SteadyClock clock;
-  Terminal terminal{.out = out, .err = err, .log = *log, .clock = clock, .command_line = typed};
+  ConsoleOptions view = ConsoleOptionsFor(err);
+  if (action.view) action.view(&view);
+  Console console(err, &clock, std::move(view));
+  Terminal terminal{
+      .out = out, .console = console, .log = console.log(), .clock = clock, .command_line = typed};
   const Status status = action.run(terminal);
+  console.EndTask();
   out.flush();
   if (!status.ok()) {
     fmt::print(err, "{}: {}\n", path, Message(status));

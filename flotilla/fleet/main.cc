@@ -43,6 +43,7 @@ int RunMain(const std::string& name, std::vector<std::string> args, const ModelF
         FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
         return SettleTrainFlags(made, &flags);
       },
+      .view = [&](ConsoleOptions* view) { SetView(flags.options.view, view); },
       .run = [&](Terminal& terminal) -> Status {
         FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
         return TrainAndReport(flags.options, made, terminal);

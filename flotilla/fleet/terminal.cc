@@ -1,14 +1,17 @@
 #include "flotilla/fleet/terminal.h"
 
-#include <spdlog/sinks/ostream_sink.h>
+#include <unistd.h>
+
+#include <iostream>
 
 namespace flotilla {
 
-std::unique_ptr<spdlog::logger> MakeLog(std::ostream& err) {
-  auto sink = std::make_shared<spdlog::sinks::ostream_sink_mt>(err, /*force_flush=*/true);
-  auto log = std::make_unique<spdlog::logger>("flotilla", std::move(sink));
-  log->set_pattern("[%H:%M:%S] %v");
-  return log;
+ConsoleOptions ConsoleOptionsFor(const std::ostream& err) {
+  ConsoleOptions options;
+  if (&err != &std::cerr || !TerminalColumns(STDERR_FILENO)) return options;
+  options.live = true;
+  options.columns = [] { return TerminalColumns(STDERR_FILENO).value_or(80); };
+  return options;
 }
 
 }  // namespace flotilla

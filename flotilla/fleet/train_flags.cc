@@ -214,6 +214,14 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
                   "Start from the parameters and the optimizer's state of this model")
       ->type_name("DIR")
       ->group(group);
+  command
+      .add_flag("--fresh_optimizer", keep.fresh_optimizer,
+                "With --init_model: take the weights only, and start the optimizer afresh")
+      ->group(group);
+  command
+      .add_flag("--allow_missing", keep.allow_missing,
+                "With --init_model: parameters that it does not have keep their first values")
+      ->group(group);
 }
 
 void AddViewFlags(CLI::App& command, TrainFlags& flags) {
@@ -305,10 +313,18 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (keep.resume && !keep.init_model.empty()) {
     return InvalidArgument("--resume and --init_model both say where to start: give one of them");
   }
+  if (keep.init_model.empty() && (keep.fresh_optimizer || keep.allow_missing)) {
+    return InvalidArgument("--fresh_optimizer and --allow_missing need --init_model DIR");
+  }
   if (options.early_stop > 0 && data.test.empty()) {
     return InvalidArgument("--early_stop watches the test AUC: give --test PATH");
   }
   return MakeModelParser(model, data).status();
+}
+
+void SetView(const ViewOptions& options, ConsoleOptions* console) {
+  if (options.log_json) console->format = ConsoleOptions::Format::kJson;
+  console->line_seconds = options.progress_seconds;
 }
 
 }  // namespace flotilla

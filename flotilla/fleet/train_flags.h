@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/console.h"
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/train_options.h"
@@ -38,5 +39,8 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
 // Checks what needs the model or several flags at once, and fills flags->options from the others.
 // An error is a usage error.
 Status SettleTrainFlags(const Model& model, TrainFlags* flags);
+
+// How the options want progress and messages shown.
+void SetView(const ViewOptions& options, ConsoleOptions* console);
 
 }  // namespace flotilla

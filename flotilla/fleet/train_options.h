@@ -30,14 +30,16 @@ struct DataOptions {
 
 // What is kept of a run.
 struct KeepOptions {
-  std::string out;              // directory of the models; empty: none are written
-  int64_t every_epochs = 1;     // 0: not at the ends of epochs, only at the end of the run
-  int64_t every_steps = 0;      // also every so many steps; 0: not
-  double every_minutes = 0;     // also every so many minutes; 0: not
-  int64_t keep = 3;             // the newest so many, and the best; 0: all
-  bool optimizer_state = true;  // needed to go on training
-  bool resume = false;          // go on with the newest model in `out`, if there is one
-  std::string init_model;       // start from the parameters of this model
+  std::string out;               // directory of the models; empty: none are written
+  int64_t every_epochs = 1;      // 0: not at the ends of epochs, only at the end of the run
+  int64_t every_steps = 0;       // also every so many steps; 0: not
+  double every_minutes = 0;      // also every so many minutes; 0: not
+  int64_t keep = 3;              // the newest so many, and the best; 0: all
+  bool optimizer_state = true;   // needed to go on training
+  bool resume = false;           // go on with the newest model in `out`, if there is one
+  std::string init_model;        // start from the parameters of this model
+  bool fresh_optimizer = false;  // .. but not from the optimizer's state and step
+  bool allow_missing = false;    // .. of which some may be missing, or too many
 };
 
 // What a person sees of a run.
@@ -59,8 +61,6 @@ struct TrainOptions {
   DataOptions data;
   KeepOptions keep;
   ViewOptions view;
-  // How to say this run again, for the line that tells how to resume.
-  std::string command_line;
 };
 
 }  // namespace flotilla

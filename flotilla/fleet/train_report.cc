@@ -11,11 +11,16 @@ constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
 double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
 
-double AllSeconds(const TrainResult& result) { return result.load_seconds + result.train_seconds; }
-
-double Rate(const TrainResult& result) {
-  return static_cast<double>(result.examples) / AllSeconds(result);
+double AllSeconds(const TrainResult& result) {
+  return result.summary.load_seconds + result.summary.train_seconds;
 }
+
+// How the command's flags bring about what a summary advises.
+const AdviceWords kWords = {
+    .faster_input = "--readers N, --cache DIR, or rows in memory without --no_in_memory",
+    .larger_batches = "a larger --batch_size",
+    .free_workers = "training without --deterministic",
+    .more_workers = "more --threads on more cores"};
 
 }  // namespace
 
@@ -34,15 +39,7 @@ std::string ResultTable(const TrainResult& result) {
     row(name, fmt::format("{:.4f}", result.train.Metric(name)),
         fmt::format("{:.4f}", test.Metric(name)));
   }
-  row("skipped", fmt::to_string(result.train.skipped), fmt::to_string(test.skipped));
-  const StageTimes& times = result.times;
-  text += fmt::format("time            {:.2f} s: load {:.2f}, train {:.2f}; {:.0f} examples/s\n",
-                      AllSeconds(result), result.load_seconds, result.train_seconds, Rate(result));
-  text += fmt::format(
-      "worker seconds  read {:.2f}, pull {:.2f}, compute {:.2f}, push {:.2f}, wait {:.2f}\n",
-      Seconds(times.read), Seconds(times.pull), Seconds(times.compute), Seconds(times.push),
-      Seconds(times.wait));
-  return text;
+  return text + SummaryText(result.summary, kWords);
 }
 
 std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
@@ -50,14 +47,14 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   const Report& quality = result.test ? *result.test : result.train;
   for (const char* name : kMetrics) json[name] = quality.Metric(name);
   json["quality_of"] = result.test ? "test" : "train";
-  json["examples"] = result.examples;
+  json["examples"] = result.summary.trained;
   json["skipped"] = result.train.skipped;
   json["seconds"] = AllSeconds(result);
-  json["examples_per_second"] = Rate(result);
+  json["examples_per_second"] = result.summary.examples_per_second();
   for (const char* name : kMetrics) json[std::string("train_") + name] = result.train.Metric(name);
-  json["load_seconds"] = result.load_seconds;
-  json["train_seconds"] = result.train_seconds;
-  const StageTimes& times = result.times;
+  json["load_seconds"] = result.summary.load_seconds;
+  json["train_seconds"] = result.summary.train_seconds;
+  const StageTimes& times = result.summary.times;
   json["stage_seconds"] = {{"read", Seconds(times.read)},
                            {"pull", Seconds(times.pull)},
                            {"compute", Seconds(times.compute)},
@@ -67,7 +64,9 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
     json["test_examples"] = result.test->rows;
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
+    json["best_auc"] = result.best_auc;
   }
+  json["stopped"] = result.stopped;
   json["model"] = options.model_name;
   json["epochs"] = options.epochs;
   json["batch_size"] = options.batch_size;
@@ -79,6 +78,8 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
 
 Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
+  // A run that was stopped has no results to show but where to go on, which the log tells.
+  if (result.stopped && !options.view.json) return absl::OkStatus();
   terminal.out << (options.view.json ? ResultJson(options, result) : ResultTable(result));
   return absl::OkStatus();
 }

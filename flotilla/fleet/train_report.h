@@ -33,6 +33,8 @@ inline constexpr char kTrainJsonHelp[] =
   stage_seconds                read, pull, compute, push, wait: where workers spent the epochs,
                                summed over workers
   test_examples, test_skipped, test_seconds     with --test only
+  best_auc                     of the test rows after any epoch, with --test only
+  stopped                      a signal ended the run before its last epoch
   model, epochs, batch_size, threads, steps, table_rows    what was run, and how much it made)";
 
 }  // namespace flotilla

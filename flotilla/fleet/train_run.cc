@@ -4,48 +4,97 @@
 #include <memory>
 #include <utility>
 
+#include "flotilla/base/stop_signal.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/fleet/open_data.h"
-#include "flotilla/fleet/throttle.h"
+#include "flotilla/fleet/run_saves.h"
+#include "flotilla/fleet/run_view.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
 namespace {
 
-void LogProgress(const Progress& progress, int64_t all_rows, Terminal& terminal) {
-  const double rate = static_cast<double>(progress.rows) / progress.seconds;
-  std::string part;
-  if (all_rows > 0) {
-    part = fmt::format(" of {} ({:.0f} %, {:.0f} s left)", all_rows,
-                       100.0 * static_cast<double>(progress.rows) / static_cast<double>(all_rows),
-                       static_cast<double>(all_rows - progress.rows) / rate);
-  }
-  terminal.log.info("epoch {}: {} rows{}, {:.0f} examples/s, loss={:.4f}", progress.epoch,
-                    progress.rows, part, rate, progress.loss);
-}
+// One run, from opening the data to its result. Members refer to those above them.
+class Run {
+ public:
+  Run(const TrainOptions& options, const Model& model, Terminal& terminal)
+      : options_(options), model_(model), terminal_(terminal) {}
 
-std::string MetricsText(const Report& report) {
-  std::string text;
-  for (const auto& [name, value] : report.metrics) text += fmt::format(", {}={:.4f}", name, value);
-  return text;
-}
+  Status Prepare();
+  StatusOr<TrainResult> Train();
 
-// All that lives as long as a run. Members refer to those above them.
-struct Run {
-  std::unique_ptr<LocalCommunicator> communicator;
-  OpenedData train, test;
-  std::unique_ptr<Throttle> throttle;
-  std::unique_ptr<Trainer> trainer;
+ private:
+  Status OpenData();
+  Status StartFromModel();
+  Status MakeSaves();
+  Status MakeTrainer();
+  // Trains one epoch, or what is left of it, tests and saves. False when the run is to end.
+  StatusOr<bool> RunEpoch();
+  StatusOr<bool> FinishEpoch(int64_t epoch);
+  // Whether this test is the best so far; counts the epochs without a better one.
+  bool NoteTest(const Report& test);
+  Status Stop();
+  Status Finish();
+
+  const TrainOptions& options_;
+  const Model& model_;
+  Terminal& terminal_;
+  const StopSignal signal_;
+  std::unique_ptr<RunView> view_;
+  std::unique_ptr<LocalCommunicator> communicator_;
+  OpenedData train_, test_;
+  RunState state_;
+  std::unique_ptr<RunSaves> saves_;
+  std::unique_ptr<Trainer> trainer_;
+  TrainResult result_;
 };
 
-Status OpenAll(const TrainOptions& options, const Model& model, Terminal& terminal, Run* run) {
-  const DataOptions& data = options.data;
-  const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
-  FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser, MakeModelParser(model, data));
+Status Run::Prepare() {
+  FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
+  FL_ASSIGN_OR_RETURN(communicator_, LocalCommunicator::Make(SpecOf(model_, options_.seed),
+                                                             {.joined = options_.deterministic}));
+  FL_RETURN_IF_ERROR(StartFromModel());
+  FL_RETURN_IF_ERROR(OpenData());
+  FL_RETURN_IF_ERROR(MakeSaves());
+  return MakeTrainer();
+}
+
+Status Run::StartFromModel() {
+  const KeepOptions& keep = options_.keep;
+  std::string dir = keep.init_model;
+  if (keep.resume) {
+    const std::optional<std::string> latest = ModelKeeper::Latest(keep.out);
+    if (!latest) {
+      terminal_.log.info("--resume: {} has no model yet, training starts anew", keep.out);
+      return absl::OkStatus();
+    }
+    dir = *latest;
+  }
+  if (dir.empty()) return absl::OkStatus();
+  dir = ModelKeeper::Latest(dir).value_or(dir);
+  StatusOr<LoadedModel> loaded = communicator_->Load(
+      dir, {.allow_missing = keep.allow_missing, .optimizer_state = !keep.fresh_optimizer});
+  if (!loaded.ok()) {
+    return Annotate(loaded.status(), keep.resume ? "--resume" : "--init_model");
+  }
+  terminal_.log.info("starting from {}, step {}", dir, loaded->step);
+  for (const std::string& name : loaded->missing) {
+    terminal_.log.warn("{}: not in the model, starts with its first values", name);
+  }
+  if (!keep.resume) return absl::OkStatus();
+  view_->Event(kResumeEvent, communicator_->global_step(), dir);
+  FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
+  return absl::OkStatus();
+}
+
+Status Run::OpenData() {
+  const DataOptions& data = options_.data;
+  const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
+  FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser, MakeModelParser(model_, data));
   OpenDataOptions train{.flag = "--data",
-                        .batch_size = options.batch_size,
-                        .threads = options.threads,
-                        .seed = options.seed};
+                        .batch_size = options_.batch_size,
+                        .threads = options_.threads,
+                        .seed = options_.seed};
   OpenDataOptions test = train;
   test.flag = "--test";
   test.for_training = false;
@@ -54,61 +103,143 @@ Status OpenAll(const TrainOptions& options, const Model& model, Terminal& termin
   if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test.files, FindFiles(test.flag, data.test, data));
   }
-  FL_ASSIGN_OR_RETURN(run->train, OpenData(train, data, parser, terminal.clock, log));
+  FL_ASSIGN_OR_RETURN(train_, flotilla::OpenData(train, data, parser, terminal_.clock, log));
+  view_->set_epoch_rows(train_.rows);
+  result_.summary.load_seconds = train_.load_seconds;
   if (data.test.empty()) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(run->test, OpenData(test, data, parser, terminal.clock, log));
+  FL_ASSIGN_OR_RETURN(test_, flotilla::OpenData(test, data, parser, terminal_.clock, log));
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<Run>> MakeRun(const TrainOptions& options, const Model& model,
-                                       Terminal& terminal) {
-  auto run = std::make_unique<Run>();
-  FL_ASSIGN_OR_RETURN(
-      run->communicator,
-      LocalCommunicator::Make(SpecOf(model, options.seed), {.joined = options.deterministic}));
-  FL_RETURN_IF_ERROR(OpenAll(options, model, terminal, run.get()));
-  run->throttle = std::make_unique<Throttle>(&terminal.clock, options.view.progress_seconds);
-  TrainerOptions trainer_options{.workers = options.threads, .seed = options.seed};
-  trainer_options.progress_batches = 1;
-  trainer_options.on_progress = [run = run.get(), &terminal](const Progress& progress) {
-    if (run->throttle->Due()) LogProgress(progress, run->train.rows, terminal);
+Status Run::MakeSaves() {
+  ModelKeeperOptions keeper;
+  keeper.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
+    terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
+    view_->Event("save", step, dir);
   };
-  FL_ASSIGN_OR_RETURN(run->trainer, Trainer::Make(&model, run->communicator.get(), &terminal.clock,
-                                                  std::move(trainer_options)));
-  return run;
+  keeper.on_failed = [this](const std::string& dir, const Status& status) {
+    terminal_.log.error("{} was not saved, training goes on: {}", dir, Message(status));
+    view_->Event("save failed", communicator_->global_step(), Message(status));
+  };
+  FL_ASSIGN_OR_RETURN(saves_,
+                      RunSaves::Make(options_.keep, &model_, FormatOf(model_, options_.data),
+                                     communicator_.get(), &terminal_.clock, std::move(keeper)));
+  return absl::OkStatus();
 }
 
-Status RunEpoch(int64_t epoch, Run& run, TrainResult& result, Terminal& terminal) {
-  FL_ASSIGN_OR_RETURN(result.train, run.trainer->TrainEpoch(*run.train.dataset, epoch));
-  const Report& report = result.train;
-  result.examples += report.rows;
-  result.train_seconds += report.seconds;
-  result.times.Add(report.times);
-  terminal.log.info("epoch {} finished, use time={:.2f}, {:.0f} examples/s, loss={:.4f}{}", epoch,
-                    report.seconds, static_cast<double>(report.rows) / report.seconds, report.loss,
-                    MetricsText(report));
-  if (run.test.dataset == nullptr) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(result.test, run.trainer->Evaluate(*run.test.dataset));
-  terminal.log.info("epoch {} test, use time={:.2f}, loss={:.4f}{}", epoch, result.test->seconds,
-                    result.test->loss, MetricsText(*result.test));
+Status Run::MakeTrainer() {
+  TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
+  trainer.progress_batches = 1;
+  trainer.on_progress = [this](const Progress& progress) { view_->Batch(progress, *trainer_); };
+  trainer.want_pause = [this] { return saves_->Due(); };
+  trainer.at_pause = [this] {
+    RunState state = state_;
+    state.position = train_.dataset->position();
+    return saves_->SaveStep(state);
+  };
+  trainer.stop = [this] { return signal_.stopped(); };
+  FL_ASSIGN_OR_RETURN(
+      trainer_, Trainer::Make(&model_, communicator_.get(), &terminal_.clock, std::move(trainer)));
   return absl::OkStatus();
+}
+
+StatusOr<TrainResult> Run::Train() {
+  if (state_.epoch >= options_.epochs) {
+    terminal_.log.info("the model has had all {} epochs: nothing is left to train",
+                       options_.epochs);
+  }
+  bool more = true;
+  while (more && state_.epoch < options_.epochs) {
+    FL_ASSIGN_OR_RETURN(more, RunEpoch());
+  }
+  FL_RETURN_IF_ERROR(Finish());
+  return std::move(result_);
+}
+
+StatusOr<bool> Run::RunEpoch() {
+  const int64_t epoch = state_.epoch;
+  const std::optional<DatasetPosition> position = std::exchange(state_.position, std::nullopt);
+  FL_ASSIGN_OR_RETURN(result_.train, position ? trainer_->ResumeEpoch(*train_.dataset, *position)
+                                              : trainer_->TrainEpoch(*train_.dataset, epoch));
+  result_.summary.AddEpoch(result_.train, train_.dataset->counts());
+  if (result_.train.stopped) {
+    state_.position = train_.dataset->position();
+    FL_RETURN_IF_ERROR(Stop());
+    return false;
+  }
+  view_->EpochDone(epoch, communicator_->global_step(), result_.train);
+  return FinishEpoch(epoch);
+}
+
+StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
+  bool best = false;
+  if (test_.dataset != nullptr) {
+    FL_ASSIGN_OR_RETURN(result_.test, trainer_->Evaluate(*test_.dataset));
+    result_.summary.test_seconds += result_.test->seconds;
+    view_->TestDone(epoch, communicator_->global_step(), *result_.test);
+    best = NoteTest(*result_.test);
+  }
+  state_.epoch = epoch + 1;
+  const bool enough =
+      options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
+  const bool last = state_.epoch == options_.epochs || enough || signal_.stopped();
+  FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
+  if (enough) {
+    terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
+                       state_.epochs_without_better, state_.best_auc);
+  }
+  if (signal_.stopped() && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
+  return !last;
+}
+
+bool Run::NoteTest(const Report& test) {
+  const double auc = test.Metric("auc");
+  if (!(auc > state_.best_auc)) {
+    ++state_.epochs_without_better;
+    return false;
+  }
+  state_.best_auc = auc;
+  state_.epochs_without_better = 0;
+  return true;
+}
+
+Status Run::Stop() {
+  terminal_.console.EndTask();
+  terminal_.exit_code = signal_.exit_code();
+  result_.stopped = true;
+  if (!saves_->enabled()) {
+    terminal_.log.warn("stopped by signal {}; nothing was saved, since --out names no directory",
+                       signal_.signal());
+    return absl::OkStatus();
+  }
+  if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
+  FL_RETURN_IF_ERROR(saves_->Wait());
+  terminal_.log.info("stopped by signal {} at step {}; to go on:\n  {}{}", signal_.signal(),
+                     communicator_->global_step(), terminal_.command_line,
+                     options_.keep.resume ? "" : " --resume");
+  return absl::OkStatus();
+}
+
+Status Run::Finish() {
+  result_.summary.workers = options_.threads;
+  result_.best_auc = state_.best_auc;
+  result_.steps = communicator_->global_step();
+  for (size_t t = 0; t < communicator_->spec().tables.size(); ++t) {
+    result_.table_rows += communicator_->table(static_cast<int>(t)).size();
+  }
+  const int64_t start = terminal_.clock.NowNanos();
+  FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), "the last save"));
+  result_.summary.save_seconds = static_cast<double>(terminal_.clock.NowNanos() - start) * 1e-9;
+  return view_->Draw();
 }
 
 }  // namespace
 
 StatusOr<TrainResult> RunTraining(const TrainOptions& options, const Model& model,
                                   Terminal& terminal) {
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<Run> run, MakeRun(options, model, terminal));
-  TrainResult result;
-  result.load_seconds = run->train.load_seconds;
-  for (int64_t epoch = 0; epoch < options.epochs; ++epoch) {
-    FL_RETURN_IF_ERROR(RunEpoch(epoch, *run, result, terminal));
-  }
-  result.steps = run->communicator->global_step();
-  for (size_t t = 0; t < run->communicator->spec().tables.size(); ++t) {
-    result.table_rows += run->communicator->table(static_cast<int>(t)).size();
-  }
-  return result;
+  Run run(options, model, terminal);
+  FL_RETURN_IF_ERROR(run.Prepare());
+  return run.Train();
 }
 
 }  // namespace flotilla

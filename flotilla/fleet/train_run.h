@@ -10,18 +10,18 @@
 #include "flotilla/fleet/train_options.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
+#include "flotilla/trainer/summary.h"
 
 namespace flotilla {
 
 struct TrainResult {
   Report train;  // of the last epoch: every batch was scored before it was learned from
   std::optional<Report> test;  // after the last epoch
-  int64_t examples = 0;        // trained on, over all epochs
-  double load_seconds = 0;     // reading and parsing the training rows into memory
-  double train_seconds = 0;    // of all epochs, without tests
-  StageTimes times;            // of all epochs, summed over workers
+  RunSummary summary;          // of all epochs
+  double best_auc = -1;        // of the test rows after any epoch; -1: none
   int64_t steps = 0;           // updates
   int64_t table_rows = 0;      // live, of all tables
+  bool stopped = false;        // by a signal, before the last epoch ended
 };
 
 // Errors name the file or the flag. REQUIRES: model.graph.status().ok().

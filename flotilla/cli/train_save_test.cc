@@ -1,0 +1,179 @@
+// `flotilla train` with --out: what is kept, and going on with it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "flotilla/cli/run_program_testing.h"
+#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string Rows(uint64_t begin, uint64_t end) {
+  std::string text;
+  SynthCriteo::Make({.seed = 4})->Rows(begin, end, &text);
+  return text;
+}
+
+std::string Content(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+class TrainSaveTest : public ::testing::Test {
+ protected:
+  ProgramRun Train(const std::string& out, std::vector<std::string> more) const {
+    std::vector<std::string> args = {"train",     "ctr_dnn", "--data", train_,         "--layers",
+                                     "16",        "--dim",   "4",      "--batch_size", "100",
+                                     "--threads", "2",       "--out",  Dir(out)};
+    args.insert(args.end(), more.begin(), more.end());
+    return RunForTest(args);
+  }
+  std::string Dir(const std::string& name) const { return dir_.path() + "/" + name; }
+
+  // Names in a directory, without the logs.
+  std::set<std::string> Models(const std::string& out) const {
+    std::set<std::string> names;
+    for (const auto& entry : fs::directory_iterator(Dir(out))) {
+      names.insert(entry.path().filename().string());
+    }
+    return names;
+  }
+
+  // The same tensors, byte by byte.
+  void ExpectSameModel(const std::string& a, const std::string& b) const {
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(Dir(a))) {
+      if (entry.path().extension() != ".safetensors") continue;
+      ++files;
+      EXPECT_EQ(Content(entry.path()), Content(fs::path(Dir(b)) / entry.path().filename()))
+          << entry.path();
+    }
+    EXPECT_GE(files, 2);
+  }
+
+  const TempDir dir_;
+  const std::string train_ = dir_.Write("train.tsv", Rows(0, 6000));
+  const std::string test_ = dir_.Write("test.tsv", Rows(6000, 7000));
+};
+
+TEST_F(TrainSaveTest, KeepsAModelPerEpochTheLatestAndTheBest) {
+  const ProgramRun run = Train("out", {"--test", test_, "--epochs", "3"});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(Models("out"), ElementsAre("best", "epoch_0", "epoch_1", "epoch_2", "latest"));
+  EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_2");
+  EXPECT_THAT(run.err, HasSubstr("saved " + Dir("out/epoch_0")));
+  const std::string metrics = Content(Dir("out.log/metrics.jsonl"));
+  EXPECT_THAT(metrics, HasSubstr("\"kind\":\"test\""));
+  EXPECT_THAT(metrics, HasSubstr("\"event\":\"save\""));
+  EXPECT_THAT(Content(Dir("out.log/curves.svg")), HasSubstr("<svg"));
+}
+
+TEST_F(TrainSaveTest, KeepsOnlyTheNewestFewAndTheBest) {
+  ASSERT_EQ(Train("out", {"--epochs", "4", "--keep", "2"}).code, kSuccess);
+  EXPECT_THAT(Models("out"), ElementsAre("epoch_2", "epoch_3", "latest"));
+}
+
+TEST_F(TrainSaveTest, TwoEpochsAreOneAndAResumedOneBitForBit) {
+  ASSERT_EQ(Train("straight", {"--deterministic", "--epochs", "2"}).code, kSuccess);
+  ASSERT_EQ(Train("parts", {"--deterministic", "--epochs", "1"}).code, kSuccess);
+  const ProgramRun resumed =
+      Train("parts", {"--deterministic", "--epochs", "2", "--resume", "--threads", "1"});
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("starting from " + Dir("parts/latest")));
+  ExpectSameModel("straight/epoch_1", "parts/epoch_1");
+}
+
+TEST_F(TrainSaveTest, ASignalSavesAndTheResumedRunEndsWithTheSameBits) {
+  const std::vector<std::string> flags = {"--deterministic", "--epochs", "40", "--save_steps", "25",
+                                          "--keep",          "0"};
+  ASSERT_EQ(Train("straight", flags).code, kSuccess);
+  // The signal comes once the run has saved for the first time, somewhere inside an epoch.
+  std::thread killer([&] {
+    while (!fs::exists(Dir("stopped/latest"))) std::this_thread::yield();
+    raise(SIGTERM);
+  });
+  const ProgramRun stopped = Train("stopped", flags);
+  killer.join();
+  ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("to go on:\n  flotilla train ctr_dnn"));
+  EXPECT_THAT(stopped.err, HasSubstr("--resume"));
+  std::vector<std::string> again = flags;
+  again.push_back("--resume");
+  const ProgramRun resumed = Train("stopped", again);
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  ExpectSameModel("straight/epoch_39", "stopped/epoch_39");
+}
+
+TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
+  const ProgramRun first = Train("out", {"--resume"});
+  ASSERT_EQ(first.code, kSuccess) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("has no model yet, training starts anew"));
+  const ProgramRun second = Train("out", {"--resume"});
+  ASSERT_EQ(second.code, kSuccess) << second.err;
+  EXPECT_THAT(second.err, HasSubstr("nothing is left to train"));
+}
+
+TEST_F(TrainSaveTest, StartsFromAnotherModel) {
+  ASSERT_EQ(Train("a", {"--no_shuffle"}).code, kSuccess);
+  const ProgramRun warm = Train("b", {"--init_model", Dir("a"), "--json"});
+  ASSERT_EQ(warm.code, kSuccess) << warm.err;
+  const ProgramRun cold = Train("c", {"--json"});
+  EXPECT_LT(json::parse(warm.out)["train_logloss"], json::parse(cold.out)["train_logloss"]);
+  const ProgramRun other = Train("d", {"--init_model", Dir("a"), "--optimizer", "adagrad"});
+  EXPECT_EQ(other.code, kFailure);
+  EXPECT_THAT(other.err, HasSubstr("--init_model"));
+  EXPECT_THAT(other.err, HasSubstr("adagrad"));
+  EXPECT_EQ(
+      Train("d", {"--init_model", Dir("a"), "--optimizer", "adagrad", "--fresh_optimizer"}).code,
+      kSuccess);
+  const ProgramRun wider = Train("e", {"--init_model", Dir("a"), "--layers", "16,8"});
+  EXPECT_EQ(wider.code, kFailure);
+}
+
+TEST_F(TrainSaveTest, StopsEarlyWhenTheTestAucNoLongerGrows) {
+  const ProgramRun run = Train("out", {"--test", test_, "--epochs", "50", "--early_stop", "1",
+                                       "--json", "--learning_rate", "0.01"});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("stopping early"));
+  const json result = json::parse(run.out);
+  EXPECT_LT(result["examples"], 50 * 6000);
+  EXPECT_GE(result["best_auc"], result["auc"]);
+}
+
+TEST_F(TrainSaveTest, DrawsThePictureThatWasAskedFor) {
+  const std::string picture = Dir("run.svg");
+  ASSERT_EQ(Train("out", {"--plot", picture}).code, kSuccess);
+  EXPECT_THAT(Content(picture), HasSubstr("<svg"));
+  const ProgramRun nowhere = Train("out", {"--plot", Dir("missing/run.svg")});
+  EXPECT_EQ(nowhere.code, kFailure);
+  EXPECT_THAT(nowhere.err, HasSubstr("--plot"));
+}
+
+TEST_F(TrainSaveTest, ProgressAsJsonIsOneObjectALine) {
+  const ProgramRun run = Train("out", {"--log_format", "json"});
+  ASSERT_EQ(run.code, kSuccess);
+  std::istringstream lines(run.err);
+  std::string line;
+  int count = 0;
+  while (std::getline(lines, line)) {
+    ++count;
+    EXPECT_FALSE(json::parse(line, nullptr, false).is_discarded()) << line;
+  }
+  EXPECT_GE(count, 3);
+}
+
+}  // namespace
+}  // namespace flotilla

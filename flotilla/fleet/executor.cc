@@ -1,0 +1,211 @@
+#include "flotilla/fleet/executor.h"
+
+#include <algorithm>
+#include <iostream>
+#include <utility>
+
+#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/fleet/fetch_watch.h"
+#include "flotilla/fleet/open_data.h"
+#include "flotilla/fleet/run_saves.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/trainer/metric_set.h"
+#include "flotilla/trainer/summary.h"
+#include "flotilla/trainer/train_step.h"
+#include "flotilla/trainer/trainer.h"
+
+namespace flotilla {
+
+struct Executor::Feeding {
+  std::vector<int> vars;   // of the fetch list, without metrics
+  size_t metric_vars = 0;  // those before them in the plan's fetches
+  std::unique_ptr<Plan> plan;
+  std::unique_ptr<Step> step;
+  Gradients gradients;
+};
+
+StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions options) {
+  std::unique_ptr<Executor> executor(new Executor(std::move(model), options));
+  FL_RETURN_IF_ERROR(executor->model_.graph.status());
+  FL_RETURN_IF_ERROR(executor->run_startup());
+  return executor;
+}
+
+StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, Communicator* communicator,
+                                                   ExecutorOptions options) {
+  std::unique_ptr<Executor> executor(new Executor(std::move(model), options));
+  FL_RETURN_IF_ERROR(executor->model_.graph.status());
+  executor->communicator_ = communicator;
+  return executor;
+}
+
+Executor::Executor(Model model, ExecutorOptions options)
+    : model_(std::move(model)), options_(options) {}
+
+Executor::~Executor() = default;
+
+std::ostream& Executor::print() const {
+  return options_.print != nullptr ? *options_.print : std::cout;
+}
+
+Status Executor::run_startup() {
+  if (own_ == nullptr && communicator_ != nullptr) {
+    return FailedPrecondition("run_startup: the parameters live on servers, which start them");
+  }
+  FL_ASSIGN_OR_RETURN(own_, LocalCommunicator::Make(SpecOf(model_, options_.seed),
+                                                    {.joined = options_.deterministic}));
+  communicator_ = own_.get();
+  return absl::OkStatus();
+}
+
+Status Executor::CheckFetches(std::span<const Fetch> fetches) const {
+  for (const Fetch& fetch : fetches) {
+    if (fetch.metric.empty()) {
+      if (!fetch.var.valid() || fetch.var.graph() != &model_.graph.def()) {
+        return InvalidArgument("a value to fetch is not of this model's graph");
+      }
+      continue;
+    }
+    const bool known =
+        std::any_of(model_.metrics.begin(), model_.metrics.end(),
+                    [&](const MetricSpec& metric) { return metric.name == fetch.metric; });
+    if (!known) return InvalidArgument("the model has no metric {} to fetch", fetch.metric);
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRunOptions& options) {
+  FL_RETURN_IF_ERROR(CheckFetches(options.fetch_list));
+  for (const auto& [name, fetch] : options.fetch_handler.vars) {
+    FL_RETURN_IF_ERROR(Annotate(CheckFetches({&fetch, 1}), "fetch handler: " + name));
+  }
+  FetchWatch watch(&options, &print());
+  Trainer* running = nullptr;
+  TrainerOptions trainer_options{.workers = options_.threads, .seed = options_.seed};
+  trainer_options.fetches = watch.vars();
+  trainer_options.fetch_batches = watch.batches();
+  trainer_options.on_fetch = [&](int64_t batch, std::span<const FetchedValue> values) {
+    watch.Batch(batch, values, [&] { return running->MetricsSoFar(); });
+  };
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                      Trainer::Make(&model_, communicator_, &clock_, std::move(trainer_options)));
+  running = trainer.get();
+  FL_ASSIGN_OR_RETURN(Report report, trainer->TrainEpoch(dataset, epoch_++));
+  if (options.debug) {
+    RunSummary summary{.workers = options_.threads};
+    summary.AddEpoch(report, dataset.counts());
+    print() << SummaryText(summary);
+  }
+  return report;
+}
+
+StatusOr<Report> Executor::train_from_dataset(SlotDataset& dataset,
+                                              const DatasetRunOptions& options) {
+  FL_ASSIGN_OR_RETURN(Dataset * opened, dataset.open());
+  return train_from_dataset(*opened, options);
+}
+
+StatusOr<Report> Executor::infer_from_dataset(Dataset& dataset) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
+                      Trainer::Make(&model_, communicator_, &clock_,
+                                    {.workers = options_.threads, .seed = options_.seed}));
+  return trainer->Evaluate(dataset);
+}
+
+StatusOr<Report> Executor::infer_from_dataset(SlotDataset& dataset) {
+  FL_ASSIGN_OR_RETURN(Dataset * opened, dataset.open());
+  return infer_from_dataset(*opened);
+}
+
+StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list, bool training) {
+  FL_RETURN_IF_ERROR(CheckFetches(fetch_list));
+  std::vector<int> vars;
+  for (const Fetch& fetch : fetch_list) {
+    if (fetch.metric.empty()) vars.push_back(fetch.var.index());
+  }
+  std::unique_ptr<Feeding>& feeding = training ? train_feeding_ : infer_feeding_;
+  if (feeding != nullptr && feeding->vars == vars) return feeding.get();
+  auto made = std::make_unique<Feeding>();
+  std::vector<int> fetches = MetricSet::Fetches(model_.metrics);
+  made->metric_vars = fetches.size();
+  made->vars = vars;
+  fetches.insert(fetches.end(), vars.begin(), vars.end());
+  FL_ASSIGN_OR_RETURN(made->plan,
+                      Plan::Make(model_.graph.def(), {.loss = training ? model_.loss.index() : -1,
+                                                      .fetches = std::move(fetches)}));
+  made->step = std::make_unique<Step>(made->plan.get(),
+                                      StepOptions{.seed = options_.seed, .training = training});
+  feeding = std::move(made);
+  return feeding.get();
+}
+
+StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
+                                                std::span<const Fetch> fetch_list, bool training) {
+  FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, training));
+  Step& step = *feeding->step;
+  if (training) {
+    StageTimes times;
+    FL_RETURN_IF_ERROR(ComputeGradients(0, BatchSlice(feed), step, *communicator_, clock_,
+                                        feeding->gradients, times));
+    FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, clock_, feeding->gradients, times));
+  } else {
+    FL_RETURN_IF_ERROR(Predict(0, BatchSlice(feed), step, *communicator_));
+  }
+  std::vector<FetchedValue> values;
+  for (size_t k = 0; k < feeding->plan->options().fetches.size(); ++k) {
+    values.push_back(step.fetched(static_cast<int>(k)));
+  }
+  FL_ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::Make(model_.metrics));
+  metrics.Add(feed.rows, std::span(values).first(feeding->metric_vars));
+  std::vector<Tensor> fetched;
+  size_t next = feeding->metric_vars;
+  for (const Fetch& fetch : fetch_list) {
+    if (fetch.metric.empty()) {
+      fetched.push_back(TensorOf(values[next++]));
+      continue;
+    }
+    for (const auto& [name, value] : metrics.Values()) {
+      if (name == fetch.metric) {
+        fetched.push_back({.shape = {{1}}, .data = {static_cast<float>(value)}});
+      }
+    }
+  }
+  return fetched;
+}
+
+StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const Fetch> fetch_list) {
+  return RunOnce(feed, fetch_list, true);
+}
+
+StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,
+                                              std::span<const Fetch> fetch_list) {
+  return RunOnce(feed, fetch_list, false);
+}
+
+Status Executor::save_persistables(const std::string& dir) {
+  FL_ASSIGN_OR_RETURN(const Sections sections,
+                      SectionsOf(model_, FormatOf(model_, {}), {.epoch = epoch_}));
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingSave> save, communicator_->BeginSave({}));
+  return save->Write(dir, sections);
+}
+
+Status Executor::save_inference_model(const std::string& dir, Var predict) {
+  FL_ASSIGN_OR_RETURN(ModelSections parts, DescribeModel(model_, FormatOf(model_, {})));
+  if (predict.valid()) {
+    FL_RETURN_IF_ERROR(CheckFetches(std::vector<Fetch>{predict}));
+    parts.predict = predict.index();
+  }
+  const ModelSections pruned = PruneForInference(parts);
+  SaveContents contents{.optimizer_state = false, .names = std::vector<std::string>()};
+  for (const ParameterSpec& p : pruned.graph.def().parameters) contents.names->push_back(p.name);
+  for (const TableSpec& table : pruned.graph.def().tables) contents.names->push_back(table.name);
+  FL_ASSIGN_OR_RETURN(const Sections sections, ToSections(pruned));
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingSave> save, communicator_->BeginSave(contents));
+  return save->Write(dir, sections);
+}
+
+Status Executor::load_persistables(const std::string& dir, const LoadOptions& options) {
+  return communicator_->Load(dir, options).status();
+}
+
+}  // namespace flotilla

@@ -1,0 +1,179 @@
+#include "flotilla/fleet/executor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <sstream>
+
+#include "flotilla/dataset/batch_builder.h"
+#include "flotilla/graph/layers.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Clicks where the id is odd.
+std::string Rows(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("1 {} 1 {}\n", i * 7 % 20, i * 7 % 20 % 2);
+  return text;
+}
+
+struct Built {
+  Model model;
+  Var ids, label, predict;
+};
+
+Built OddModel() {
+  Graph g;
+  const Var ids = g.Ids("id"), label = g.Label("label");
+  const Var x = Embedding(ids, {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)});
+  const Var predict = Fc(x, 2, Softmax);
+  const Var loss = ReduceSum(CrossEntropy(predict, label));
+  Model model{.graph = std::move(g),
+              .loss = loss,
+              .optimizer = Adam(0.02),
+              .metrics = {Auc(predict, label)}};
+  return {std::move(model), ids, label, predict};
+}
+
+class ExecutorTest : public ::testing::Test {
+ protected:
+  ExecutorTest() {
+    Built built = OddModel();
+    predict_ = built.predict;
+    dataset_ = *DatasetFactory().create_dataset("InMemoryDataset");
+    dataset_->set_use_var({built.ids, built.label});
+    dataset_->set_batch_size(10);
+    dataset_->set_filelist({dir_.Write("rows", Rows(500))});
+    executor_ = *Executor::Make(std::move(built.model), {.threads = 2, .print = &printed_});
+  }
+
+  Batch Feed(const std::vector<uint64_t>& ids, const std::vector<float>& labels) {
+    return *BatchBuilder(executor_->model().graph.def().inputs)
+                .Ids("id", ids)
+                .Values("label", labels)
+                .Build();
+  }
+
+  const TempDir dir_;
+  std::ostringstream printed_;
+  Var predict_;
+  std::unique_ptr<SlotDataset> dataset_;
+  std::unique_ptr<Executor> executor_;
+};
+
+TEST_F(ExecutorTest, TrainsEpochAfterEpochAndInfers) {
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    const auto report = executor_->train_from_dataset(*dataset_);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->rows, 500);
+  }
+  EXPECT_EQ(executor_->epoch(), 5);
+  const auto report = executor_->infer_from_dataset(*dataset_);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_GT(report->Metric("auc"), 0.99);
+}
+
+TEST_F(ExecutorTest, PrintsTheFetchListEveryPrintPeriod) {
+  const auto report =
+      executor_->train_from_dataset(*dataset_, {.fetch_list = {"auc", executor_->model().loss},
+                                                .fetch_info = {"Epoch 0 auc "},
+                                                .print_period = 20,
+                                                .debug = true});
+  ASSERT_TRUE(report.ok()) << report.status();
+  const std::string text = printed_.str();
+  size_t times = 0;
+  for (size_t at = text.find("Epoch 0 auc"); at != std::string::npos;
+       at = text.find("Epoch 0 auc", at + 1)) {
+    ++times;
+  }
+  EXPECT_EQ(times, 2u);  // 50 batches
+  EXPECT_THAT(text, HasSubstr("data: ["));
+  EXPECT_THAT(text, HasSubstr("compute"));
+}
+
+TEST_F(ExecutorTest, CallsTheHandlerOnAThreadOfItsOwn) {
+  std::promise<std::map<std::string, Tensor>> first;
+  std::atomic<int> calls = 0;
+  std::thread::id thread;
+  DatasetRunOptions options;
+  options.fetch_handler = {.vars = {{"auc", "auc"}, {"p", predict_}},
+                           .seconds = 0.001,
+                           .handler = [&](const std::map<std::string, Tensor>& values) {
+                             thread = std::this_thread::get_id();
+                             if (calls++ == 0) first.set_value(values);
+                           }};
+  std::future<std::map<std::string, Tensor>> values = first.get_future();
+  // An epoch takes a few milliseconds: some of these will see the handler's turn.
+  while (calls == 0) {
+    ASSERT_TRUE(executor_->train_from_dataset(*dataset_, options).ok());
+  }
+  const std::map<std::string, Tensor> got = values.get();
+  EXPECT_NE(thread, std::this_thread::get_id());
+  EXPECT_EQ(got.at("p").shape.dims, (std::vector<int64_t>{10, 2}));
+  EXPECT_EQ(got.at("auc").data.size(), 1u);
+}
+
+TEST_F(ExecutorTest, RunsOneFedBatchAndGivesWhatWasAskedFor) {
+  const Batch batch = Feed({1, 2, 3, 4}, {1, 0, 1, 0});
+  const std::vector<Fetch> list = {executor_->model().loss, predict_, "auc"};
+  float first = 0, last = 0;
+  for (int i = 0; i < 50; ++i) {
+    const auto values = executor_->run(batch, list);
+    ASSERT_TRUE(values.ok()) << values.status();
+    ASSERT_EQ(values->size(), 3u);
+    (i == 0 ? first : last) = (*values)[0].data[0];
+    EXPECT_EQ((*values)[1].shape.dims, (std::vector<int64_t>{4, 2}));
+  }
+  EXPECT_LT(last, 0.7f * first);
+  const auto before = *executor_->parameter("fc_0.w_0");
+  const auto inferred = executor_->infer(batch, list);
+  ASSERT_TRUE(inferred.ok()) << inferred.status();
+  EXPECT_EQ((*inferred)[2].data[0], 1);
+  EXPECT_EQ(executor_->parameter("fc_0.w_0")->data, before.data);
+}
+
+TEST_F(ExecutorTest, ParametersCanBeReadSetAndStartedAgain) {
+  const Tensor start = *executor_->parameter("fc_0.w_0");
+  ASSERT_TRUE(executor_->set_parameter("fc_0.w_0", std::vector<float>(8, 0.5f)).ok());
+  EXPECT_EQ(executor_->parameter("fc_0.w_0")->data[3], 0.5f);
+  ASSERT_TRUE(executor_->run_startup().ok());
+  EXPECT_EQ(executor_->parameter("fc_0.w_0")->data, start.data);
+  EXPECT_FALSE(executor_->parameter("nothing").ok());
+}
+
+TEST_F(ExecutorTest, WhatIsSavedIsLoaded) {
+  ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
+  const std::string dir = dir_.path() + "/model";
+  const Status saved = executor_->save_persistables(dir);
+  ASSERT_TRUE(saved.ok()) << saved;
+  const Tensor weights = *executor_->parameter("fc_0.w_0"), rows = *executor_->parameter("t");
+  auto other = *Executor::Make(OddModel().model, {.seed = 9});
+  const Status loaded = other->load_persistables(dir);
+  ASSERT_TRUE(loaded.ok()) << loaded;
+  EXPECT_EQ(other->parameter("fc_0.w_0")->data, weights.data);
+  EXPECT_EQ(other->parameter("t")->data, rows.data);
+  EXPECT_EQ(other->communicator().global_step(), executor_->communicator().global_step());
+}
+
+TEST_F(ExecutorTest, MistakesAreTold) {
+  const Batch batch = Feed({1}, {1});
+  const std::vector<Fetch> unknown = {"f1"};
+  EXPECT_THAT(std::string(Message(executor_->run(batch, unknown).status())),
+              HasSubstr("no metric f1"));
+  Built other = OddModel();
+  const std::vector<Fetch> foreign = {other.predict};
+  EXPECT_THAT(std::string(Message(executor_->run(batch, foreign).status())),
+              HasSubstr("not of this model's graph"));
+  Batch wrong = batch;
+  wrong.fields.pop_back();
+  EXPECT_FALSE(executor_->run(wrong, {}).ok());
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,60 @@
+// Shows values of a training under way: prints a fetch list every so many batches, and calls a
+// user's handler every so many seconds on a thread of its own. Part of an executor.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <ostream>
+#include <span>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "flotilla/fleet/executor.h"
+#include "flotilla/graph/step.h"
+
+namespace flotilla {
+
+// A fetched value as a tensor of its own.
+Tensor TensorOf(const FetchedValue& value);
+
+class FetchWatch {
+ public:
+  using Metrics = std::vector<std::pair<std::string, double>>;
+
+  // REQUIRES: options and print outlive the object.
+  FetchWatch(const DatasetRunOptions* options, std::ostream* print);
+  // Ends the handler's thread; waits for a call under way.
+  ~FetchWatch();
+
+  // What a trainer must fetch, in this order, and after how many batches.
+  std::vector<int> vars() const;
+  int64_t batches() const;
+
+  // Called by a worker after a batch with the values of vars(); `metrics` gives those so far.
+  void Batch(int64_t batch, std::span<const FetchedValue> values,
+             const std::function<Metrics()>& metrics);
+
+ private:
+  void Print(std::span<const FetchedValue> values, const Metrics& metrics);
+  void HandOver(std::span<const FetchedValue> values, const Metrics& metrics);
+  void RunHandler();
+  bool has_handler() const { return static_cast<bool>(options_->fetch_handler.handler); }
+
+  const DatasetRunOptions* const options_;
+  std::ostream* const print_;
+
+  std::atomic<bool> wanted_ = false;  // the handler waits for values
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::map<std::string, Tensor> values_;  // guarded by mutex_
+  bool given_ = false;                    // guarded by mutex_: values_ are fresh
+  bool stop_ = false;                     // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,150 @@
+#include "flotilla/fleet/model_keeper.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace flotilla {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr char kLatest[] = "latest";
+constexpr char kBest[] = "best";
+
+// Whether we make models of this name, so that we may remove one.
+bool IsModelName(const std::string& name) {
+  return name.starts_with("epoch_") || name.starts_with("step_");
+}
+
+// Points dir/link to dir/name, in one step: there is always a whole link.
+Status PointTo(const fs::path& dir, const std::string& link, const std::string& name) {
+  const fs::path temporary = dir / ("." + link + ".new");
+  std::error_code error;
+  fs::remove(temporary, error);
+  fs::create_directory_symlink(name, temporary, error);
+  if (!error) fs::rename(temporary, dir / link, error);
+  if (error) {
+    return FailedPrecondition("{}: cannot be made: {}", (dir / link).string(), error.message());
+  }
+  return absl::OkStatus();
+}
+
+std::string Target(const fs::path& link) {
+  std::error_code error;
+  const fs::path target = fs::read_symlink(link, error);
+  return error ? std::string() : target.filename().string();
+}
+
+// Models of earlier runs in the directory, oldest first.
+std::vector<std::string> ModelsIn(const fs::path& dir) {
+  std::vector<std::pair<fs::file_time_type, std::string>> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
+       entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
+    std::error_code unreadable;
+    if (!IsModelName(name) || !fs::exists(entry->path() / "manifest.json", unreadable)) continue;
+    found.emplace_back(fs::last_write_time(entry->path() / "manifest.json", unreadable), name);
+  }
+  std::sort(found.begin(), found.end());
+  std::vector<std::string> names;
+  for (auto& [time, name] : found) names.push_back(std::move(name));
+  return names;
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<ModelKeeper>> ModelKeeper::Make(Communicator* communicator,
+                                                         ModelKeeperOptions options) {
+  std::error_code error;
+  fs::create_directories(options.dir, error);
+  if (error) {
+    return FailedPrecondition("--out {}: cannot be made: {}", options.dir, error.message());
+  }
+  return std::unique_ptr<ModelKeeper>(new ModelKeeper(communicator, std::move(options)));
+}
+
+ModelKeeper::ModelKeeper(Communicator* communicator, ModelKeeperOptions options)
+    : communicator_(communicator),
+      options_(std::move(options)),
+      best_(Target(fs::path(options_.dir) / kBest)),
+      kept_(ModelsIn(options_.dir)) {}
+
+ModelKeeper::~ModelKeeper() {
+  if (writer_.joinable()) writer_.join();
+}
+
+Status ModelKeeper::Begin(const std::string& name, bool best, Sections sections) {
+  if (writer_.joinable()) writer_.join();
+  StatusOr<std::unique_ptr<PendingSave>> save =
+      communicator_->BeginSave({.optimizer_state = options_.optimizer_state});
+  if (!save.ok()) return Annotate(save.status(), "save " + name);
+  busy_ = true;
+  writer_ = std::thread(&ModelKeeper::WriteInBackground, this, *std::move(save), name, best,
+                        std::move(sections));
+  return absl::OkStatus();
+}
+
+Status ModelKeeper::Wait() {
+  if (writer_.joinable()) writer_.join();
+  return last_;
+}
+
+void ModelKeeper::WriteInBackground(std::unique_ptr<PendingSave> save, std::string name, bool best,
+                                    Sections sections) {
+  const auto start = std::chrono::steady_clock::now();
+  const int64_t step = save->global_step();
+  const std::string dir = (fs::path(options_.dir) / name).string();
+  last_ = Write(*save, name, best, sections);
+  save.reset();  // ends the cut
+  const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (last_.ok() && options_.on_saved) options_.on_saved(dir, step, seconds.count());
+  if (!last_.ok() && options_.on_failed) options_.on_failed(dir, last_);
+  busy_ = false;
+}
+
+Status ModelKeeper::Write(PendingSave& save, const std::string& name, bool best,
+                          const Sections& sections) {
+  const fs::path dir = options_.dir;
+  FL_RETURN_IF_ERROR(save.Write((dir / name).string(), sections));
+  FL_RETURN_IF_ERROR(PointTo(dir, kLatest, name));
+  if (best) {
+    FL_RETURN_IF_ERROR(PointTo(dir, kBest, name));
+    best_ = name;
+  }
+  return RemoveOld(name);
+}
+
+Status ModelKeeper::RemoveOld(const std::string& newest) {
+  std::erase(kept_, newest);
+  kept_.push_back(newest);
+  if (options_.keep == 0) return absl::OkStatus();
+  // The best one does not count: it stays beside the newest.
+  while (true) {
+    const auto others = std::count_if(kept_.begin(), kept_.end(),
+                                      [&](const std::string& name) { return name != best_; });
+    const int64_t limit = best_ == newest ? options_.keep - 1 : options_.keep;
+    if (others <= limit) return absl::OkStatus();
+    const auto oldest = std::find_if(kept_.begin(), kept_.end(),
+                                     [&](const std::string& name) { return name != best_; });
+    std::error_code error;
+    const fs::path path = fs::path(options_.dir) / *oldest;
+    fs::remove_all(path, error);
+    if (error) {
+      return FailedPrecondition("{}: cannot be removed: {}", path.string(), error.message());
+    }
+    kept_.erase(oldest);
+  }
+}
+
+std::optional<std::string> ModelKeeper::Latest(const std::string& dir) {
+  std::error_code error;
+  const fs::path latest = fs::path(dir) / kLatest;
+  if (!fs::exists(latest, error)) return std::nullopt;
+  return latest.string();
+}
+
+}  // namespace flotilla

@@ -1,0 +1,99 @@
+#include "flotilla/fleet/run_view.h"
+
+#include <utility>
+
+#include "flotilla/trainer/curve_plot.h"
+#include "flotilla/trainer/log_lines.h"
+
+namespace flotilla {
+namespace {
+
+// Between two points of the curves.
+constexpr double kPointSeconds = 0.2;
+
+std::string LogDir(const TrainOptions& options) { return options.keep.out + ".log"; }
+
+MetricsPoint PointOf(MetricsPoint::Kind kind, int64_t epoch, int64_t step, const Report& report) {
+  return {
+      .kind = kind, .epoch = epoch, .step = step, .loss = report.loss, .auc = report.Metric("auc")};
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RunView>> RunView::Make(const TrainOptions* options, Terminal* terminal) {
+  std::unique_ptr<RunView> view(new RunView(options, terminal));
+  if (options->keep.out.empty()) return view;
+  const std::string path = LogDir(*options) + "/metrics.jsonl";
+  if (options->keep.resume) {
+    StatusOr<std::vector<MetricsPoint>> earlier = ReadMetrics(path);
+    if (earlier.ok()) view->points_ = *std::move(earlier);
+  }
+  FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(path, {.append = options->keep.resume}));
+  return view;
+}
+
+RunView::RunView(const TrainOptions* options, Terminal* terminal)
+    : options_(options), terminal_(terminal), point_due_(&terminal->clock, kPointSeconds) {}
+
+void RunView::Batch(const Progress& progress, const Trainer& trainer) {
+  Progress full = progress;
+  full.epochs = options_->epochs;
+  full.epoch_rows = epoch_rows_;
+  meter_.Complete(&full);
+  terminal_->console.Update([&] {
+    trainer.AddMetrics(&full);
+    return TrainingMoment(full);
+  });
+  if (!point_due_.Due()) return;
+  trainer.AddMetrics(&full);
+  Keep({.kind = MetricsPoint::Kind::kTrain,
+        .epoch = full.epoch,
+        .step = full.step,
+        .loss = full.loss,
+        .auc = full.auc,
+        .auc_window = full.auc_window});
+  if (log_ != nullptr) CheckWrite(log_->WriteTrain(full));
+}
+
+void RunView::EpochDone(int64_t epoch, int64_t step, const Report& report) {
+  terminal_->console.EndTask();
+  terminal_->log.info("{}", EpochFinishedLine(epoch, report));
+  for (const std::string& hint : report.hints) terminal_->log.warn("{}", hint);
+  Keep(PointOf(MetricsPoint::Kind::kEpoch, epoch, step, report));
+  if (log_ != nullptr) CheckWrite(log_->WriteEpoch(epoch, step, report));
+}
+
+void RunView::TestDone(int64_t epoch, int64_t step, const Report& report) {
+  terminal_->log.info("{}", EpochTestLine(epoch, report));
+  for (const std::string& hint : report.hints) terminal_->log.warn("test: {}", hint);
+  Keep(PointOf(MetricsPoint::Kind::kTest, epoch, step, report));
+  if (log_ != nullptr) CheckWrite(log_->WriteTest(epoch, step, report));
+}
+
+void RunView::Event(std::string_view event, int64_t step, std::string_view detail) {
+  if (log_ != nullptr) CheckWrite(log_->WriteEvent(event, step, detail));
+}
+
+Status RunView::Draw() {
+  const std::lock_guard lock(mutex_);
+  const CurvePlotOptions plot{.title = options_->model_name};
+  if (log_ != nullptr) {
+    FL_RETURN_IF_ERROR(WriteCurveSvg(LogDir(*options_) + "/curves.svg", points_, plot));
+  }
+  if (options_->view.plot.empty()) return absl::OkStatus();
+  return Annotate(WriteCurveSvg(options_->view.plot, points_, plot), "--plot");
+}
+
+void RunView::Keep(const MetricsPoint& point) {
+  const std::lock_guard lock(mutex_);
+  points_.push_back(point);
+}
+
+void RunView::CheckWrite(const Status& status) {
+  if (status.ok()) return;
+  const std::lock_guard lock(mutex_);
+  if (std::exchange(write_failed_, true)) return;
+  terminal_->log.warn("{}; training goes on", Message(status));
+}
+
+}  // namespace flotilla

@@ -1,0 +1,52 @@
+// What inference must know of a model besides its parameters, and the named sections of a model
+// directory that keep it, so that `infer` needs nothing but the directory:
+//
+//   graph     the graph, as graph/graph_io.h writes it
+//   predict   the name of the value that inference gives
+//   loss      the name of the value that training minimises; missing where there is none
+//   metrics   how the model is judged, as metric/metric_io.h writes it
+//   format    how its rows are written, as dataset/parser_spec_io.h writes it
+//
+// Whoever saves a model writes them (ToSections), the Predictor reads them. Other sections of a
+// directory are not looked at.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/checkpoint/manifest.h"
+#include "flotilla/dataset/make_parser.h"
+#include "flotilla/graph/graph.h"
+#include "flotilla/tensor/metric_spec.h"
+
+namespace flotilla {
+
+// Invariants, of what FromSections gives: predict is a value with a row for each example; loss is
+// a value or -1; metrics read values of the graph, and several of them only where each has a row
+// for each example.
+struct ModelSections {
+  Graph graph;
+  int predict = -1;
+  int loss = -1;
+  std::vector<MetricSpec> metrics;
+  ParserSpec format;  // without a name: not known
+};
+
+// The value that inference gives: `predict` where it is one (>= 0), else what the first metric
+// scores, the first of the values that it reads. An error when there is neither.
+StatusOr<int> PredictValue(int predict, const std::vector<MetricSpec>& metrics);
+
+// Errors name the section: a graph that has an error, values that are not the graph's, texts that
+// are not UTF-8, a schema file that cannot be read.
+StatusOr<Sections> ToSections(const ModelSections& model);
+
+// Errors name the section. Never aborts, whatever the texts.
+StatusOr<ModelSections> FromSections(const Sections& sections);
+
+// What the prediction needs, for a model that is saved to be used and not to be trained: other
+// parts of the graph are dropped, with the loss and the metrics that read them. The parameters and
+// tables to save are those of the result's graph. REQUIRES: the invariants above.
+ModelSections PruneForInference(const ModelSections& model);
+
+}  // namespace flotilla

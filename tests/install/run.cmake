@@ -1,0 +1,38 @@
+# Installs the build into a directory of its own, builds a project against it in both ways, and runs
+# the programs on a few rows. cmake -DBUILD=.. -DSOURCE=.. -DWORK=.. -P run.cmake
+function(run)
+  execute_process(COMMAND ${ARGN} RESULT_VARIABLE result OUTPUT_VARIABLE out ERROR_VARIABLE err)
+  if(NOT result EQUAL 0)
+    list(JOIN ARGN " " command)
+    message(FATAL_ERROR "${command}\n${out}\n${err}")
+  endif()
+  set(out ${out} PARENT_SCOPE)
+endfunction()
+
+file(REMOVE_RECURSE ${WORK})
+run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${WORK}/prefix)
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${WORK}/build -DCMAKE_PREFIX_PATH=${WORK}/prefix
+    -DCMAKE_BUILD_TYPE=Debug)
+run(${CMAKE_COMMAND} --build ${WORK}/build)
+
+file(GLOB pc ${WORK}/prefix/lib/pkgconfig ${WORK}/prefix/lib/*/pkgconfig)
+set(ENV{PKG_CONFIG_PATH} ${pc})
+run(pkg-config --cflags --libs flotilla)
+separate_arguments(flags UNIX_COMMAND "${out}")
+run(c++ ${SOURCE}/pairs.cc -o ${WORK}/by_pkg_config ${flags})
+
+set(rows "")
+foreach(i RANGE 200)
+  math(EXPR id "${i} % 5")
+  math(EXPR label "${id} % 2")
+  string(APPEND rows "1 ${id} 1 ${label}\n")
+endforeach()
+file(WRITE ${WORK}/rows.txt "${rows}")
+foreach(program ${WORK}/build/pairs ${WORK}/by_pkg_config)
+  run(${program} --data ${WORK}/rows.txt --batch_size 10 --epochs 5 --json)
+  string(JSON auc GET "${out}" auc)
+  if(NOT auc GREATER 0.99)
+    message(FATAL_ERROR "${program}: auc ${auc}, 1 was expected")
+  endif()
+endforeach()
+message(STATUS "installed, found in two ways, trained")
