@@ -1,0 +1,140 @@
+#include "flotilla/infer/predictor.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "flotilla/infer/find_model.h"
+#include "flotilla/kernels/denormals.h"
+#include "flotilla/table/table_checkpoint.h"
+
+namespace flotilla {
+namespace {
+
+int ThreadsOf(const PredictorOptions& options) {
+  if (options.threads > 0) return options.threads;
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+Predictor::Predictor(std::string dir, ModelSections model, Manifest manifest)
+    : dir_(std::move(dir)),
+      model_(std::move(model)),
+      manifest_(std::move(manifest)),
+      steps_([this] {
+        return std::make_unique<Step>(plan_.get(),
+                                      StepOptions{.seed = manifest_.info.seed, .training = false});
+      }) {}
+
+StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& dir,
+                                                     const PredictorOptions& options) {
+  const std::string found = FindModel(dir);
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
+                      CheckpointReader::Open(found, {.threads = ThreadsOf(options)}));
+  StatusOr<ModelSections> model = FromSections(reader->manifest().info.sections);
+  if (!model.ok()) return Annotate(model.status(), found);
+  std::unique_ptr<Predictor> predictor(new Predictor(found, *std::move(model), reader->manifest()));
+  FL_RETURN_IF_ERROR(Annotate(predictor->MakePlan(options.with_metrics), found));
+  FL_RETURN_IF_ERROR(Annotate(predictor->LoadParameters(*reader), found));
+  FL_RETURN_IF_ERROR(Annotate(predictor->LoadTables(*reader, options), found));
+  return predictor;
+}
+
+Status Predictor::MakePlan(bool with_metrics) {
+  std::vector<int> fetches = {model_.predict};
+  if (with_metrics) {
+    for (const MetricSpec& metric : model_.metrics) {
+      for (const int var : metric.vars) {
+        const bool known = std::find(fetches.begin(), fetches.end(), var) != fetches.end();
+        if (!known) fetches.push_back(var);
+      }
+    }
+  }
+  FL_ASSIGN_OR_RETURN(plan_,
+                      Plan::Make(model_.graph.def(), {.loss = -1, .fetches = std::move(fetches)}));
+  return absl::OkStatus();
+}
+
+// Sizes are compared before memory is asked for: the graph may ask for more than any machine has.
+Status Predictor::LoadParameters(const CheckpointReader& reader) {
+  const std::vector<ParameterSpec>& parameters = model_.graph.def().parameters;
+  for (const ParameterSpec& spec : parameters) {
+    const SavedParameter* saved = reader.manifest().FindParameter(spec.name);
+    if (saved == nullptr) return InvalidArgument("parameter {} is missing", spec.name);
+    if (saved->shape == spec.shape) continue;
+    return InvalidArgument("parameter {} has shape {}, the graph wants {}", spec.name,
+                           Shape{saved->shape}.ToString(), Shape{spec.shape}.ToString());
+  }
+  dense_.assign(plan_->layout().size(), 0);
+  for (size_t p = 0; p < parameters.size(); ++p) {
+    const int index = static_cast<int>(p);
+    const std::span<float> weights = std::span<float>(dense_).subspan(
+        plan_->layout().offset(index), plan_->layout().length(index));
+    FL_RETURN_IF_ERROR(
+        reader.ReadParameter(*reader.manifest().FindParameter(parameters[p].name), weights, {}));
+  }
+  return absl::OkStatus();
+}
+
+Status Predictor::LoadTables(const CheckpointReader& reader, const PredictorOptions& options) {
+  tables_.resize(model_.graph.def().tables.size());
+  for (const PlannedTable& planned : plan_->tables()) {
+    TableSpec spec = model_.graph.def().tables[planned.table];
+    spec.keep_meta = false;  // nobody will push
+    const SavedTable* saved = reader.manifest().FindTable(spec.name);
+    if (saved == nullptr) return InvalidArgument("table {} is missing", spec.name);
+    FL_RETURN_IF_ERROR(
+        Annotate(CheckTableFits(*saved, spec, /*states=*/0), fmt::format("table {}", spec.name)));
+    FL_ASSIGN_OR_RETURN(
+        std::unique_ptr<SparseTable> table,
+        SparseTable::Make(spec, reader.manifest().info.seed, nullptr, options.tables));
+    FL_RETURN_IF_ERROR(LoadTable(reader, *saved, ShardRange{}, /*with_state=*/false,
+                                 ThreadsOf(options), table.get()));
+    tables_[planned.table] = std::move(table);
+  }
+  return absl::OkStatus();
+}
+
+Status Predictor::RunStep(const Batch& batch, Step& step) const {
+  const kernels::FlushDenormals flush;  // as the workers of a trainer compute
+  FL_RETURN_IF_ERROR(step.Prepare(BatchSlice(batch)));
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    if (tables_[t] == nullptr) continue;
+    FL_RETURN_IF_ERROR(tables_[t]->Pull(Missing::kDefault, &step.rows()[t]));
+  }
+  return step.Run(dense_, nullptr);
+}
+
+Status Predictor::Run(const Batch& batch,
+                      const std::function<void(std::span<const FetchedValue>)>& use) const {
+  std::unique_ptr<Step> step = steps_.Take();
+  const Status status = RunStep(batch, *step);
+  if (status.ok()) {
+    std::vector<FetchedValue> values;
+    for (size_t k = 0; k < fetches().size(); ++k) {
+      values.push_back(step->fetched(static_cast<int>(k)));
+    }
+    use(values);
+  }
+  steps_.GiveBack(std::move(step));
+  return status;
+}
+
+Status Predictor::Predict(const Batch& batch, std::vector<float>* scores) const {
+  return Run(batch, [&](std::span<const FetchedValue> values) {
+    const FetchedValue& predict = values[0];
+    scores->resize(batch.rows);
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      (*scores)[i] = predict.values[(i + 1) * predict.row_size - 1];
+    }
+  });
+}
+
+Status Predictor::PredictColumns(const Batch& batch, std::vector<float>* scores) const {
+  return Run(batch, [&](std::span<const FetchedValue> values) {
+    scores->assign(values[0].values.begin(), values[0].values.end());
+  });
+}
+
+}  // namespace flotilla

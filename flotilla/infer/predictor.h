@@ -1,0 +1,98 @@
+// Scores rows with a saved model: what a C++ server links.
+//
+//   FL_ASSIGN_OR_RETURN(auto predictor, Predictor::Load("model"));
+//   std::vector<float> scores;
+//   FL_RETURN_IF_ERROR(predictor->Predict(batch, &scores));      // from any thread
+//
+// It needs the directory and nothing else: graph, parameters and tables come from there. The model
+// is read only; unknown ids get the first value that training would have given them, and no row is
+// made. On the same batch scores equal, bit for bit, those of the training step's forward pass in
+// inference mode (Trainer::Evaluate with free workers) on the same kind of CPU.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/status.h"
+#include "flotilla/checkpoint/reader.h"
+#include "flotilla/dataset/make_parser.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/graph/step.h"
+#include "flotilla/infer/model_sections.h"
+#include "flotilla/infer/step_pool.h"
+#include "flotilla/table/sparse_table.h"
+
+namespace flotilla {
+
+struct PredictorOptions {
+  // Threads that verify and load. 0: one per core.
+  int threads = 0;
+  // Hold the values that the model's metrics read, for Run; Predict does not need them, and a
+  // server saves their computation.
+  bool with_metrics = false;
+  TableOptions tables;
+};
+
+// Thread-safe; constant after Load but for a pool of steps, which takes no lock.
+class Predictor {
+ public:
+  // `dir` is a model, or a directory of models whose newest is `dir/latest`. Everything is verified
+  // before it is used. NotFound: there is no model. FailedPrecondition: a newer format. DataLoss: a
+  // damaged file. InvalidArgument: the model cannot be used for inference. The message starts with
+  // the directory.
+  static StatusOr<std::unique_ptr<Predictor>> Load(const std::string& dir,
+                                                   const PredictorOptions& options = {});
+
+  // What batches carry, in the order of their fields. Labels are among them, as in training;
+  // Predict does not look at their values.
+  std::span<const InputSpec> inputs() const { return model_.graph.def().inputs; }
+  // How rows were written in training; without a name: not known.
+  const ParserSpec& format() const { return model_.format; }
+  // How training judged the model. The values that they read are those of fetches().
+  std::span<const MetricSpec> metrics() const { return model_.metrics; }
+  // What the directory says of the model: step, seed, parameters, tables.
+  const Manifest& manifest() const { return manifest_; }
+  // Of the model that was opened: `dir`, or `dir/latest`.
+  const std::string& dir() const { return dir_; }
+
+  // Columns of the prediction: 2 for a softmax over two classes.
+  int64_t columns() const { return model_.graph.def().vars[model_.predict].shape.row_size(); }
+
+  // One score per row: the last column of the prediction, the probability of a click.
+  // Errors: no rows, a batch that does not fit inputs() (the message names the input), an id that a
+  // table of a fixed size does not have. Then *scores is unspecified.
+  Status Predict(const Batch& batch, std::vector<float>* scores) const;
+  // All columns, (rows, columns()).
+  Status PredictColumns(const Batch& batch, std::vector<float>* scores) const;
+
+  // The graph values that Run gives: the prediction, then, with_metrics, what metrics() read.
+  std::span<const int> fetches() const { return plan_->options().fetches; }
+  // Computes a batch and hands its values, in the order of fetches(), to `use`; they are valid
+  // during the call. Errors as Predict.
+  Status Run(const Batch& batch,
+             const std::function<void(std::span<const FetchedValue>)>& use) const;
+
+ private:
+  Predictor(std::string dir, ModelSections model, Manifest manifest);
+  Status MakePlan(bool with_metrics);
+  Status LoadParameters(const CheckpointReader& reader);
+  Status LoadTables(const CheckpointReader& reader, const PredictorOptions& options);
+  Status RunStep(const Batch& batch, Step& step) const;
+
+  // Constant after Load.
+  const std::string dir_;
+  const ModelSections model_;
+  const Manifest manifest_;
+  std::unique_ptr<Plan> plan_;
+  AlignedVector<float> dense_;                        // laid out by plan_->layout()
+  std::vector<std::unique_ptr<SparseTable>> tables_;  // per table of the graph, null if not used
+
+  mutable StepPool steps_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,80 @@
+// Tensors in one safetensors file, as checkpoint/safetensors.h lays it out.
+#include <map>
+#include <utility>
+
+#include "flotilla/checkpoint/safetensors.h"
+#include "flotilla/infer/replaced_file.h"
+#include "flotilla/infer/tensor_sink.h"
+
+namespace flotilla {
+namespace {
+
+template <typename T>
+std::string_view Bytes(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
+class SafetensorsSink : public TensorSink {
+ public:
+  SafetensorsSink(std::string path, std::map<std::string, int64_t, std::less<>> offsets,
+                  std::unique_ptr<ReplacedFile> file)
+      : path_(std::move(path)), offsets_(std::move(offsets)), file_(std::move(file)) {}
+
+  Status WriteParameter(const SavedParameter& parameter, std::span<const float> weights) override {
+    return Append(parameter.name, Bytes(weights));
+  }
+
+  Status BeginTable(const SavedTable& table) override {
+    table_ = table.name;
+    return absl::OkStatus();
+  }
+  Status WriteRows(std::span<const uint64_t> ids, std::span<const float> weights) override {
+    FL_RETURN_IF_ERROR(Append(table_ + ".ids", Bytes(ids)));
+    return Append(table_ + ".weights", Bytes(weights));
+  }
+  Status EndTable() override { return absl::OkStatus(); }
+
+  Status Finish() override { return file_->Finish(); }
+
+  std::vector<std::string> FilesOf(const std::string&, bool) const override { return {path_}; }
+
+ private:
+  Status Append(const std::string& tensor, std::string_view bytes) {
+    if (bytes.empty()) return absl::OkStatus();
+    int64_t& offset = offsets_.at(tensor);
+    FL_RETURN_IF_ERROR(file_->Write(offset, bytes));
+    offset += static_cast<int64_t>(bytes.size());
+    return absl::OkStatus();
+  }
+
+  const std::string path_;
+  std::map<std::string, int64_t, std::less<>> offsets_;  // of each tensor's next byte
+  const std::unique_ptr<ReplacedFile> file_;
+  std::string table_;  // under way
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<TensorSink>> MakeSafetensorsSink(const ExportPlan& plan,
+                                                          const std::string& path) {
+  SafetensorsHeader header;
+  for (const SavedParameter* parameter : plan.parameters) {
+    header.tensors.push_back({.name = parameter->name, .dtype = "F32", .shape = parameter->shape});
+  }
+  for (const SavedTable* table : plan.tables) {
+    const int64_t rows = table->rows();
+    header.tensors.push_back({.name = table->name + ".ids", .dtype = "U64", .shape = {rows}});
+    header.tensors.push_back(
+        {.name = table->name + ".weights", .dtype = "F32", .shape = {rows, table->dim}});
+  }
+  FL_ASSIGN_OR_RETURN(const std::string head, header.Lay({}));
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<ReplacedFile> file,
+                      ReplacedFile::Make(path, header.file_bytes));
+  FL_RETURN_IF_ERROR(file->Write(0, head));
+  std::map<std::string, int64_t, std::less<>> offsets;
+  for (const TensorEntry& tensor : header.tensors) offsets[tensor.name] = tensor.offset;
+  return std::unique_ptr<TensorSink>(
+      new SafetensorsSink(path, std::move(offsets), std::move(file)));
+}
+
+}  // namespace flotilla
