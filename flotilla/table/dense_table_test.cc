@@ -147,6 +147,59 @@ TEST(DenseTableTest, PushesFromManyThreadsAllCount) {
   for (float w : table->weights(0)) ASSERT_EQ(w, 200);
 }
 
+TEST(DenseTableTest, ACutPutBackGivesTheSameTable) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {100, 300}), MakeParameter("frozen", {7}),
+                     MakeParameter("mean", {9})};
+  spec.parameters[1].attributes.trainable = false;
+  spec.parameters[2].moving_average_keep = 0.5;
+  spec.optimizer = Adam(0.01);
+  auto table = MustMake(spec);
+  std::vector<float> gradient(table->data().size());
+  for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = RngKey(1).Uniform(i) - 0.5f;
+  ASSERT_TRUE(table->Push(gradient, 0.01, 1).ok());
+  table->Write(1, std::vector<float>(7, 3));
+  const DenseCut cut = table->Cut(true);
+  EXPECT_EQ(table->states(0), 2);
+  EXPECT_EQ(table->states(1), 0);
+  EXPECT_EQ(table->states(2), 0);
+  EXPECT_TRUE(table->Cut(false).states[0].empty());
+  auto other = MustMake(spec);
+  for (int p = 0; p < 3; ++p) {
+    EXPECT_EQ(cut.states[p], table->State(p));
+    const auto weights =
+        std::span(cut.weights).subspan(table->layout().offset(p), table->layout().length(p));
+    other->Restore(p, weights, cut.states[p]);
+  }
+  for (int64_t step = 2; step < 4; ++step) {
+    ASSERT_TRUE(table->Push(gradient, 0.01, step).ok());
+    ASSERT_TRUE(other->Push(gradient, 0.01, step).ok());
+  }
+  EXPECT_TRUE(std::equal(table->data().begin(), table->data().end(), other->data().begin()));
+  EXPECT_EQ(table->State(0), other->State(0));
+}
+
+// Every push adds 1 to each element of a piece at once, so a piece of a cut is constant.
+TEST(DenseTableTest, EveryPieceOfACutIsBetweenTwoPushes) {
+  ModelSpec spec;
+  spec.parameters = {MakeParameter("a", {30000}, Constant(0))};
+  spec.optimizer = Sgd(1);
+  auto table = MustMake(spec);
+  const std::vector<float> gradient(table->data().size(), -1);
+  WorkerPool pool(3);
+  pool.Run([&](int worker) {
+    for (int i = 0; i < 50; ++i) {
+      if (worker > 0) {
+        ASSERT_TRUE(table->Push(gradient, 1, 1).ok());
+        continue;
+      }
+      const DenseCut cut = table->Cut(true);
+      for (size_t at = 0; at < 30000; ++at)
+        ASSERT_EQ(cut.weights[at], cut.weights[at / 8192 * 8192]);
+    }
+  });
+}
+
 TEST(DenseTableTest, ErrorsSayWhatAndWhere) {
   ModelSpec spec;
   spec.optimizer = Sgd(0.1);
