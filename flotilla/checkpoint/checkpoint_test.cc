@@ -27,7 +27,7 @@ TEST(CheckpointTest, WhatIsWrittenIsReadWhateverTheNumberOfWriters) {
 TEST(CheckpointTest, ThreadsOfVerificationDoNotChangeTheResult) {
   TempDir temp;
   const TestModel model{.wide_rows = 60'000};  // 12 MB
-  ASSERT_TRUE(model.Save(temp.path() + "/model", {.sync = true}).ok());
+  ASSERT_TRUE(model.Save(temp.path() + "/model").ok());
   for (const int threads : {0, 1, 3}) {
     const auto content = ReadModel(temp.path() + "/model", {.threads = threads, .shards = {}});
     ASSERT_TRUE(content.ok()) << content.status();

@@ -36,7 +36,7 @@ TEST(ModelDirTest, ASaveTakesThePlaceOfTheModelBefore) {
   for (const bool exchange : {true, false}) {
     for (int version = 1; version <= 3; ++version) {
       const Status saved =
-          TestModel{.version = version}.Save(dir, {.sync = true, .exchange = exchange});
+          TestModel{.version = version}.Save(dir, {.sync = version == 3, .exchange = exchange});
       ASSERT_TRUE(saved.ok()) << saved;
       EXPECT_EQ(VersionAt(dir), version);
       EXPECT_EQ(NamesIn(temp.path() + "/deep/er"), std::vector<std::string>{"model"});

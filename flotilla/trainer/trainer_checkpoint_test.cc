@@ -44,7 +44,8 @@ Model MakeModel() {
 // What one process holds.
 struct Process {
   explicit Process(uint64_t seed, int workers = 2) : model(MakeModel()), dataset(MakeDataset()) {
-    communicator = *LocalCommunicator::Make(SpecOf(model, seed), {.joined = true});
+    communicator =
+        *LocalCommunicator::Make(SpecOf(model, seed), {.joined = true, .save = {.sync = false}});
     auto made = Trainer::Make(&model, communicator.get(), &clock,
                               {.workers = workers, .seed = 4, .chunk_rows = 32});
     EXPECT_TRUE(made.ok()) << made.status();

@@ -7,6 +7,9 @@
 #include <memory>
 #include <vector>
 
+#include "flotilla/base/hash.h"
+#include "flotilla/checkpoint/manifest.h"
+#include "flotilla/checkpoint/safetensors.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/csv_parser.h"
 #include "flotilla/dataset/make_parser.h"
@@ -147,6 +150,52 @@ void RunLibsvm(std::string_view data) {
   ParseWithAll(parsers, data);
 }
 
+// What a manifest says, it says again.
+void CheckManifestText(std::string_view text) {
+  const StatusOr<Manifest> manifest = Manifest::FromText(text);
+  if (!manifest.ok()) return;
+  const StatusOr<std::string> again = manifest->ToText();
+  FL_CHECK(again.ok());
+  FL_CHECK(*Manifest::FromText(*again) == *manifest);
+}
+
+// As it is, and as the body of a manifest with the right checksum, which no fuzzer would find.
+void RunManifest(std::string_view data) {
+  CheckManifestText(data);
+  const std::string_view body = data.substr(data.find('\n') + 1);
+  CheckManifestText(
+      fmt::format("{{\"format\":\"flotilla model\",\"version\":1,\"checksum\":\"{:016x}\",\n{}",
+                  HashBytes(body), body));
+  const StatusOr<CheckpointPart> part = CheckpointPart::FromText(data);
+  if (part.ok()) FL_CHECK(*CheckpointPart::FromText(*part->ToText()) == *part);
+}
+
+// Tensors of a header that was accepted fill the file, and can be written again.
+void CheckSafetensors(std::string_view head, int64_t file_bytes) {
+  StatusOr<SafetensorsHeader> header = ParseSafetensors(head, file_bytes);
+  if (!header.ok()) return;
+  int64_t end = static_cast<int64_t>(head.size());
+  for (const TensorEntry& tensor : header->tensors) {
+    FL_CHECK(tensor.offset == end && tensor.bytes >= 0);
+    end += tensor.bytes;
+  }
+  FL_CHECK(end == file_bytes);
+  const StatusOr<std::string> again = header->Lay({});
+  FL_CHECK(again.ok() && header->file_bytes - static_cast<int64_t>(again->size()) ==
+                             file_bytes - static_cast<int64_t>(head.size()));
+}
+
+// The header alone, before data of the sizes that the seeds have.
+void RunSafetensors(std::string_view data) {
+  CheckSafetensors(data, static_cast<int64_t>(data.size()));
+  const uint64_t length = data.size();
+  const std::string head =
+      std::string(reinterpret_cast<const char*>(&length), sizeof(length)) + std::string(data);
+  for (const int64_t bytes : {0, 8, 48, 96}) {
+    CheckSafetensors(head, static_cast<int64_t>(head.size()) + bytes);
+  }
+}
+
 void RunMultislot(std::string_view data) {
   const static std::vector<InputSpec> inputs = {Dense("x", 3), Ids("words"), Ids("user"),
                                                 Label("label")};
@@ -175,14 +224,16 @@ void RunNumbers(std::string_view data) {
 }  // namespace
 
 std::span<const FuzzTarget> FuzzTargets() {
-  static const std::array<FuzzTarget, 8> targets = {{{"corpus", RunCorpus},
-                                                     {"criteo", RunCriteo},
-                                                     {"csv", RunCsv},
-                                                     {"csv_schema", RunCsvSchema},
-                                                     {"libffm", RunLibffm},
-                                                     {"libsvm", RunLibsvm},
-                                                     {"multislot", RunMultislot},
-                                                     {"numbers", RunNumbers}}};
+  static const std::array<FuzzTarget, 10> targets = {{{"corpus", RunCorpus},
+                                                      {"criteo", RunCriteo},
+                                                      {"csv", RunCsv},
+                                                      {"csv_schema", RunCsvSchema},
+                                                      {"libffm", RunLibffm},
+                                                      {"libsvm", RunLibsvm},
+                                                      {"manifest", RunManifest},
+                                                      {"multislot", RunMultislot},
+                                                      {"numbers", RunNumbers},
+                                                      {"safetensors", RunSafetensors}}};
   return targets;
 }
 
