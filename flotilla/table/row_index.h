@@ -3,7 +3,9 @@
 //
 // A slot holds a 32-bit tag of the mixed id and a row number; the caller compares the id that the
 // row itself holds. The home line of a tag is its upper bits, so the index grows without looking at
-// rows. It is cut into parts by the uppermost bits of the mixed id; each part grows by itself.
+// rows. It is cut into parts by the uppermost bits of the mixed id; each part grows by itself. Tags
+// are the lowest bits: virtual shards are the uppermost, and rows that come shard by shard (a
+// checkpoint), or from some shards only (a server), must not crowd into few lines.
 //
 // Thread safety: Prefetch, Probe, Find, Reserve and Insert may run at the same time (the caller
 // sees to it that one id is inserted once); Grow needs the index for itself. Whoever finds a row
@@ -105,7 +107,7 @@ class RowIndex {
   explicit RowIndex(bool huge_pages) : huge_pages_(huge_pages) {}
 
   static size_t PartOf(uint64_t mixed) { return mixed >> (64 - kPartBits); }
-  static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed >> (32 - kPartBits)); }
+  static uint32_t TagOf(uint64_t mixed) { return static_cast<uint32_t>(mixed); }
   static Slot* HomeOf(const Part& part, uint32_t tag) {
     return part.slots() + (size_t{tag >> part.shift} * kLineSlots);
   }

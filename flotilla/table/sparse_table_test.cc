@@ -153,16 +153,16 @@ TEST(SparseTableTest, ZeroAndTheLargestIdAreOrdinaryIds) {
 // Such ids share tag, home line and shard: only the id in the row tells them apart.
 TEST(SparseTableTest, IdsThatCollideInEveryHashBitTheIndexHasAreToldApart) {
   auto table = MustMakeTable(MakeTableSpec("emb", 1));
-  const uint64_t base = 0xfedcba9876543210ull & ~0xffffull;
-  ASSERT_EQ(Mix64(Unmix64(base)), base);
+  const auto id = [](uint64_t i) { return Unmix64(0xfed0000076543210ull | i << 32); };
+  ASSERT_EQ(Mix64(id(0)), 0xfed0000076543210ull);
   for (uint64_t i = 0; i < 200; ++i) {
-    ASSERT_TRUE(table->Push(MakeRows({Unmix64(base + i)}, 1, static_cast<float>(i)), {}).ok());
+    ASSERT_TRUE(table->Push(MakeRows({id(i)}, 1, static_cast<float>(i)), {}).ok());
   }
   EXPECT_EQ(table->size(), 200);
   for (uint64_t i = 0; i < 200; ++i) {
-    EXPECT_EQ(MustPull(table.get(), {Unmix64(base + i)}).row(0)[0], static_cast<float>(i));
+    EXPECT_EQ(MustPull(table.get(), {id(i)}).row(0)[0], static_cast<float>(i));
   }
-  EXPECT_EQ(table->Find(Unmix64(base + 200)), nullptr);
+  EXPECT_EQ(table->Find(id(200)), nullptr);
 }
 
 // A std::map that does what the table should; every row has three equal weights.
