@@ -51,6 +51,23 @@ void MetricSet::Reset() {
   for (Entry& entry : entries_) entry.metric->Reset();
 }
 
+std::vector<double> MetricSet::State() const {
+  std::vector<double> all;
+  for (const Entry& entry : entries_) {
+    const std::vector<double> state = entry.metric->State();
+    all.insert(all.end(), state.begin(), state.end());
+  }
+  return all;
+}
+
+void MetricSet::MergeState(std::span<const double> state) {
+  for (Entry& entry : entries_) {
+    const size_t size = entry.metric->State().size();
+    entry.metric->Merge(state.first(size));
+    state = state.subspan(size);
+  }
+}
+
 std::vector<std::pair<std::string, double>> MetricSet::Values() const {
   std::vector<std::pair<std::string, double>> values;
   for (const Entry& entry : entries_) values.emplace_back(entry.name, entry.metric->Value());

@@ -28,6 +28,12 @@ class MetricSet {
   void Merge(const MetricSet& other);
   void Reset();
 
+  // The states of all metrics, one after the other, as numbers that add up: those of several
+  // trainers, added, are the state of all together.
+  std::vector<double> State() const;
+  // Counts what such a state has counted. REQUIRES: it is of a set of the same specs.
+  void MergeState(std::span<const double> state);
+
   // Names and values, in the order of the specs.
   std::vector<std::pair<std::string, double>> Values() const;
   // The same over the last batches (Metric::WindowValue).

@@ -43,9 +43,10 @@ struct Report {
   // Per row: a loss that sums over the batch is divided by the rows, one that averages is weighted.
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics
-  double seconds = 0;                                   // from the first read to the last update
-  StageTimes times;                                     // summed over workers
-  std::vector<std::string> hints;  // likely causes of metrics that look like a mistake
+  std::vector<double> metric_state;  // what metrics were computed from: MetricSet::State
+  double seconds = 0;                // from the first read to the last update
+  StageTimes times;                  // summed over workers
+  std::vector<std::string> hints;    // likely causes of metrics that look like a mistake
 
   // The metric of that name, NaN if there is none.
   double Metric(const std::string& name) const {

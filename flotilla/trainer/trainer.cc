@@ -221,6 +221,7 @@ Report Trainer::FinishRun(const Dataset& dataset) {
   if (report.rows > 0) report.loss /= static_cast<double>(report.rows);
   const MetricSet merged = MergedMetrics();
   report.metrics = merged.Values();
+  report.metric_state = merged.State();
   report.hints = merged.Hints();
   return report;
 }
