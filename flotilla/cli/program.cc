@@ -2,6 +2,9 @@
 
 #include <CLI/CLI.hpp>
 
+#include "flotilla/cli/export_command.h"
+#include "flotilla/cli/infer_command.h"
+#include "flotilla/cli/inspect_command.h"
 #include "flotilla/cli/synth_command.h"
 #include "flotilla/cli/train_command.h"
 #include "flotilla/fleet/action.h"
@@ -11,6 +14,9 @@ namespace {
 
 void AddCommands(CLI::App& app, Action* action) {
   AddTrainCommand(app, action);
+  AddInferCommand(app, action);
+  AddInspectCommand(app, action);
+  AddExportCommand(app, action);
   CLI::App* data = app.add_subcommand("data", "Makes data sets: data synth criteo");
   CLI::App* synth = data->add_subcommand("synth", "Makes rows from a planted model: synth criteo");
   data->require_subcommand(1);

@@ -60,25 +60,36 @@ Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
 
 }  // namespace
 
-ParserSpec FormatOf(const Model& model, const DataOptions& options) {
-  ParserSpec spec = model.format;
+ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
+                    const DataOptions& options) {
+  ParserSpec spec = own;
   if (!options.format.format.empty() && options.format.format != spec.format) {
     spec = {.format = options.format.format};
   }
   if (spec.format.empty()) {
     const ParserSpec criteo{.format = "criteo", .params = options.format.params};
-    const bool fits = MakeParser(criteo, model.graph.def().inputs).ok();
+    const bool fits = MakeParser(criteo, inputs).ok();
     spec.format = fits ? "criteo" : "multislot";
   }
   for (const auto& [key, value] : options.format.params) spec.params[key] = value;
   return spec;
 }
 
-StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
+ParserSpec FormatOf(const Model& model, const DataOptions& options) {
+  return FormatOf(model.format, model.graph.def().inputs, options);
+}
+
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
+                                                        std::span<const InputSpec> inputs,
                                                         const DataOptions& options) {
-  auto parser = MakeParser(FormatOf(model, options), model.graph.def().inputs);
+  auto parser = MakeParser(FormatOf(own, inputs, options), inputs);
   if (!parser.ok()) return Annotate(parser.status(), "--format");
   return std::shared_ptr<const Parser>(*std::move(parser));
+}
+
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
+                                                        const DataOptions& options) {
+  return MakeModelParser(model.format, model.graph.def().inputs, options);
 }
 
 StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,

@@ -16,11 +16,16 @@
 
 namespace flotilla {
 
-// The format that rows of this model are read in: the one of the options, else the model's own,
-// else raw Criteo text if the inputs fit it, else MultiSlot text.
+// The format that rows of a model are read in: the one of the options, else the model's own, else
+// raw Criteo text if the inputs fit it, else MultiSlot text.
+ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
+                    const DataOptions& options);
 ParserSpec FormatOf(const Model& model, const DataOptions& options);
 
 // The parser of that format for the model's inputs. Errors name --format.
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
+                                                        std::span<const InputSpec> inputs,
+                                                        const DataOptions& options);
 StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
                                                         const DataOptions& options);
 

@@ -11,86 +11,17 @@
 namespace flotilla {
 namespace {
 
-std::string FormatsHelp() {
-  std::string names;
-  for (const ParserFormat& format : ParserFormats()) {
-    names += (names.empty() ? "" : ", ") + std::string(format.name);
-  }
-  return names;
-}
-
-std::vector<std::string> FormatNames() {
-  std::vector<std::string> names;
-  for (const ParserFormat& format : ParserFormats()) names.emplace_back(format.name);
-  return names;
-}
-
-// KEY=VALUE
-CLI::Validator KeyValue() {
-  auto check = [](std::string& text) -> std::string {
-    const size_t equals = text.find('=');
-    if (equals != std::string::npos && equals > 0) return {};
-    return fmt::format("'{}' is not of the form KEY=VALUE", text);
-  };
-  return {check, ""};
-}
-
 void AddSourceFlags(CLI::App& command, TrainFlags& flags) {
   const std::string group = "Where rows come from";
   DataOptions& data = flags.options.data;
-  command
-      .add_option("--data", data.train,
-                  "Training rows: files, directories, patterns, @LIST, - (standard input), "
-                  "hdfs:..; plain, .gz or .zst")
+  command.add_option("--data", data.train, std::string("Training rows: ") + kPathsHelp)
       ->type_name("PATH")
       ->required()
       ->group(group);
   command.add_option("--test", data.test, "Test rows, likewise; scored after every epoch")
       ->type_name("PATH")
       ->group(group);
-  command
-      .add_option("--format", data.format.format,
-                  "How rows are written: " + FormatsHelp() + " (default: the model's own)")
-      ->type_name("NAME")
-      ->check(OneOf(FormatNames()))
-      ->group(group);
-  command
-      .add_option("--format_param", flags.format_params,
-                  "A parameter of the format, e.g. hash_dim=1000001; `flotilla data check --help` "
-                  "lists them")
-      ->type_name("KEY=VALUE")
-      ->check(KeyValue())
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->group(group);
-  command
-      .add_option("--numeric", flags.numeric,
-                  "Raw Criteo text: how the 13 numbers are scaled; short for --format_param "
-                  "numeric=NAME")
-      ->type_name("NAME")
-      ->group(group);
-  command
-      .add_option("--pipe_command", data.pipe_command,
-                  "A shell command that turns each file (its standard input) into the rows that "
-                  "are parsed")
-      ->type_name("CMD")
-      ->group(group);
-  command
-      .add_option("--pipe_timeout", data.pipe_timeout_seconds,
-                  "Seconds without output after which a command counts as hung")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--scheme", flags.schemes,
-                  "The command that prints a remote file, e.g. s3='aws s3 cp - '; the path is "
-                  "appended (default: hdfs='hadoop fs -cat')")
-      ->type_name("NAME=CMD")
-      ->check(KeyValue())
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->allow_extra_args(false)
-      ->group(group);
+  AddFormatFlags(command, &data, &flags.data);
 }
 
 void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
@@ -113,26 +44,7 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
       .add_flag("--drop_last", data.drop_last,
                 "Leave out the last batch of an epoch when it is short")
       ->group(group);
-  command
-      .add_option("--cache", data.cache,
-                  "Keep parsed rows in this directory and read them from there in later epochs and "
-                  "runs")
-      ->type_name("DIR")
-      ->group(group);
-  command
-      .add_option("--readers", data.readers,
-                  "Files read at the same time: more for pipe commands and compressed files")
-      ->type_name("N")
-      ->check(WholeNumber(1, kMaxThreads))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--max_bad_rows", data.max_bad_rows,
-                  "Skip and count up to so many rows that cannot be parsed; one more is an error")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
-      ->group(group);
+  AddReaderFlags(command, &data);
 }
 
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
@@ -247,12 +159,6 @@ void AddViewFlags(CLI::App& command, TrainFlags& flags) {
       ->group(group);
 }
 
-// The two parts of KEY=VALUE.
-std::pair<std::string, std::string> SplitPair(const std::string& text) {
-  const size_t equals = text.find('=');
-  return {text.substr(0, equals), text.substr(equals + 1)};
-}
-
 }  // namespace
 
 void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
@@ -299,12 +205,7 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (data.shuffle_rows > 0 && data.in_memory) {
     return InvalidArgument("--shuffle_rows is for streams: add --no_in_memory, or leave it out");
   }
-  if (!flags->numeric.empty()) data.format.params["numeric"] = flags->numeric;
-  for (const std::string& pair : flags->format_params) data.format.params.insert(SplitPair(pair));
-  for (const std::string& pair : flags->schemes) {
-    const auto [scheme, command] = SplitPair(pair);
-    data.schemes[scheme] = command;
-  }
+  SettleDataFlags(flags->data, &data);
   options.view.log_json = flags->log_format == "json";
   const KeepOptions& keep = options.keep;
   if (keep.out.empty() && (keep.resume || keep.every_steps > 0 || keep.every_minutes > 0)) {

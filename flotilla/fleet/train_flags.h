@@ -10,6 +10,7 @@
 #include "flotilla/base/console.h"
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/config.h"
+#include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/train_options.h"
 
 namespace flotilla {
@@ -21,11 +22,9 @@ struct TrainFlags {
 
   std::string mode = "local";
   std::string log_format = "text";
-  std::string numeric;
-  std::vector<std::string> format_params;  // KEY=VALUE
-  std::vector<std::string> schemes;        // SCHEME=COMMAND
-  std::optional<bool> in_memory;           // default true
-  std::optional<bool> shuffle;             // default: where the rows are in memory
+  DataFlags data;
+  std::optional<bool> in_memory;  // default true
+  std::optional<bool> shuffle;    // default: where the rows are in memory
 };
 
 // Declares all flags but the model's own. REQUIRES: flags outlives the command.

@@ -58,7 +58,7 @@ class TrainedModel {
                                          .tables = sections.graph.def().tables,
                                          .optimizer = Adam(0.01),
                                          .seed = seed_},
-                                        {});
+                                        {.save = {.sync = false}});
     EXPECT_TRUE(made.ok()) << made.status();
     communicator = *std::move(made);
     for (int step = 0; step < steps; ++step) Train(ClickRows(64, 100 + step));

@@ -1,0 +1,168 @@
+#include "flotilla/cli/infer_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "flotilla/cli/infer_report.h"
+#include "flotilla/fleet/command_line.h"
+#include "flotilla/fleet/data_flags.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/open_data.h"
+#include "flotilla/infer/evaluate.h"
+#include "flotilla/infer/predictor.h"
+
+namespace flotilla {
+namespace {
+
+constexpr char kExamples[] = R"(
+
+Examples: flotilla infer model --data test/ --predictions scores.txt
+          flotilla infer model/epoch_* --data test/)";
+
+struct InferFlags {
+  std::vector<std::string> models;
+  std::vector<std::string> paths;  // --data
+  std::string predictions;
+  int64_t batch_size = 1000;
+  int threads = 1;
+  bool json = false;
+  std::optional<bool> in_memory;  // default: for several models
+  DataOptions data;
+  DataFlags data_flags;
+};
+
+Status Check(InferFlags* flags) {
+  flags->data.in_memory = flags->in_memory.value_or(flags->models.size() > 1);
+  SettleDataFlags(flags->data_flags, &flags->data);
+  if (flags->predictions.empty()) return absl::OkStatus();
+  if (flags->models.size() > 1) {
+    return InvalidArgument("--predictions takes the scores of one model, {} were given",
+                           flags->models.size());
+  }
+  if (flags->data.readers > 1 && !flags->data.in_memory) {
+    return InvalidArgument(
+        "--predictions needs the rows in their order, which several --readers do not keep: add "
+        "--in_memory, or leave --readers out");
+  }
+  return absl::OkStatus();
+}
+
+// The rows, opened once for all models that read them alike.
+class SharedRows {
+ public:
+  SharedRows(const InferFlags& flags, std::vector<std::string> files)
+      : flags_(flags), files_(std::move(files)) {}
+
+  // Opens the rows for the model unless they are. *load_seconds is what reading them into memory
+  // took now.
+  StatusOr<Dataset*> For(const Predictor& predictor, Terminal& terminal, double* load_seconds) {
+    FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser,
+                        MakeModelParser(predictor.format(), predictor.inputs(), flags_.data));
+    const std::vector<InputSpec> inputs(predictor.inputs().begin(), predictor.inputs().end());
+    *load_seconds = 0;
+    if (opened_.dataset != nullptr && identity_ == parser->identity() && inputs_ == inputs) {
+      return opened_.dataset.get();
+    }
+    opened_ = {};  // the memory of the last one is free before more is asked for
+    identity_ = parser->identity();
+    inputs_ = inputs;
+    const OpenDataOptions what{.flag = "--data",
+                               .files = files_,
+                               .for_training = false,
+                               .batch_size = flags_.batch_size,
+                               .threads = flags_.threads};
+    const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
+    FL_ASSIGN_OR_RETURN(opened_,
+                        OpenData(what, flags_.data, std::move(parser), terminal.clock, log));
+    *load_seconds = opened_.load_seconds;
+    return opened_.dataset.get();
+  }
+
+ private:
+  const InferFlags& flags_;
+  const std::vector<std::string> files_;
+  OpenedData opened_;
+  std::string identity_;  // of the parser
+  std::vector<InputSpec> inputs_;
+};
+
+StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& flags,
+                                 SharedRows& rows, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
+                      Predictor::Load(model, {.threads = flags.threads, .with_metrics = true}));
+  InferResult result{.model = predictor->dir(), .step = predictor->manifest().info.step};
+  FL_ASSIGN_OR_RETURN(Dataset* const dataset, rows.For(*predictor, terminal, &result.load_seconds));
+  FL_ASSIGN_OR_RETURN(result.evaluation,
+                      Evaluate(*predictor, *dataset, terminal.clock,
+                               {.threads = flags.threads, .predictions = flags.predictions}));
+  for (const std::string& bad : result.evaluation.bad_rows) {
+    terminal.log.warn("skipped {}", bad);
+  }
+  for (const std::string& hint : result.evaluation.hints) terminal.log.warn("{}", hint);
+  return result;
+}
+
+Status Infer(const InferFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("--data", flags.paths, flags.data));
+  SharedRows rows(flags, std::move(files));
+  for (const std::string& model : flags.models) {
+    FL_ASSIGN_OR_RETURN(const InferResult result, InferModel(model, flags, rows, terminal));
+    if (flags.json) {
+      terminal.out << InferJson(result);
+    } else {
+      terminal.out << (flags.models.size() > 1 ? InferLine(result) : InferTable(result));
+    }
+    terminal.out.flush();
+  }
+  return absl::OkStatus();
+}
+
+void AddFlags(CLI::App& command, InferFlags* flags) {
+  command
+      .add_option("MODEL_DIR", flags->models,
+                  "A saved model, or a directory of models, whose latest is taken; several print a "
+                  "line each")
+      ->type_name("")
+      ->required();
+  command.add_option("--batch_size", flags->batch_size, "Rows that are scored together")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  flags->threads = Cores();
+  command.add_option("--threads", flags->threads, "Workers. Default: the number of cores")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMaxThreads));
+  command
+      .add_option("--predictions", flags->predictions,
+                  "Write the scores to this file, one a line, in the order of the rows")
+      ->type_name("FILE");
+  command.add_flag("--json", flags->json, "Print the results as JSON (see below)");
+  command.add_option("--data", flags->paths, std::string("Rows with their labels: ") + kPathsHelp)
+      ->type_name("PATH")
+      ->required()
+      ->group("Where rows come from");
+  AddFormatFlags(command, &flags->data, &flags->data_flags);
+  AddSwitch(command, "in_memory", &flags->in_memory,
+            "Keep the rows in memory, for all models (default for several models)",
+            "Score rows as they are read and keep nothing (default for one model)",
+            "How rows are read");
+  AddReaderFlags(command, &flags->data);
+}
+
+}  // namespace
+
+void AddInferCommand(CLI::App& app, Action* action) {
+  auto flags = std::make_shared<InferFlags>();
+  CLI::App* command = app.add_subcommand("infer", "Scores rows with a saved model");
+  AddFlags(*command, flags.get());
+  AddConfigFlags(*command);
+  command->footer(std::string(kInferJsonHelp) + kExamples);
+  command->callback([flags, action] {
+    action->check = [flags] { return Check(flags.get()); };
+    action->run = [flags](Terminal& terminal) { return Infer(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,179 @@
+// `flotilla infer` on models that `flotilla train` made.
+#include "flotilla/cli/infer_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "flotilla/cli/trained_files_testing.h"
+
+namespace flotilla {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+using ::testing::ContainsRegex;
+using ::testing::HasSubstr;
+
+class InferCommandTest : public TrainedFilesTest {
+ protected:
+  static ProgramRun Infer(std::vector<std::string> args) {
+    args.insert(args.begin(), "infer");
+    return RunForTest(args);
+  }
+
+  // Of the latest model on the test rows.
+  static json InferJson(std::vector<std::string> more = {}) {
+    std::vector<std::string> args = {files_->out, "--data",       files_->test,
+                                     "--json",    "--batch_size", "100"};
+    args.insert(args.end(), more.begin(), more.end());
+    const ProgramRun run = Infer(args);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return run.code == 0 ? json::parse(run.out) : json();
+  }
+
+  std::vector<float> Predictions(std::vector<std::string> more = {}) const {
+    const std::string path = dir_.path() + "/scores";
+    more.insert(more.end(), {"--predictions", path});
+    InferJson(more);
+    std::vector<float> scores;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);) {
+      scores.push_back(std::strtof(line.c_str(), nullptr));
+    }
+    return scores;
+  }
+};
+
+TEST_F(InferCommandTest, TellsWhatTheLastTestOfTrainingTold) {
+  const json result = InferJson();
+  EXPECT_EQ(result["auc"], files_->trained["auc"]);
+  EXPECT_EQ(result["accuracy"], files_->trained["accuracy"]);
+  EXPECT_NEAR(result["logloss"], files_->trained["logloss"], 1e-9);
+  EXPECT_EQ(result["examples"], TrainedFiles::kTestRows);
+  EXPECT_EQ(result["skipped"], 0);
+  EXPECT_EQ(result["step"], files_->trained["steps"]);
+  EXPECT_EQ(result["model"], files_->out + "/latest");
+  EXPECT_GT(result["calibration"], 0.5);
+  EXPECT_LT(result["calibration"], 2.0);
+  EXPECT_EQ(result["deciles"].size(), 10);
+  EXPECT_NEAR(result["examples_per_second"].get<double>() * result["seconds"].get<double>(),
+              TrainedFiles::kTestRows, 1);
+}
+
+TEST_F(InferCommandTest, RowsInMemoryAndReadAheadGiveTheSame) {
+  const json streamed = InferJson({"--threads", "1"});
+  const json memory = InferJson({"--threads", "1", "--in_memory"});
+  for (const char* key : {"auc", "logloss", "accuracy", "calibration"}) {
+    EXPECT_EQ(streamed[key], memory[key]) << key;
+  }
+}
+
+TEST_F(InferCommandTest, PredictionsAreThoseBehindTheFigures) {
+  const std::vector<float> scores = Predictions({"--threads", "1"});
+  ASSERT_EQ(scores.size(), TrainedFiles::kTestRows);
+  const json result = InferJson();
+  double predicted = 0;
+  for (const json& decile : result["deciles"]) predicted += decile["predicted"].get<double>();
+  EXPECT_NEAR(std::accumulate(scores.begin(), scores.end(), 0.0), predicted, 1e-6);
+  EXPECT_EQ(Predictions({"--threads", "3"}), scores);
+  EXPECT_EQ(Predictions({"--in_memory", "--threads", "2"}), scores);
+}
+
+TEST_F(InferCommandTest, ATableForPeopleHasTheFiguresAndTheDeciles) {
+  const ProgramRun run = Infer({files_->out + "/epoch_1", "--data", files_->test});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("model         " + files_->out + "/epoch_1, step 120"));
+  EXPECT_THAT(run.out, ContainsRegex("\nauc           0\\.[0-9]{4}\n"));
+  EXPECT_THAT(run.out, ContainsRegex("\ncalibration   [01]\\.[0-9]{4}\n"));
+  EXPECT_THAT(run.out, ContainsRegex("\n10 +1[0-9]{2} "));
+}
+
+TEST_F(InferCommandTest, SeveralModelsPrintALineEach) {
+  const std::string first = files_->out + "/epoch_0", second = files_->out + "/epoch_1";
+  const ProgramRun run = Infer({first, second, "--data", files_->test});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, ContainsRegex("^" + first + ": auc=0\\.[0-9]+ logloss=.*\n" + second +
+                                     ": auc=0\\.[^\n]*\n$"));
+  const ProgramRun lines = Infer({first, second, "--data", files_->test, "--json"});
+  ASSERT_EQ(std::count(lines.out.begin(), lines.out.end(), '\n'), 2);
+  const size_t end = lines.out.find('\n');
+  EXPECT_EQ(json::parse(lines.out.substr(0, end))["step"], 60);
+  EXPECT_EQ(json::parse(lines.out.substr(end))["auc"], files_->trained["auc"]);
+}
+
+TEST_F(InferCommandTest, WhatIsNoModelIsAFailureThatNamesIt) {
+  const ProgramRun nothing = Infer({"/no/such/model", "--data", files_->test});
+  EXPECT_EQ(nothing.code, 1);
+  EXPECT_THAT(nothing.err, HasSubstr("/no/such/model"));
+  const ProgramRun other = Infer({dir_.path(), "--data", files_->test});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr(dir_.path()));
+}
+
+TEST_F(InferCommandTest, ADamagedModelIsRefused) {
+  const fs::path copy = fs::path(dir_.path()) / "copy";
+  fs::copy(files_->out + "/epoch_1", copy);
+  for (const auto& entry : fs::directory_iterator(copy)) {
+    if (entry.path().extension() != ".safetensors") continue;
+    std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekp(1000).put('\xff');
+    file.close();
+    const ProgramRun run = Infer({copy.string(), "--data", files_->test});
+    EXPECT_EQ(run.code, 1);
+    EXPECT_THAT(run.err, HasSubstr(entry.path().filename().string()));
+    return;
+  }
+  FAIL() << "no tensors in " << copy;
+}
+
+TEST_F(InferCommandTest, RowsThatAreNotTheModelsAreNamedWithTheirPlace) {
+  const auto error = [&](const std::string& rows, std::vector<std::string> more = {}) {
+    more.insert(more.begin(), {files_->out, "--data", dir_.Write("rows", rows)});
+    const ProgramRun run = Infer(more);
+    EXPECT_EQ(run.code, 1);
+    return run.err;
+  };
+  const std::string row = TrainedFiles::Rows(0, 1);
+  EXPECT_THAT(error("1 2 3\n"), HasSubstr("rows:1:"));
+  EXPECT_THAT(error(row.substr(1)), HasSubstr("label"));  // the label is empty
+  EXPECT_THAT(error(""), HasSubstr("rows"));
+  EXPECT_THAT(error(row, {"--format", "libsvm"}), HasSubstr("--format"));
+}
+
+TEST_F(InferCommandTest, BadRowsThatMayBeSkippedAreCountedAndHaveNoPrediction) {
+  const std::string rows =
+      dir_.Write("rows", TrainedFiles::Rows(0, 5) + "broken\n" + TrainedFiles::Rows(5, 12));
+  const std::string scores = dir_.path() + "/scores";
+  const ProgramRun run = Infer(
+      {files_->out, "--data", rows, "--max_bad_rows", "1", "--json", "--predictions", scores});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_EQ(json::parse(run.out)["skipped"], 1);
+  EXPECT_EQ(json::parse(run.out)["examples"], 12);
+  EXPECT_THAT(run.err, HasSubstr("skipped " + rows + ":6:1"));
+  std::ifstream file(scores);
+  EXPECT_EQ(std::count(std::istreambuf_iterator<char>(file), {}, '\n'), 12);
+}
+
+TEST_F(InferCommandTest, FlagsThatDoNotFitAreUsageErrors) {
+  const auto error = [&](std::vector<std::string> args) {
+    args.insert(args.end(), {"--data", files_->test});
+    const ProgramRun run = Infer(args);
+    EXPECT_EQ(run.code, 2);
+    return run.err;
+  };
+  EXPECT_THAT(error({files_->out, files_->out, "--predictions", "x"}),
+              HasSubstr("--predictions takes the scores of one model, 2 were given"));
+  EXPECT_THAT(error({files_->out, "--predictions", "x", "--readers", "2"}),
+              HasSubstr("which several --readers do not keep"));
+  EXPECT_THAT(error({files_->out, "--thread", "2"}), HasSubstr("did you mean --threads"));
+  EXPECT_EQ(Infer({files_->out}).code, 2);
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,74 @@
+#include "flotilla/cli/infer_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+namespace flotilla {
+namespace {
+
+constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
+
+std::string DecileTable(const Evaluation& evaluation) {
+  std::string text = fmt::format("\n{:<8}{:>12}{:>14}{:>12}{:>14}\n", "decile", "rows", "predicted",
+                                 "clicks", "calibration");
+  for (size_t d = 0; d < evaluation.deciles.size(); ++d) {
+    const CalibrationPart& part = evaluation.deciles[d];
+    text += fmt::format("{:<8}{:>12}{:>14.1f}{:>12}{:>14.4f}\n", d + 1, part.rows, part.predicted,
+                        part.clicks, part.Ratio());
+  }
+  return text;
+}
+
+}  // namespace
+
+double InferResult::examples_per_second() const {
+  return seconds() > 0 ? static_cast<double>(evaluation.rows) / seconds() : 0;
+}
+
+std::string InferTable(const InferResult& result) {
+  const Evaluation& evaluation = result.evaluation;
+  std::string text = fmt::format("{:<14}{}, step {}\n", "model", result.model, result.step);
+  text += fmt::format("{:<14}{}\n", "examples", evaluation.rows);
+  for (const auto& [name, value] : evaluation.metrics) {
+    text += fmt::format("{:<14}{:.4f}\n", name, value);
+  }
+  text += fmt::format("{:<14}{:.4f}\n", "calibration", evaluation.calibration);
+  text += fmt::format("{:<14}{}\n", "skipped", evaluation.skipped);
+  text += fmt::format("{:<14}{:.2f} s, {:.0f} examples/s\n", "time", result.seconds(),
+                      result.examples_per_second());
+  return evaluation.deciles.empty() ? text : text + DecileTable(evaluation);
+}
+
+std::string InferLine(const InferResult& result) {
+  const Evaluation& evaluation = result.evaluation;
+  std::string text = fmt::format("{}:", result.model);
+  for (const auto& [name, value] : evaluation.metrics)
+    text += fmt::format(" {}={:.4f}", name, value);
+  return text + fmt::format(" calibration={:.4f} examples={} skipped={}, {:.2f} s\n",
+                            evaluation.calibration, evaluation.rows, evaluation.skipped,
+                            result.seconds());
+}
+
+std::string InferJson(const InferResult& result) {
+  const Evaluation& evaluation = result.evaluation;
+  nlohmann::ordered_json json;
+  json["model"] = result.model;
+  json["step"] = result.step;
+  for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
+  json["calibration"] = evaluation.calibration;
+  json["examples"] = evaluation.rows;
+  json["skipped"] = evaluation.skipped;
+  json["seconds"] = result.seconds();
+  json["examples_per_second"] = result.examples_per_second();
+  json["deciles"] = nlohmann::ordered_json::array();
+  for (const CalibrationPart& part : evaluation.deciles) {
+    json["deciles"].push_back({{"rows", part.rows},
+                               {"predicted", part.predicted},
+                               {"clicks", part.clicks},
+                               {"calibration", part.Ratio()}});
+  }
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace flotilla

@@ -1,0 +1,147 @@
+#include "flotilla/cli/inspect_command.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/checkpoint/optimizer_json.h"
+#include "flotilla/checkpoint/reader.h"
+#include "flotilla/infer/find_model.h"
+#include "flotilla/tensor/shape.h"
+
+namespace flotilla {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct InspectFlags {
+  std::string model;
+  bool json = false;
+};
+
+std::string Checksum(const SavedFile& file) { return fmt::format("{:016x}", file.checksum()); }
+
+int64_t SizeOf(const SavedParameter& parameter) { return Shape{parameter.shape}.row_size(); }
+
+int64_t AllBytes(const Manifest& manifest) {
+  int64_t bytes = 0;
+  for (const SavedFile& file : manifest.files) bytes += file.bytes;
+  return bytes;
+}
+
+std::string OptimizerText(const OptimizerSpec& optimizer) {
+  std::string text = optimizer.name;
+  for (const auto& [name, value] : optimizer.params) text += fmt::format(" {}={}", name, value);
+  text += fmt::format(", learning rate {}", optimizer.learning_rate.name);
+  for (const auto& [name, value] : optimizer.learning_rate.params) {
+    text += fmt::format(" {}={}", name, value);
+  }
+  return text;
+}
+
+std::string TableText(const SavedTable& table) {
+  const std::string ids =
+      table.id_limit == 0 ? "any id" : fmt::format("ids below {}", table.id_limit);
+  return fmt::format("  {:<28}{:>12} rows of {}, {}, {} states{}, {} {}\n", table.name,
+                     table.rows(), table.dim, ids, table.states, table.meta ? ", meta" : "",
+                     table.parts.size(), table.parts.size() == 1 ? "file" : "files");
+}
+
+// Sections that hold a name or a value in a few words are shown, of others the size.
+std::string SectionText(const std::string& name, const std::string& text) {
+  constexpr size_t kShort = 60;
+  const bool plain = text.size() <= kShort && text.find('\n') == std::string::npos;
+  return fmt::format("  {:<28}{}\n", name, plain ? text : fmt::format("{} bytes", text.size()));
+}
+
+std::string InspectText(const std::string& dir, const Manifest& manifest) {
+  const CheckpointInfo& info = manifest.info;
+  std::string text;
+  const auto line = [&text](std::string_view key, std::string_view value) {
+    text += fmt::format("{:<16}{}\n", key, value);
+  };
+  line("model", dir);
+  line("step", fmt::to_string(info.step));
+  line("seed", fmt::to_string(info.seed));
+  line("optimizer", OptimizerText(info.optimizer));
+  line("to go on with", info.optimizer_state ? "yes, the optimizer's state is there"
+                                             : "no, saved without the optimizer's state");
+  text += fmt::format("\nparameters ({})\n", manifest.parameters.size());
+  for (const SavedParameter& parameter : manifest.parameters) {
+    text += fmt::format("  {:<28}{:>12} numbers {}, {} states\n", parameter.name, SizeOf(parameter),
+                        Shape{parameter.shape}.ToString(), parameter.states);
+  }
+  text += fmt::format("\ntables ({})\n", manifest.tables.size());
+  for (const SavedTable& table : manifest.tables) text += TableText(table);
+  text += fmt::format("\nsections ({})\n", info.sections.size());
+  for (const auto& [name, section] : info.sections) text += SectionText(name, section);
+  text += fmt::format("\nfiles ({}), {} bytes, all verified\n", manifest.files.size(),
+                      AllBytes(manifest));
+  for (const SavedFile& file : manifest.files) {
+    text += fmt::format("  {:<28}{:>12} bytes, XXH64 {}\n", file.name, file.bytes, Checksum(file));
+  }
+  return text;
+}
+
+std::string InspectJson(const std::string& dir, const Manifest& manifest) {
+  const CheckpointInfo& info = manifest.info;
+  Json json{{"model", dir},
+            {"step", info.step},
+            {"seed", info.seed},
+            {"optimizer_state", info.optimizer_state},
+            {"optimizer", OptimizerToJson(info.optimizer)},
+            {"parameters", Json::array()},
+            {"tables", Json::array()},
+            {"sections", Json::object()},
+            {"files", Json::array()},
+            {"bytes", AllBytes(manifest)},
+            {"verified", true}};
+  for (const SavedParameter& parameter : manifest.parameters) {
+    json["parameters"].push_back(
+        {{"name", parameter.name}, {"shape", parameter.shape}, {"states", parameter.states}});
+  }
+  for (const SavedTable& table : manifest.tables) {
+    json["tables"].push_back({{"name", table.name},
+                              {"rows", table.rows()},
+                              {"dim", table.dim},
+                              {"id_limit", table.id_limit},
+                              {"states", table.states},
+                              {"meta", table.meta}});
+  }
+  for (const auto& [name, section] : info.sections) json["sections"][name] = section;
+  for (const SavedFile& file : manifest.files) {
+    json["files"].push_back(
+        {{"name", file.name}, {"bytes", file.bytes}, {"checksum", Checksum(file)}});
+  }
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+Status Inspect(const InspectFlags& flags, Terminal& terminal) {
+  const std::string dir = FindModel(flags.model);
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader, CheckpointReader::Open(dir));
+  terminal.out << (flags.json ? InspectJson(dir, reader->manifest())
+                              : InspectText(dir, reader->manifest()));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddInspectCommand(CLI::App& app, Action* action) {
+  auto flags = std::make_shared<InspectFlags>();
+  CLI::App* command =
+      app.add_subcommand("inspect", "Verifies a saved model and tells what is in it");
+  command
+      ->add_option("MODEL_DIR", flags->model,
+                   "A saved model, or a directory of models, whose latest is taken")
+      ->type_name("")
+      ->required();
+  command->add_flag("--json", flags->json, "Print one JSON object, with the texts of sections");
+  command->callback([flags, action] {
+    action->check = [] { return absl::OkStatus(); };
+    action->run = [flags](Terminal& terminal) { return Inspect(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

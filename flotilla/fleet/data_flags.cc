@@ -1,0 +1,127 @@
+#include "flotilla/fleet/data_flags.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <utility>
+
+#include "flotilla/fleet/flags.h"
+
+namespace flotilla {
+namespace {
+
+std::string FormatsHelp() {
+  std::string names;
+  for (const ParserFormat& format : ParserFormats()) {
+    names += (names.empty() ? "" : ", ") + std::string(format.name);
+  }
+  return names;
+}
+
+std::vector<std::string> FormatNames() {
+  std::vector<std::string> names;
+  for (const ParserFormat& format : ParserFormats()) names.emplace_back(format.name);
+  return names;
+}
+
+// KEY=VALUE
+CLI::Validator KeyValue() {
+  auto check = [](std::string& text) -> std::string {
+    const size_t equals = text.find('=');
+    if (equals != std::string::npos && equals > 0) return {};
+    return fmt::format("'{}' is not of the form KEY=VALUE", text);
+  };
+  return {check, ""};
+}
+
+// The two parts of KEY=VALUE.
+std::pair<std::string, std::string> SplitPair(const std::string& text) {
+  const size_t equals = text.find('=');
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
+
+}  // namespace
+
+void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
+  const std::string group = "Where rows come from";
+  command
+      .add_option("--format", options->format.format,
+                  "How rows are written: " + FormatsHelp() + " (default: the model's own)")
+      ->type_name("NAME")
+      ->check(OneOf(FormatNames()))
+      ->group(group);
+  command
+      .add_option("--format_param", flags->format_params,
+                  "A parameter of the format, e.g. hash_dim=1000001; `flotilla data check --help` "
+                  "lists them")
+      ->type_name("KEY=VALUE")
+      ->check(KeyValue())
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->group(group);
+  command
+      .add_option("--numeric", flags->numeric,
+                  "Raw Criteo text: how the 13 numbers are scaled; short for --format_param "
+                  "numeric=NAME")
+      ->type_name("NAME")
+      ->group(group);
+  command
+      .add_option("--pipe_command", options->pipe_command,
+                  "A shell command that turns each file (its standard input) into the rows that "
+                  "are parsed")
+      ->type_name("CMD")
+      ->group(group);
+  command
+      .add_option("--pipe_timeout", options->pipe_timeout_seconds,
+                  "Seconds without output after which a command counts as hung")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--scheme", flags->schemes,
+                  "The command that prints a remote file, e.g. s3='aws s3 cp - '; the path is "
+                  "appended (default: hdfs='hadoop fs -cat')")
+      ->type_name("NAME=CMD")
+      ->check(KeyValue())
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->allow_extra_args(false)
+      ->group(group);
+}
+
+void AddReaderFlags(CLI::App& command, DataOptions* options) {
+  const std::string group = "How rows are read";
+  command
+      .add_option("--cache", options->cache,
+                  "Keep parsed rows in this directory and read them from there in later epochs and "
+                  "runs")
+      ->type_name("DIR")
+      ->group(group);
+  command
+      .add_option("--readers", options->readers,
+                  "Files read at the same time: more for pipe commands and compressed files")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMaxThreads))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--max_bad_rows", options->max_bad_rows,
+                  "Skip and count up to so many rows that cannot be parsed; one more is an error")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void SettleDataFlags(const DataFlags& flags, DataOptions* options) {
+  if (!flags.numeric.empty()) options->format.params["numeric"] = flags.numeric;
+  for (const std::string& pair : flags.format_params) {
+    options->format.params.insert(SplitPair(pair));
+  }
+  for (const std::string& pair : flags.schemes) {
+    const auto [scheme, command] = SplitPair(pair);
+    options->schemes[scheme] = command;
+  }
+}
+
+}  // namespace flotilla
