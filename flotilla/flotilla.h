@@ -4,6 +4,7 @@
 //   fl::Main             -> a whole program with every option of the `flotilla` command
 //   Executor, DatasetFactory              the loop in the program's own hands
 //   Parser, Dataset      -> batches       what to learn from
+//   Predictor            -> scores        what was saved, in a server of one's own
 //   LocalCommunicator, Trainer            the parts below, for programs that want them apart
 //
 // examples/custom_model shows both. The headers included here are the reference; what they do not
@@ -32,6 +33,8 @@
 #include "flotilla/fleet/slot_dataset.h"
 #include "flotilla/graph/graph.h"
 #include "flotilla/graph/layers.h"
+#include "flotilla/infer/evaluate.h"
+#include "flotilla/infer/predictor.h"
 #include "flotilla/models/ctr_dnn.h"
 #include "flotilla/optim/adagrad.h"
 #include "flotilla/optim/adam.h"

@@ -11,6 +11,8 @@
 #include <numeric>
 
 #include "flotilla/cli/trained_files_testing.h"
+#include "flotilla/dataset/make_parser.h"
+#include "flotilla/infer/predictor.h"
 
 namespace flotilla {
 namespace {
@@ -83,6 +85,26 @@ TEST_F(InferCommandTest, PredictionsAreThoseBehindTheFigures) {
   EXPECT_NEAR(std::accumulate(scores.begin(), scores.end(), 0.0), predicted, 1e-6);
   EXPECT_EQ(Predictions({"--threads", "3"}), scores);
   EXPECT_EQ(Predictions({"--in_memory", "--threads", "2"}), scores);
+}
+
+// What a server does: the same file of rows, line by line into batches of the same size.
+TEST_F(InferCommandTest, ThePredictorGivesTheSameScoresToAServer) {
+  const auto predictor = Predictor::Load(files_->out);
+  ASSERT_TRUE(predictor.ok()) << predictor.status();
+  const auto parser = MakeParser((*predictor)->format(), (*predictor)->inputs());
+  ASSERT_TRUE(parser.ok()) << parser.status();
+  std::vector<float> served, scores;
+  std::ifstream rows(files_->test);
+  Batch batch;
+  batch.fields.resize((*predictor)->inputs().size());
+  for (std::string line; std::getline(rows, line);) {
+    ASSERT_TRUE((*parser)->Parse(line, &batch).ok());
+    if (batch.rows < 100) continue;
+    ASSERT_TRUE((*predictor)->Predict(batch, &scores).ok());
+    served.insert(served.end(), scores.begin(), scores.end());
+    batch.Clear();
+  }
+  EXPECT_EQ(served, Predictions());
 }
 
 TEST_F(InferCommandTest, ATableForPeopleHasTheFiguresAndTheDeciles) {
