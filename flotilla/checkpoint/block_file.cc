@@ -37,9 +37,11 @@ StatusOr<std::unique_ptr<BlockFileWriter>> BlockFileWriter::Make(const std::stri
   file.blocks.resize(static_cast<size_t>(BlocksOf(bytes)));
   std::unique_ptr<BlockFileWriter> writer(new BlockFileWriter(path, std::move(file), fd));
   // A full disk is found before anything is written, where the file system can tell.
-  if (bytes > 0 && fallocate(fd, 0, 0, bytes) != 0 && errno != EOPNOTSUPP && errno != ENOSYS) {
-    return WriteError(path, bytes, errno);
-  }
+  int error = 0;
+  do {
+    error = bytes == 0 || fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
+  } while (error == EINTR);
+  if (error != 0 && error != EOPNOTSUPP && error != ENOSYS) return WriteError(path, bytes, error);
   return writer;
 }
 

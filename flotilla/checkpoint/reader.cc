@@ -130,7 +130,11 @@ Status CheckpointReader::OpenAll(int directory) {
   }
   for (const SavedTable& table : manifest_.tables) {
     for (const SavedTablePart& part : table.parts) {
-      if (NeedsPart(part)) FL_RETURN_IF_ERROR(CheckPart(table, part));
+      if (NeedsPart(part)) {
+        FL_RETURN_IF_ERROR(CheckPart(table, part));
+      } else {
+        files_.find(part.file)->second.reader.reset();  // it has its size; nobody will read it
+      }
     }
   }
   return VerifyAll();

@@ -61,7 +61,7 @@ class CheckpointReader {
  private:
   // A file with its header, once that is verified and parsed.
   struct OpenFile {
-    std::unique_ptr<BlockFileReader> reader;
+    std::unique_ptr<BlockFileReader> reader;  // null: of a part that has no shards to read
     SafetensorsHeader header;
     std::vector<bool> verified;          // per block
     std::vector<uint64_t> shard_starts;  // of a table's part that has shards to read
