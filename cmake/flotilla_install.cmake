@@ -1,6 +1,5 @@
 # What `cmake --install` puts in place: the program, the headers, the static libraries, and the two
 # files by which other projects find them (find_package(flotilla), pkg-config).
-include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # One name for users: the target flotilla::flotilla, everything that flotilla/flotilla.h shows.

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/position.h"
 #include "flotilla/tensor/batch.h"
@@ -34,10 +35,6 @@ struct DatasetCounts {
 
   bool operator==(const DatasetCounts&) const = default;
 };
-
-// Where a dataset tells what a user should know and no error is: one line without its end a call.
-// May be called from any thread. Empty: not told.
-using LogLine = std::function<void(std::string_view line)>;
 
 class Dataset {
  public:

@@ -1,0 +1,194 @@
+#include "flotilla/client/call_group.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+namespace flotilla {
+
+namespace {
+
+using Time = std::chrono::steady_clock::time_point;
+
+bool IsTransient(const Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+}  // namespace
+
+struct CallSender::State {
+  Transport* transport = nullptr;
+  RetryOptions retry;
+  std::function<void(const Status&)> on_failure;
+
+  // Guards what follows and the slots of all groups.
+  std::mutex mutex;
+  std::condition_variable changed;
+  Status error;
+};
+
+// The slots are shared with the callbacks of the transport, which may outlive the group.
+class CallGroup : public PendingCalls {
+ public:
+  CallGroup(std::shared_ptr<CallSender::State> state, const char* what,
+            std::vector<ServerCall> calls)
+      : state_(std::move(state)), what_(what) {
+    for (ServerCall& call : calls) {
+      slots_.push_back(std::make_shared<Slot>());
+      slots_.back()->call = std::move(call);
+    }
+    for (const auto& slot : slots_) Send(slot);
+  }
+
+  Status Wait() override {
+    std::unique_lock lock(state_->mutex);
+    while (state_->error.ok()) {
+      std::shared_ptr<Slot> answered, paused;
+      bool all_done = true;
+      for (const auto& slot : slots_) {
+        all_done = all_done && slot->stage == Stage::kDone;
+        if (slot->stage == Stage::kAnswered) answered = slot;
+        if (slot->stage == Stage::kPausing &&
+            (paused == nullptr || slot->resend_at < paused->resend_at)) {
+          paused = slot;
+        }
+      }
+      if (all_done) return absl::OkStatus();
+      if (answered != nullptr) {
+        lock.unlock();
+        FL_RETURN_IF_ERROR(TakeAnswer(answered));
+        lock.lock();
+      } else if (paused == nullptr) {
+        state_->changed.wait(lock);
+      } else if (state_->changed.wait_until(lock, paused->resend_at) == std::cv_status::timeout) {
+        lock.unlock();
+        Send(paused);
+        lock.lock();
+      }
+    }
+    return state_->error;
+  }
+
+ private:
+  enum class Stage { kUnderWay, kAnswered, kPausing, kDone };
+  struct Slot {
+    ServerCall call;
+    int attempts = 0;  // used by the waiting thread
+    Time resend_at;    // likewise
+    // Guarded by State::mutex while the call is under way.
+    Stage stage = Stage::kUnderWay;
+    StatusOr<Payload> reply = absl::UnknownError("");
+  };
+
+  void Send(const std::shared_ptr<Slot>& slot) {
+    ++slot->attempts;
+    {
+      std::lock_guard lock(state_->mutex);
+      slot->stage = Stage::kUnderWay;
+    }
+    state_->transport->Call(slot->call.server, slot->call.request, slot->call.timeout_ms,
+                            [state = state_, slot](StatusOr<Payload> reply) {
+                              std::lock_guard lock(state->mutex);
+                              slot->reply = std::move(reply);
+                              slot->stage = Stage::kAnswered;
+                              state->changed.notify_all();
+                            });
+  }
+
+  Status TakeAnswer(const std::shared_ptr<Slot>& slot) {
+    if (!slot->reply.ok()) return PauseOrGiveUp(slot, slot->reply.status());
+    StatusOr<ResponseMessage> response = DecodeResponse(*std::move(slot->reply));
+    if (!response.ok()) return Final(*slot, response.status());
+    if (const Status status = StatusOf(response->head); !status.ok()) {
+      const Status error = Final(*slot, status);
+      if (response->head.job_failed()) Fail(state_, error);
+      return error;
+    }
+    if (slot->call.again) {
+      if (std::optional<Payload> request = slot->call.again(response->head)) {
+        slot->call.request = *std::move(request);
+        slot->attempts = 0;
+        Send(slot);
+        return absl::OkStatus();
+      }
+    }
+    if (slot->call.take) {
+      if (const Status status = slot->call.take(*response); !status.ok()) {
+        return Final(*slot, status);
+      }
+    }
+    SetStage(slot.get(), Stage::kDone);
+    return absl::OkStatus();
+  }
+
+  Status PauseOrGiveUp(const std::shared_ptr<Slot>& slot, const Status& error) {
+    const RetryOptions& retry = state_->retry;
+    if (!IsTransient(error) || slot->attempts > retry.retry_times) {
+      const std::string tried =
+          slot->attempts > 1 ? fmt::format(", tried {} times", slot->attempts) : "";
+      return Annotate(error, fmt::format("{}: server {}{}", what_, slot->call.server, tried));
+    }
+    const int64_t pause_ms =
+        std::min(retry.max_backoff_ms, retry.first_backoff_ms << std::min(slot->attempts - 1, 20));
+    slot->resend_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(pause_ms);
+    SetStage(slot.get(), Stage::kPausing);
+    return absl::OkStatus();
+  }
+
+  // An error that an answer carries, or that reading it gave.
+  Status Final(const Slot& slot, const Status& error) const {
+    const int server = slot.call.server;
+    return Annotate(error, fmt::format("{}: server {} ({})", what_, server,
+                                       state_->transport->address(server)));
+  }
+
+  void SetStage(Slot* slot, Stage stage) {
+    std::lock_guard lock(state_->mutex);
+    slot->stage = stage;
+  }
+
+ public:
+  // Keeps the first error and wakes all who wait.
+  static void Fail(const std::shared_ptr<CallSender::State>& state, const Status& error) {
+    {
+      std::lock_guard lock(state->mutex);
+      if (!state->error.ok()) return;
+      state->error = error;
+      state->changed.notify_all();
+    }
+    if (state->on_failure) state->on_failure(error);
+  }
+
+ private:
+  const std::shared_ptr<CallSender::State> state_;
+  const char* const what_;
+  std::vector<std::shared_ptr<Slot>> slots_;
+};
+
+CallSender::CallSender(Transport* transport, const RetryOptions& retry)
+    : state_(std::make_shared<State>()) {
+  state_->transport = transport;
+  state_->retry = retry;
+}
+
+CallSender::~CallSender() = default;
+
+std::unique_ptr<PendingCalls> CallSender::Start(const char* what, std::vector<ServerCall> calls) {
+  if (!status().ok()) calls.clear();  // Wait returns the error
+  return std::make_unique<CallGroup>(state_, what, std::move(calls));
+}
+
+void CallSender::Fail(const Status& error) { CallGroup::Fail(state_, error); }
+
+void CallSender::set_on_failure(std::function<void(const Status&)> on_failure) {
+  state_->on_failure = std::move(on_failure);
+}
+
+Status CallSender::status() const {
+  std::lock_guard lock(state_->mutex);
+  return state_->error;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,293 @@
+#include "flotilla/client/ps_client.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "flotilla/client/shard_split.h"
+
+namespace flotilla {
+
+namespace {
+
+wire::PushKind WireKind(PushKind kind) {
+  switch (kind) {
+    case PushKind::kInRound:
+      return wire::PUSH_IN_ROUND;
+    case PushKind::kDelta:
+      return wire::PUSH_DELTA;
+    case PushKind::kOnArrival:
+      break;
+  }
+  return wire::PUSH_ON_ARRIVAL;
+}
+
+std::vector<uint64_t> IdsAt(const SparseRows& rows, std::span<const uint32_t> positions) {
+  std::vector<uint64_t> ids(positions.size());
+  for (size_t i = 0; i < positions.size(); ++i) ids[i] = rows.ids[positions[i]];
+  return ids;
+}
+
+AlignedVector<float> ValuesAt(const SparseRows& rows, std::span<const uint32_t> positions) {
+  const auto dim = static_cast<size_t>(rows.dim);
+  AlignedVector<float> values(positions.size() * dim);
+  for (size_t i = 0; i < positions.size(); ++i) {
+    std::memcpy(values.data() + i * dim, rows.row(positions[i]), dim * sizeof(float));
+  }
+  return values;
+}
+
+template <typename Element>
+ByteSlice Borrow(std::span<const Element> elements, const std::shared_ptr<const void>& owner) {
+  return {reinterpret_cast<const std::byte*>(elements.data()), elements.size_bytes(), owner};
+}
+
+}  // namespace
+
+PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Transport> transport,
+                   const Clock* clock, LogLine log)
+    : spec_(std::move(spec)),
+      layout_(spec_.parameters),
+      options_(std::move(options)),
+      log_(std::move(log)),
+      transport_(std::move(transport)),
+      calls_(transport_.get(), options_.retry),
+      aborts_(MakeAborts()),
+      heartbeat_(
+          transport_.get(), options_.heartbeat, clock,
+          [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
+          [this](const Status& error) { calls_.Fail(error); }),
+      next_collective_(static_cast<size_t>(transport_->servers())) {
+  calls_.set_on_failure([this](const Status& error) { TellServers(error); });
+}
+
+PsClient::~PsClient() {
+  heartbeat_.Stop();
+  WaitForAborts();
+  transport_->Close();
+}
+
+wire::RequestHead PsClient::MakeHead(wire::Method method) const {
+  wire::RequestHead head;
+  head.set_protocol_version(kProtocolVersion);
+  head.set_method(method);
+  head.set_job_id(options_.job_id);
+  head.set_sender_kind(wire::SENDER_TRAINER);
+  head.set_sender_index(static_cast<uint32_t>(options_.trainer));
+  head.set_incarnation(options_.incarnation);
+  head.set_shard_map_version(options_.shard_map_version);
+  return head;
+}
+
+ServerCall PsClient::MakeCall(int server, wire::RequestHead head, const TensorWriter& tensors) {
+  return {.server = server,
+          .request = EncodeRequest(std::move(head), tensors),
+          .timeout_ms = options_.rpc_timeout_ms,
+          .take = {},
+          .again = {}};
+}
+
+void PsClient::SeeStep(uint64_t step) {
+  const auto seen = static_cast<int64_t>(step);
+  int64_t known = global_step_.load(std::memory_order_relaxed);
+  while (known < seen && !global_step_.compare_exchange_weak(known, seen)) {
+  }
+}
+
+Status PsClient::Pull(Missing missing, std::span<SparseRows> rows) {
+  return StartPull(missing, rows)->Wait();
+}
+
+std::unique_ptr<PendingCalls> PsClient::StartPull(Missing missing, std::span<SparseRows> rows) {
+  FL_CHECK(rows.size() == spec_.tables.size());
+  auto splits = std::make_shared<std::vector<ShardSplit>>();
+  for (size_t t = 0; t < rows.size(); ++t) {
+    splits->push_back(SplitByServer(rows[t].ids, servers()));
+    rows[t].dim = spec_.tables[t].dim;
+    rows[t].values.resize(rows[t].size() * static_cast<size_t>(rows[t].dim));
+    rows[t].locations.clear();
+  }
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) {
+    wire::RequestHead head = MakeHead(wire::METHOD_PULL);
+    head.mutable_pull()->set_create_missing(missing == Missing::kCreate);
+    TensorWriter tensors;
+    for (size_t t = 0; t < rows.size(); ++t) {
+      if ((*splits)[t].of(s).empty()) continue;
+      head.mutable_pull()->add_tables(static_cast<uint32_t>(t));
+      tensors.AddOwned(IdsAt(rows[t], (*splits)[t].of(s)));
+    }
+    if (head.pull().tables_size() == 0) continue;
+    ServerCall& call = calls.emplace_back(MakeCall(s, std::move(head), tensors));
+    call.take = [splits, rows, s](ResponseMessage& response) -> Status {
+      for (size_t t = 0; t < rows.size(); ++t) {
+        const std::span<const uint32_t> positions = (*splits)[t].of(s);
+        if (positions.empty()) continue;
+        FL_RETURN_IF_ERROR(
+            response.tensors.ReadRows<float>(positions.size(), static_cast<size_t>(rows[t].dim),
+                                             [&](size_t i) { return rows[t].row(positions[i]); }));
+      }
+      return response.tensors.Finish();
+    };
+  }
+  return calls_.Start("pull", std::move(calls));
+}
+
+void PsClient::AddSparse(const PushValues& values, int server,
+                         const std::vector<ShardSplit>& splits, wire::PushRequest* request,
+                         TensorWriter* tensors) const {
+  for (size_t t = 0; t < values.sparse.size(); ++t) {
+    const SparseRows& rows = values.sparse[t];
+    const std::span<const uint32_t> positions = splits[t].of(server);
+    if (positions.empty()) continue;
+    request->add_tables(static_cast<uint32_t>(t));
+    if (servers() == 1 && values.owner != nullptr) {
+      tensors->Add<uint64_t>(Borrow(std::span<const uint64_t>(rows.ids), values.owner));
+      tensors->Add<float>(Borrow(std::span<const float>(rows.values), values.owner));
+    } else {
+      tensors->AddOwned(IdsAt(rows, positions));
+      tensors->AddOwned(ValuesAt(rows, positions));
+    }
+  }
+}
+
+void PsClient::AddDense(const PushValues& values, int server, wire::PushRequest* request,
+                        TensorWriter* tensors) const {
+  const DenseRange range = DenseRangeOf(layout_.size(), server, servers());
+  if (values.dense.empty() || range.size() == 0) return;
+  const auto slice = values.dense.subspan(range.begin, range.size());
+  request->set_has_dense(true);
+  if (values.owner != nullptr) {
+    tensors->Add<float>(Borrow(slice, values.owner));
+  } else {
+    tensors->AddCopy<float>(slice);
+  }
+}
+
+Status PsClient::Push(const PushValues& values) { return StartPush(values)->Wait(); }
+
+std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values) {
+  FL_CHECK(values.sparse.size() == spec_.tables.size());
+  FL_CHECK(values.dense.empty() || values.dense.size() == static_cast<size_t>(layout_.size()));
+  std::vector<ShardSplit> splits;
+  for (const SparseRows& rows : values.sparse) splits.push_back(SplitByServer(rows.ids, servers()));
+  std::vector<ServerCall> calls;
+  // Every server hears of every push: each counts the steps.
+  for (int s = 0; s < servers(); ++s) {
+    wire::RequestHead head = MakeHead(wire::METHOD_PUSH);
+    head.set_sequence(NextSequence());
+    wire::PushRequest& request = *head.mutable_push();
+    request.set_kind(WireKind(values.kind));
+    request.set_batches(static_cast<uint32_t>(values.batches));
+    request.set_rows(static_cast<uint64_t>(values.rows));
+    request.set_timeout_ms(options_.wait_timeout_ms);
+    request.set_want_dense(!values.fresh_dense.empty());
+    auto tensors = std::make_shared<TensorWriter>();
+    AddSparse(values, s, splits, &request, tensors.get());
+    AddDense(values, s, &request, tensors.get());
+    ServerCall& call = calls.emplace_back(MakeCall(s, head, *tensors));
+    if (values.kind == PushKind::kInRound) {
+      call.timeout_ms = WaitCallTimeout();
+      call.again = [this, head, tensors](const wire::ResponseHead& response) mutable {
+        if (!response.push().send_again()) return std::optional<Payload>();
+        head.set_sequence(NextSequence());
+        return std::optional(EncodeRequest(head, *tensors));
+      };
+    }
+    call.take = [this, s, fresh = values.fresh_dense](ResponseMessage& response) -> Status {
+      SeeStep(response.head.push().global_step());
+      return fresh.empty() ? response.tensors.Finish() : TakeDense(s, fresh, response);
+    };
+  }
+  return calls_.Start("push", std::move(calls));
+}
+
+Status PsClient::TakeDense(int server, std::span<float> out, ResponseMessage& response) const {
+  FL_CHECK(out.size() == static_cast<size_t>(layout_.size()));
+  const DenseRange range = DenseRangeOf(layout_.size(), server, servers());
+  FL_RETURN_IF_ERROR(response.tensors.Read(out.subspan(range.begin, range.size())));
+  return response.tensors.Finish();
+}
+
+Status PsClient::PullDense(std::span<float> out) { return StartPullDense(out)->Wait(); }
+
+std::unique_ptr<PendingCalls> PsClient::StartPullDense(std::span<float> out) {
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) {
+    if (DenseRangeOf(layout_.size(), s, servers()).size() == 0) continue;
+    ServerCall& call = calls.emplace_back(MakeCall(s, MakeHead(wire::METHOD_PULL_DENSE), {}));
+    call.take = [this, s, out](ResponseMessage& response) { return TakeDense(s, out, response); };
+  }
+  return calls_.Start("pull dense", std::move(calls));
+}
+
+StatusOr<DirtyValues> PsClient::PullDirty(uint64_t max_rows_per_table) {
+  DirtyValues dirty;
+  for (const TableSpec& table : spec_.tables) dirty.sparse.emplace_back().dim = table.dim;
+  std::vector<ServerCall> calls;
+  // Answers come in any order, the ranges of servers in theirs.
+  std::vector<std::vector<DenseRange>> ranges(servers());
+  std::vector<AlignedVector<float>> values(servers());
+  for (int s = 0; s < servers(); ++s) {
+    wire::RequestHead head = MakeHead(wire::METHOD_PULL_DIRTY);
+    head.set_sequence(NextSequence());
+    head.mutable_pull_dirty()->set_max_rows(max_rows_per_table);
+    ServerCall& call = calls.emplace_back(MakeCall(s, std::move(head), {}));
+    call.take = [this, s, &dirty, &ranges, &values](ResponseMessage& response) {
+      return TakeDirty(s, response, &dirty, &ranges[s], &values[s]);
+    };
+  }
+  FL_RETURN_IF_ERROR(calls_.Run("pull dirty", std::move(calls)));
+  for (int s = 0; s < servers(); ++s) {
+    dirty.ranges.insert(dirty.ranges.end(), ranges[s].begin(), ranges[s].end());
+    dirty.dense.insert(dirty.dense.end(), values[s].begin(), values[s].end());
+  }
+  return dirty;
+}
+
+Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty,
+                           std::vector<DenseRange>* ranges, AlignedVector<float>* values) const {
+  const wire::PullDirtyResponse& body = response.head.pull_dirty();
+  dirty->more = dirty->more || body.more();
+  for (SparseRows& rows : dirty->sparse) {
+    SparseRows part;
+    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part.ids));
+    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part.values));
+    if (part.values.size() != part.size() * static_cast<size_t>(rows.dim)) {
+      return InvalidArgument("{} values for {} rows", part.values.size(), part.size());
+    }
+    rows.ids.insert(rows.ids.end(), part.ids.begin(), part.ids.end());
+    rows.values.insert(rows.values.end(), part.values.begin(), part.values.end());
+  }
+  FL_RETURN_IF_ERROR(response.tensors.ReadAll(values));
+  const DenseRange slice = DenseRangeOf(layout_.size(), server, servers());
+  uint64_t floats = 0;
+  for (int i = 0; i < std::min(body.dense_begins_size(), body.dense_lengths_size()); ++i) {
+    const uint64_t begin = body.dense_begins(i);
+    const uint64_t length = body.dense_lengths(i);
+    const auto size = static_cast<uint64_t>(slice.size());
+    if (begin > size || length > size - begin) return InvalidArgument("a range out of the slice");
+    floats += length;
+    ranges->push_back({slice.begin + static_cast<int64_t>(begin),
+                       slice.begin + static_cast<int64_t>(begin + length)});
+  }
+  if (floats != values->size()) return InvalidArgument("{} values for {}", values->size(), floats);
+  return response.tensors.Finish();
+}
+
+Status PsClient::RunRounds(wire::Method method, const char* what) {
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) {
+    wire::RequestHead head = MakeHead(method);
+    head.set_sequence(NextSequence());
+    head.mutable_rounds()->set_timeout_ms(options_.wait_timeout_ms);
+    calls.push_back(MakeCall(s, std::move(head), {}));
+    calls.back().timeout_ms = WaitCallTimeout();
+  }
+  return calls_.Run(what, std::move(calls));
+}
+
+Status PsClient::EnterRounds() { return RunRounds(wire::METHOD_ENTER_ROUNDS, "enter rounds"); }
+Status PsClient::LeaveRounds() { return RunRounds(wire::METHOD_LEAVE_ROUNDS, "leave rounds"); }
+
+}  // namespace flotilla

@@ -1,0 +1,204 @@
+// A trainer's view of the servers: pulls, pushes and what trainers do together. The communicators
+// of the modes stand on it; it knows nothing of modes, batches or workers.
+//
+// A call goes to all servers that it concerns at once. Transient failures (Unavailable,
+// DeadlineExceeded) are retried with back-off; a push or collective call that is retried takes
+// effect once, because it carries (trainer, incarnation, sequence) and servers remember.
+//
+// The first error that ends the job, wherever it came from (a server's, another trainer's, a server
+// that fell silent), is kept: every call under way and every later one returns it.
+//
+// Thread safety: everything may be called from several threads at once, but for Stop and the
+// collective calls, which must come in the same order in every trainer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/client/call_group.h"
+#include "flotilla/client/heartbeat.h"
+#include "flotilla/client/shard_split.h"
+#include "flotilla/rpc/codec.h"
+#include "flotilla/rpc/transport.h"
+#include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/shard.h"
+#include "flotilla/tensor/sparse_rows.h"
+
+namespace flotilla {
+
+struct PsClientOptions {
+  std::string job_id;
+  int trainer = 0;
+  int trainers = 1;
+  // Must be larger in each life of the same trainer: requests of an earlier life are refused.
+  uint64_t incarnation = 1;
+  // Lines for ModelText about what the spec does not know (hash of the graph, update policy).
+  std::string model_extra;
+  uint64_t shard_map_version = 1;
+
+  // One attempt of a call.
+  int64_t rpc_timeout_ms = 180'000;
+  RetryOptions retry;
+  // A wait for other trainers: rounds and collective calls.
+  int64_t wait_timeout_ms = 600'000;
+  HeartbeatOptions heartbeat;
+  // Exchange sends at most so many bytes before it waits for the other trainers.
+  size_t exchange_bytes = size_t{16} << 20;
+};
+
+enum class PushKind { kOnArrival, kInRound, kDelta };
+
+// What one push carries. Spans must stay valid until the push is done.
+struct PushValues {
+  PushKind kind = PushKind::kOnArrival;
+  // The whole dense block, or empty: no dense part.
+  std::span<const float> dense;
+  // One entry per table of the model; distinct ids.
+  std::span<const SparseRows> sparse;
+  // How many batches were merged into it, and how many examples they had.
+  int64_t batches = 1;
+  int64_t rows = 0;
+  // Keeps `dense` and `sparse` alive and unchanged; then they are sent from where they stand. Null:
+  // they are copied.
+  std::shared_ptr<const void> owner;
+  // Not empty: filled with the dense block as it is after the update. Must have its whole size.
+  std::span<float> fresh_dense;
+};
+
+// Rows of all tables and ranges of the dense block that other trainers changed.
+struct DirtyValues {
+  std::vector<SparseRows> sparse;  // per table
+  std::vector<DenseRange> ranges;  // in the whole block, ascending
+  AlignedVector<float> dense;      // values of the ranges, one after the other
+  bool more = false;               // not all fitted: call again
+};
+
+class PsClient {
+ public:
+  // REQUIRES: the spec is a model that tables can be made of.
+  PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Transport> transport,
+           const Clock* clock, LogLine log);
+  // Stops pinging and closes the transport, without a word to the servers: they notice the silence
+  // unless Stop or Abort was called.
+  ~PsClient();
+
+  int servers() const { return transport_->servers(); }
+  const PsClientOptions& options() const { return options_; }
+  const ModelSpec& spec() const { return spec_; }
+  const DenseLayout& layout() const { return layout_; }
+
+  // Introduces this trainer to every server, waiting for those that are not up yet: names them
+  // every 3 s through the log, and in the error (Unavailable) when start_timeout_ms is over. A
+  // server that has another protocol, job, number of servers or trainers, or model refuses at once,
+  // and the error says what differs. Must be called first, once; starts the pings.
+  Status WaitForServers(int64_t start_timeout_ms);
+
+  // Fills rows[t].dim and values for rows[t].ids of every table. REQUIRES: distinct ids.
+  Status Pull(Missing missing, std::span<SparseRows> rows);
+  // The same in two parts: Wait of the result fills `rows`, which must stay where they are.
+  std::unique_ptr<PendingCalls> StartPull(Missing missing, std::span<SparseRows> rows);
+
+  // Ok when every server has applied it (kInRound: when the round is done, that is when all
+  // trainers in it have pushed).
+  Status Push(const PushValues& values);
+  std::unique_ptr<PendingCalls> StartPush(const PushValues& values);
+
+  // The dense block as the servers have it. REQUIRES: out.size() == layout().size().
+  Status PullDense(std::span<float> out);
+  std::unique_ptr<PendingCalls> StartPullDense(std::span<float> out);
+
+  // What others changed by kDelta pushes since this trainer's last call. Values that this trainer
+  // pushed itself are not in it.
+  StatusOr<DirtyValues> PullDirty(uint64_t max_rows_per_table);
+
+  // Rounds of kInRound pushes. Enter waits until every trainer has entered; a round then waits for
+  // all of them, until each one leaves (at the end of its data).
+  Status EnterRounds();
+  Status LeaveRounds();
+
+  // Collective calls: each returns when all trainers have made it, with the same name.
+  Status Barrier(std::string_view name);
+  // values[i] becomes the sum over the trainers, added in trainer order: the same bits for all.
+  Status Sum(std::string_view name, std::span<double> values);
+  // What trainer 0, 1, .. gave.
+  StatusOr<std::vector<std::string>> Gather(std::string_view name, std::string_view blob);
+  // What trainer `root` gave.
+  StatusOr<std::string> Broadcast(std::string_view name, std::string_view blob, int root);
+  // Gives outgoing[t] to trainer t and returns what trainer 0, 1, .. gave to this one. In pieces:
+  // servers hold at most options().exchange_bytes per trainer. REQUIRES: one entry per trainer.
+  StatusOr<std::vector<std::string>> Exchange(std::string_view name,
+                                              std::vector<std::string> outgoing);
+
+  // All rows of a table in ascending order of ids.
+  StatusOr<SparseRows> ReadTable(int table);
+  // Sets rows, or one dense parameter, to these values with fresh optimizer state.
+  Status WriteRows(int table, const SparseRows& rows);
+  Status WriteDense(int parameter, std::span<const float> values);
+
+  // Tells every server that this trainer has ended well; the servers end when all have. The client
+  // is of no use afterwards.
+  Status Stop();
+  // Ends the job with an error that every other process will be told; does not wait for long.
+  void Abort(const Status& cause);
+
+  // The largest count that a server has told: steps applied so far by everyone.
+  int64_t global_step() const { return global_step_.load(std::memory_order_relaxed); }
+  // Ok, or the error that ended the job.
+  Status status() const { return calls_.status(); }
+
+ private:
+  struct Aborts;
+
+  wire::RequestHead MakeHead(wire::Method method) const;
+  ServerCall MakeCall(int server, wire::RequestHead head, const TensorWriter& tensors);
+  uint64_t NextSequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
+  void SeeStep(uint64_t step);
+  // Of a call that waits for other trainers: the server is the one to lose patience.
+  int64_t WaitCallTimeout() const { return options_.wait_timeout_ms + options_.rpc_timeout_ms; }
+
+  Status TryHandshakes(std::vector<bool>* ready);
+  Status TakeHandshake(int server, StatusOr<Payload> reply);
+  void TellServers(const Status& error);
+  void WaitForAborts();
+  static std::shared_ptr<Aborts> MakeAborts();
+
+  void AddSparse(const PushValues& values, int server, const std::vector<ShardSplit>& splits,
+                 wire::PushRequest* request, TensorWriter* tensors) const;
+  void AddDense(const PushValues& values, int server, wire::PushRequest* request,
+                TensorWriter* tensors) const;
+  Status TakeDense(int server, std::span<float> out, ResponseMessage& response) const;
+  Status TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty,
+                   std::vector<DenseRange>* ranges, AlignedVector<float>* values) const;
+  Status RunRounds(wire::Method method, const char* what);
+  ServerCall CollectiveCall(int server, wire::CollectiveKind kind, std::string_view name,
+                            wire::CollectiveRequest request, const TensorWriter& tensors);
+  Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
+  static SparseRows SortedById(const SparseRows& rows);
+
+  // Constant after construction.
+  const ModelSpec spec_;
+  const DenseLayout layout_;
+  const PsClientOptions options_;
+  const LogLine log_;
+
+  const std::unique_ptr<Transport> transport_;
+  CallSender calls_;
+  const std::shared_ptr<Aborts> aborts_;
+  Heartbeat heartbeat_;
+  std::atomic<uint64_t> sequence_ = 0;
+  std::atomic<int64_t> global_step_ = 0;
+  // Per server; used by the thread that makes collective calls.
+  std::vector<uint64_t> next_collective_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,157 @@
+// The beginning and the end of a client: introduction to the servers, stop, abort.
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <utility>
+
+#include "flotilla/client/ps_client.h"
+#include "flotilla/rpc/model_text.h"
+
+namespace flotilla {
+
+namespace {
+
+constexpr int64_t kTellEveryMs = 3'000;
+constexpr int64_t kAskAgainMs = 100;
+constexpr int64_t kHandshakeTimeoutMs = 5'000;
+// How long an error may take to reach the servers when this process ends.
+constexpr int64_t kAbortTimeoutMs = 2'000;
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+}  // namespace
+
+// Abort requests under way.
+struct PsClient::Aborts {
+  std::mutex mutex;
+  std::condition_variable changed;
+  int under_way = 0;  // guarded by mutex
+};
+
+std::shared_ptr<PsClient::Aborts> PsClient::MakeAborts() { return std::make_shared<Aborts>(); }
+
+// One attempt with each server that is not ready. Errors are those that last.
+Status PsClient::TryHandshakes(std::vector<bool>* ready) {
+  struct Answers {
+    std::mutex mutex;
+    std::condition_variable changed;
+    int under_way = 0;
+    std::vector<StatusOr<Payload>> replies;
+  };
+  auto answers = std::make_shared<Answers>();
+  answers->replies.assign(ready->size(), absl::UnavailableError(""));
+  for (int s = 0; s < servers(); ++s) {
+    if ((*ready)[s]) continue;
+    wire::RequestHead head = MakeHead(wire::METHOD_HANDSHAKE);
+    head.mutable_handshake()->set_servers(static_cast<uint32_t>(servers()));
+    head.mutable_handshake()->set_trainers(static_cast<uint32_t>(options_.trainers));
+    head.mutable_handshake()->set_server_index(static_cast<uint32_t>(s));
+    head.mutable_handshake()->set_model_text(ModelText(spec_, options_.model_extra));
+    {
+      std::lock_guard lock(answers->mutex);
+      ++answers->under_way;
+    }
+    transport_->Call(s, EncodeRequest(std::move(head), {}), kHandshakeTimeoutMs,
+                     [answers, s](StatusOr<Payload> reply) {
+                       std::lock_guard lock(answers->mutex);
+                       answers->replies[s] = std::move(reply);
+                       --answers->under_way;
+                       answers->changed.notify_all();
+                     });
+  }
+  std::unique_lock lock(answers->mutex);
+  answers->changed.wait(lock, [&] { return answers->under_way == 0; });
+  for (int s = 0; s < servers(); ++s) {
+    if ((*ready)[s]) continue;
+    const Status status = TakeHandshake(s, std::move(answers->replies[s]));
+    if (status.ok()) (*ready)[s] = true;
+    if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status PsClient::TakeHandshake(int server, StatusOr<Payload> reply) {
+  const std::string context = fmt::format("server {}", server);
+  if (!reply.ok()) return Annotate(reply.status(), context);
+  FL_ASSIGN_OR_RETURN(const ResponseMessage response, DecodeResponse(*std::move(reply)));
+  if (const Status status = StatusOf(response.head); !status.ok()) {
+    // Whatever its code, the server's word lasts.
+    return FailedPrecondition("{} ({}): {}", context, transport_->address(server), Message(status));
+  }
+  next_collective_[server] = response.head.handshake().next_collective();
+  SeeStep(response.head.handshake().global_step());
+  return absl::OkStatus();
+}
+
+Status PsClient::WaitForServers(int64_t start_timeout_ms) {
+  const auto start = steady_clock::now();
+  const auto deadline = start + milliseconds(start_timeout_ms);
+  auto tell_at = start + milliseconds(kTellEveryMs);
+  std::vector<bool> ready(servers());
+  for (;;) {
+    FL_RETURN_IF_ERROR(TryHandshakes(&ready));
+    std::string missing;
+    for (int s = 0; s < servers(); ++s) {
+      if (ready[s]) continue;
+      missing +=
+          fmt::format("{}server {} ({})", missing.empty() ? "" : ", ", s, transport_->address(s));
+    }
+    if (missing.empty()) break;
+    const auto now = steady_clock::now();
+    if (now >= deadline) {
+      return absl::UnavailableError(
+          fmt::format("not ready within {} ms: {}", start_timeout_ms, missing));
+    }
+    if (now >= tell_at) {
+      if (log_) log_("waiting for " + missing);
+      tell_at += milliseconds(kTellEveryMs);
+    }
+    std::this_thread::sleep_until(std::min(deadline, now + milliseconds(kAskAgainMs)));
+  }
+  heartbeat_.Start();
+  return absl::OkStatus();
+}
+
+Status PsClient::Stop() {
+  heartbeat_.Stop();
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) calls.push_back(MakeCall(s, MakeHead(wire::METHOD_STOP), {}));
+  const Status status = calls_.Run("stop", std::move(calls));
+  // A server that is gone has heard of it: the answer got lost, and it was the last to be told.
+  return absl::IsUnavailable(status) && calls_.status().ok() ? absl::OkStatus() : status;
+}
+
+void PsClient::Abort(const Status& cause) {
+  calls_.Fail(cause);
+  WaitForAborts();
+}
+
+void PsClient::TellServers(const Status& error) {
+  wire::RequestHead head = MakeHead(wire::METHOD_ABORT);
+  head.mutable_abort()->set_code(static_cast<uint32_t>(error.code()));
+  head.mutable_abort()->set_message(std::string(Message(error)));
+  const Payload request = EncodeRequest(std::move(head), {});
+  for (int s = 0; s < servers(); ++s) {
+    {
+      std::lock_guard lock(aborts_->mutex);
+      ++aborts_->under_way;
+    }
+    transport_->Call(s, request, kAbortTimeoutMs, [aborts = aborts_](const StatusOr<Payload>&) {
+      std::lock_guard lock(aborts->mutex);
+      --aborts->under_way;
+      aborts->changed.notify_all();
+    });
+  }
+}
+
+void PsClient::WaitForAborts() {
+  std::unique_lock lock(aborts_->mutex);
+  aborts_->changed.wait_for(lock, milliseconds(kAbortTimeoutMs),
+                            [this] { return aborts_->under_way == 0; });
+}
+
+}  // namespace flotilla

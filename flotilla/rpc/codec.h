@@ -1,0 +1,113 @@
+// Messages to bytes and back: a small prefix, a head (ps.proto), then the tensors as they stand in
+// memory. docs/wire_protocol.md specifies it. The tensors are never encoded element by element:
+// senders add slices, receivers copy each once to where it belongs.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/status.h"
+#include "flotilla/rpc/payload.h"
+#include "flotilla/rpc/ps.pb.h"
+
+namespace flotilla {
+
+// Raised when a byte of the protocol changes its meaning: both sides must have the same.
+inline constexpr uint32_t kProtocolVersion = 1;
+
+// The tensors of a message that is being put together.
+class TensorWriter {
+ public:
+  // The slice's bytes are elements of that type: uint64_t, float, double or uint8_t.
+  template <typename Element>
+  void Add(ByteSlice slice);
+  // The same for elements that are copied now.
+  template <typename Element>
+  void AddCopy(std::span<const Element> elements);
+  // The elements of a vector that is given up.
+  template <typename Vector>
+  void AddOwned(Vector vector) {
+    auto owner = std::make_shared<const Vector>(std::move(vector));
+    Add<typename Vector::value_type>(SliceOf(owner, 0, owner->size()));
+  }
+
+  const std::vector<wire::TensorInfo>& infos() const { return infos_; }
+  const Payload& bytes() const { return bytes_; }
+
+ private:
+  std::vector<wire::TensorInfo> infos_;
+  Payload bytes_;
+};
+
+// The tensors of a message that arrived, one after another. Every call checks type and number of
+// elements before it takes memory; an error names the position of the tensor and both sides.
+class TensorReader {
+ public:
+  TensorReader() = default;
+  // `infos` describe exactly the bytes that `bytes` has left.
+  TensorReader(std::vector<wire::TensorInfo> infos, PayloadReader bytes)
+      : infos_(std::move(infos)), bytes_(std::move(bytes)) {}
+
+  bool done() const { return next_ == infos_.size(); }
+  size_t left() const { return infos_.size() - next_; }
+  // How many elements the next tensor has; 0 at the end.
+  uint64_t next_elements() const { return done() ? 0 : infos_[next_].elements(); }
+
+  // Fills `out` with the next tensor, which must have as many elements.
+  template <typename Element>
+  Status Read(std::span<Element> out);
+  // Spreads the next tensor, which must be (rows, width): row i goes to place(i).
+  template <typename Element, typename Place>
+  Status ReadRows(size_t rows, size_t width, Place place) {
+    FL_RETURN_IF_ERROR(Check<Element>(rows * width));
+    for (size_t i = 0; i < rows; ++i) FL_CHECK(bytes_.Read(place(i), width * sizeof(Element)));
+    ++next_;
+    return absl::OkStatus();
+  }
+  // Makes `out` as long as the next tensor.
+  template <typename Vector>
+  Status ReadAll(Vector* out) {
+    FL_RETURN_IF_ERROR(Check<typename Vector::value_type>(next_elements()));
+    out->resize(next_elements());
+    return Read(std::span<typename Vector::value_type>(*out));
+  }
+  // Ok, or an error when tensors are left.
+  Status Finish() const;
+
+ private:
+  // The next tensor exists and has so many elements of this type.
+  template <typename Element>
+  Status Check(size_t elements) const;
+
+  std::vector<wire::TensorInfo> infos_;
+  size_t next_ = 0;
+  PayloadReader bytes_;
+};
+
+struct RequestMessage {
+  wire::RequestHead head;
+  TensorReader tensors;
+};
+struct ResponseMessage {
+  wire::ResponseHead head;
+  TensorReader tensors;
+};
+
+// The head's list of tensors is filled from `tensors`.
+Payload EncodeRequest(wire::RequestHead head, const TensorWriter& tensors);
+Payload EncodeResponse(wire::ResponseHead head, const TensorWriter& tensors);
+// A response that carries an error and no tensors.
+Payload EncodeError(const Status& error, bool job_failed);
+
+// InvalidArgument for bytes that are no such message: wrong magic, a head that does not parse or is
+// larger than 64 MB, tensors whose sizes do not add up to the bytes that follow.
+StatusOr<RequestMessage> DecodeRequest(Payload payload);
+StatusOr<ResponseMessage> DecodeResponse(Payload payload);
+
+// The status that a response carries.
+Status StatusOf(const wire::ResponseHead& head);
+
+}  // namespace flotilla

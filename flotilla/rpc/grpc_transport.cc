@@ -1,0 +1,211 @@
+// The trainer's end; the server's is grpc_listener.cc.
+#include "flotilla/rpc/grpc_transport.h"
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+#include <unordered_set>
+#include <utility>
+
+#include "flotilla/rpc/address.h"
+#include "flotilla/rpc/grpc_stream.h"
+
+namespace flotilla {
+
+using namespace grpc_stream;  // NOLINT: the other half of this file
+
+namespace {
+
+class GrpcTransport;
+
+// One request under way. Writing and reading go on side by side, each a chain of events; when both
+// have ended the status is asked for. Destroys itself when it has called `done`.
+class ClientCall {
+ public:
+  ClientCall(GrpcTransport* transport, int server, Payload request, ReplyCallback done,
+             const GrpcOptions& options)
+      : transport_(transport),
+        server_(server),
+        done_(std::move(done)),
+        request_(std::move(request), options.chunk_bytes),
+        response_(options.max_message_bytes) {}
+
+  void Start(grpc::GenericStub* stub, grpc::CompletionQueue* queue, int64_t timeout_ms) {
+    context_.set_deadline(DeadlineIn(timeout_ms));
+    // The first message takes the metadata with it, and no event of its own.
+    context_.set_initial_metadata_corked(true);
+    stream_ = stub->PrepareCall(&context_, kMethod, queue);
+    stream_->StartCall(nullptr);
+    Write();
+    stream_->Read(&incoming_, &read_event_);
+  }
+
+  void Cancel() { context_.TryCancel(); }
+
+ private:
+  void Write() {
+    const grpc::ByteBuffer chunk = request_.Next();
+    if (request_.done()) {
+      stream_->WriteLast(chunk, grpc::WriteOptions(), &write_event_);
+    } else {
+      stream_->Write(chunk, &write_event_);
+    }
+  }
+
+  void Wrote(bool ok) {
+    if (ok && !request_.done()) return Write();
+    EndChain();
+  }
+
+  void Read(bool ok) {
+    if (ok) {
+      error_ = response_.Add(incoming_);
+      incoming_.Clear();
+      if (!error_.ok()) context_.TryCancel();
+      if (error_.ok() && !response_.done()) return stream_->Read(&incoming_, &read_event_);
+    }
+    EndChain();
+  }
+
+  void EndChain() {
+    if (chains_.fetch_sub(1) == 1) stream_->Finish(&status_, &finish_event_);
+  }
+
+  void Finished(bool);
+
+  GrpcTransport* const transport_;
+  const int server_;
+  ReplyCallback done_;
+  ChunkWriter request_;
+  ChunkReader response_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  grpc::ByteBuffer incoming_;
+  grpc::Status status_;
+  Status error_;  // of what came in
+  std::atomic<int> chains_ = 2;
+  MemberEvent<ClientCall, &ClientCall::Wrote> write_event_{this};
+  MemberEvent<ClientCall, &ClientCall::Read> read_event_{this};
+  MemberEvent<ClientCall, &ClientCall::Finished> finish_event_{this};
+};
+
+class GrpcTransport : public Transport {
+ public:
+  GrpcTransport(std::vector<std::string> addresses, const GrpcOptions& options)
+      : addresses_(std::move(addresses)), options_(options) {
+    grpc::ChannelArguments arguments;
+    SetCommonArguments(options,
+                       [&](const char* name, int value) { arguments.SetInt(name, value); });
+    arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
+    // Two transports of a process share no connection: a cluster in one test is as many.
+    arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+    arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    for (const std::string& address : addresses_) {
+      stubs_.emplace_back(
+          grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+    }
+    thread_ = std::thread([this] { RunEvents(&queue_); });
+  }
+  ~GrpcTransport() override { Close(); }
+
+  int servers() const override { return static_cast<int>(addresses_.size()); }
+  const std::string& address(int server) const override { return addresses_[server]; }
+
+  void Call(int server, Payload request, int64_t timeout_ms, ReplyCallback done) override {
+    if (request.size() > options_.max_message_bytes) {
+      return done(ResourceExhausted("{}: a request of {} bytes, at most {} are sent",
+                                    addresses_[server], request.size(),
+                                    options_.max_message_bytes));
+    }
+    std::unique_lock lock(mutex_);
+    if (closed_) {
+      lock.unlock();
+      return done(absl::CancelledError(addresses_[server] + ": the connection was closed"));
+    }
+    auto* call = new ClientCall(this, server, std::move(request), std::move(done), options_);
+    calls_.insert(call);
+    call->Start(&stubs_[server], &queue_, timeout_ms);
+  }
+
+  void Close() override {
+    std::lock_guard one_at_a_time(closing_);
+    {
+      std::unique_lock lock(mutex_);
+      closed_ = true;
+      for (ClientCall* call : calls_) call->Cancel();
+      none_left_.wait(lock, [this] { return calls_.empty(); });
+    }
+    if (!thread_.joinable()) return;
+    queue_.Shutdown();
+    thread_.join();
+  }
+
+  // A call has told its caller; it is deleted here.
+  void Remove(ClientCall* call) {
+    {
+      std::lock_guard lock(mutex_);
+      calls_.erase(call);
+      if (calls_.empty()) none_left_.notify_all();
+    }
+    delete call;
+  }
+  bool closed() {
+    std::lock_guard lock(mutex_);
+    return closed_;
+  }
+
+ private:
+  const std::vector<std::string> addresses_;
+  const GrpcOptions options_;
+  std::vector<grpc::GenericStub> stubs_;
+  grpc::CompletionQueue queue_;
+  std::thread thread_;
+
+  std::mutex closing_;
+  std::mutex mutex_;
+  std::condition_variable none_left_;
+  std::unordered_set<ClientCall*> calls_;  // guarded by mutex_
+  bool closed_ = false;                    // guarded by mutex_
+};
+
+void ClientCall::Finished(bool) {
+  Status status = error_.ok() ? FromGrpc(status_) : error_;
+  if (status.ok() && !response_.done()) {
+    status = absl::UnavailableError("the answer broke off");
+  }
+  if (!status.ok() && transport_->closed()) {
+    status = absl::CancelledError("the connection was closed");
+  }
+  if (status.ok()) {
+    done_(response_.TakePayload());
+  } else {
+    done_(Annotate(status, transport_->address(server_)));
+  }
+  transport_->Remove(this);
+}
+
+}  // namespace
+
+StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::vector<std::string> addresses,
+                                                 const GrpcOptions& options) {
+  FL_RETURN_IF_ERROR(CheckOptions(options));
+  if (addresses.empty()) return InvalidArgument("no server addresses");
+  for (size_t i = 0; i < addresses.size(); ++i) {
+    FL_RETURN_IF_ERROR(CheckAddress(addresses[i]));
+    if (std::find(addresses.begin(), addresses.begin() + i, addresses[i]) !=
+        addresses.begin() + i) {
+      return InvalidArgument("server address {} is given twice", addresses[i]);
+    }
+  }
+  return std::make_unique<GrpcTransport>(std::move(addresses), options);
+}
+
+}  // namespace flotilla

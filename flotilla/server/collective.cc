@@ -1,0 +1,208 @@
+#include "flotilla/server/collective.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flotilla {
+
+namespace {
+
+constexpr int64_t kNanosPerMs = 1'000'000;
+
+}  // namespace
+
+Collectives::Collectives(int trainers, const Clock* clock) : clock_(clock), left_(trainers) {}
+
+uint64_t Collectives::next() const {
+  std::lock_guard lock(mutex_);
+  return number_;
+}
+
+// Callbacks may come back to this object, so they run when the lock is released.
+template <typename Change>
+void Collectives::Do(Change change) {
+  Calls calls;
+  {
+    std::lock_guard lock(mutex_);
+    change(&calls);
+  }
+  for (const auto& call : calls) call();
+}
+
+StatusOr<Collectives::Part> Collectives::ReadPart(const wire::CollectiveRequest& request,
+                                                  TensorReader tensors) {
+  Part part;
+  part.request = request;
+  if (request.kind() == wire::COLLECTIVE_SUM) {
+    FL_RETURN_IF_ERROR(tensors.ReadAll(&part.numbers));
+    FL_RETURN_IF_ERROR(tensors.Finish());
+    return part;
+  }
+  const bool exchange = request.kind() == wire::COLLECTIVE_EXCHANGE;
+  if (!exchange && request.kind() != wire::COLLECTIVE_GATHER) {
+    return InvalidArgument("collective {}: unknown kind {}", request.name(),
+                           static_cast<int>(request.kind()));
+  }
+  const size_t blobs = exchange ? static_cast<size_t>(request.to_size()) : 1;
+  if (tensors.left() != blobs) {
+    return InvalidArgument("collective {}: {} tensors, expected {}", request.name(), tensors.left(),
+                           blobs);
+  }
+  while (!tensors.done()) {
+    auto blob = std::make_shared<std::vector<uint8_t>>();
+    FL_RETURN_IF_ERROR(tensors.ReadAll(blob.get()));
+    part.blobs.push_back(std::move(blob));
+  }
+  return part;
+}
+
+Status Collectives::CheckLocked(const Part& part) const {
+  for (const uint32_t to : part.request.to()) {
+    if (to >= left_.size()) {
+      return InvalidArgument("collective {}: there is no trainer {}", part.request.name(), to);
+    }
+  }
+  if (parts_.empty()) return absl::OkStatus();
+  const auto& [first, other] = *parts_.begin();
+  const wire::CollectiveRequest& theirs = other.request;
+  if (theirs.name() == part.request.name() && theirs.kind() == part.request.kind() &&
+      other.numbers.size() == part.numbers.size()) {
+    return absl::OkStatus();
+  }
+  return FailedPrecondition(
+      "collective {}: {} of {} numbers (kind {}), but trainer {} came with {} of {} (kind {})",
+      part.request.number(), part.request.name(), part.numbers.size(),
+      static_cast<int>(part.request.kind()), first, theirs.name(), other.numbers.size(),
+      static_cast<int>(theirs.kind()));
+}
+
+void Collectives::Join(int trainer, const wire::CollectiveRequest& request, TensorReader tensors,
+                       Done done) {
+  StatusOr<Part> part = ReadPart(request, std::move(tensors));
+  Do([&](Calls* calls) {
+    const auto answer = [&](StatusOr<Payload> with) {
+      calls->push_back([done, with = std::move(with)] { done(with); });
+    };
+    if (!error_.ok()) return answer(error_);
+    if (!part.ok()) return answer(part.status());
+    // The answer to the call before may have got lost.
+    if (request.number() + 1 == number_ && !last_.empty()) return answer(last_[trainer]);
+    if (request.number() != number_) {
+      return answer(FailedPrecondition("collective {}: number {} of trainer {}, but {} is next",
+                                       request.name(), request.number(), trainer, number_));
+    }
+    if (const auto at = parts_.find(trainer); at != parts_.end()) {
+      at->second.done.push_back(done);
+      return;
+    }
+    if (const Status status = CheckLocked(*part); !status.ok()) {
+      // The trainers have lost step with each other: none of them can go on.
+      answer(status);
+      return FailLocked(status, calls);
+    }
+    part->done.push_back(done);
+    part->deadline_nanos = clock_->NowNanos() + request.timeout_ms() * kNanosPerMs;
+    parts_.emplace(trainer, *std::move(part));
+    CompleteIfAll(calls);
+  });
+}
+
+void Collectives::Leave(int trainer) {
+  Do([&](Calls* calls) {
+    left_[trainer] = true;
+    CompleteIfAll(calls);
+  });
+}
+
+void Collectives::Return(int trainer) {
+  std::lock_guard lock(mutex_);
+  left_[trainer] = false;
+}
+
+void Collectives::CompleteIfAll(Calls* calls) {
+  if (parts_.empty()) return;
+  for (size_t t = 0; t < left_.size(); ++t) {
+    if (!left_[t] && !parts_.contains(static_cast<int>(t))) return;
+  }
+  const wire::CollectiveKind kind = parts_.begin()->second.request.kind();
+  last_.assign(left_.size(), Payload());
+  if (kind != wire::COLLECTIVE_EXCHANGE) {
+    last_.assign(left_.size(), kind == wire::COLLECTIVE_SUM ? Summed() : Gathered());
+  }
+  for (auto& [trainer, part] : parts_) {
+    if (kind == wire::COLLECTIVE_EXCHANGE) last_[trainer] = ExchangedFor(trainer);
+    for (Done& done : part.done) {
+      calls->push_back([done = std::move(done), answer = last_[trainer]] { done(answer); });
+    }
+  }
+  parts_.clear();
+  ++number_;
+}
+
+Payload Collectives::Gathered() const {
+  wire::ResponseHead head;
+  TensorWriter tensors;
+  for (const auto& [trainer, part] : parts_) {
+    head.mutable_collective()->add_from(static_cast<uint32_t>(trainer));
+    tensors.Add<uint8_t>(SliceOf(part.blobs[0], 0, part.blobs[0]->size()));
+  }
+  return EncodeResponse(std::move(head), tensors);
+}
+
+Payload Collectives::Summed() const {
+  std::vector<double> sum(parts_.begin()->second.numbers.size());
+  for (const auto& [trainer, part] : parts_) {
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += part.numbers[i];
+  }
+  wire::ResponseHead head;
+  head.mutable_collective();
+  TensorWriter tensors;
+  tensors.AddOwned(std::move(sum));
+  return EncodeResponse(std::move(head), tensors);
+}
+
+Payload Collectives::ExchangedFor(int trainer) const {
+  wire::ResponseHead head;
+  TensorWriter tensors;
+  for (const auto& [from, part] : parts_) {
+    for (int i = 0; i < part.request.to_size(); ++i) {
+      if (part.request.to(i) != static_cast<uint32_t>(trainer)) continue;
+      head.mutable_collective()->add_from(static_cast<uint32_t>(from));
+      tensors.Add<uint8_t>(SliceOf(part.blobs[i], 0, part.blobs[i]->size()));
+    }
+    if (part.request.more()) head.mutable_collective()->set_more(true);
+  }
+  return EncodeResponse(std::move(head), tensors);
+}
+
+Status Collectives::CheckWaits() const {
+  std::lock_guard lock(mutex_);
+  const int64_t now = clock_->NowNanos();
+  const auto late = std::find_if(parts_.begin(), parts_.end(), [&](const auto& entry) {
+    return entry.second.deadline_nanos <= now;
+  });
+  if (late == parts_.end()) return absl::OkStatus();
+  std::string missing;
+  for (size_t t = 0; t < left_.size(); ++t) {
+    if (left_[t] || parts_.contains(static_cast<int>(t))) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(t);
+  }
+  return absl::DeadlineExceededError(fmt::format("collective {} waits in vain for trainer {}",
+                                                 late->second.request.name(), missing));
+}
+
+void Collectives::Fail(const Status& error) {
+  Do([&](Calls* calls) { FailLocked(error, calls); });
+}
+
+void Collectives::FailLocked(const Status& error, Calls* calls) {
+  if (error_.ok()) error_ = error;
+  for (auto& [trainer, part] : parts_) {
+    for (Done& done : part.done) {
+      calls->push_back([done = std::move(done), error] { done(error); });
+    }
+  }
+  parts_.clear();
+}
+
+}  // namespace flotilla

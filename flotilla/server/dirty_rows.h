@@ -1,0 +1,38 @@
+// Which rows and dense blocks a trainer has not seen since others changed them: the memory behind
+// METHOD_PULL_DIRTY. One bit per row and trainer.
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <span>
+#include <vector>
+
+namespace flotilla {
+
+// Items are numbered from 0, without large gaps: the rows of a table by their location, the blocks
+// of a dense slice by position. Thread-safe.
+class DirtySet {
+ public:
+  // REQUIRES: trainers >= 1.
+  explicit DirtySet(int trainers) : bits_(trainers), pending_(trainers) {}
+
+  // `trainer` has changed items: all others have not seen it. keys[i] is what Take returns for
+  // items[i]; an item has the same key for ever.
+  void Mark(int trainer, std::span<const uint32_t> items, std::span<const uint64_t> keys);
+
+  // Up to `max` keys of items that others changed since this trainer took them last; they count as
+  // seen only when Confirm is called, so that an answer that got lost can be made again: without
+  // a Confirm in between the same keys are returned again. *more tells whether there are others.
+  std::vector<uint64_t> Take(int trainer, size_t max, bool* more);
+  void Confirm(int trainer);
+
+  size_t memory_bytes() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<std::vector<uint64_t>> bits_;     // per trainer, one bit per item
+  std::vector<std::vector<uint64_t>> pending_;  // per trainer: keys taken and not confirmed
+  std::vector<uint64_t> keys_;                  // per item
+};
+
+}  // namespace flotilla

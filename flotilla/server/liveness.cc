@@ -1,0 +1,134 @@
+#include "flotilla/server/liveness.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace flotilla {
+
+namespace {
+
+constexpr int64_t kNanosPerMs = 1'000'000;
+
+}  // namespace
+
+Liveness::Liveness(const LivenessOptions& options, const Clock* clock)
+    : options_(options),
+      clock_(clock),
+      start_nanos_(clock->NowNanos()),
+      trainers_(options.trainers) {}
+
+void Liveness::Join(int trainer) {
+  std::lock_guard lock(mutex_);
+  trainers_[trainer] = {.state = State::kAlive, .heard_nanos = clock_->NowNanos()};
+}
+
+Status Liveness::Heard(int trainer) {
+  std::lock_guard lock(mutex_);
+  Trainer& t = trainers_[trainer];
+  switch (t.state) {
+    case State::kExpected:
+      return FailedPrecondition("trainer {} has not introduced itself", trainer);
+    case State::kLost:
+      return FailedPrecondition(
+          "trainer {} was silent for {} ms and taken for dead: it must be started again", trainer,
+          options_.silent_bound_ms);
+    case State::kAlive:
+    case State::kStopped:
+      break;
+  }
+  t.heard_nanos = clock_->NowNanos();
+  return absl::OkStatus();
+}
+
+void Liveness::Stop(int trainer) {
+  std::lock_guard lock(mutex_);
+  trainers_[trainer].state = State::kStopped;
+  changed_.notify_all();
+}
+
+Status Liveness::MissingAtStart() const {
+  if (clock_->NowNanos() - start_nanos_ < options_.start_timeout_ms * kNanosPerMs) {
+    return absl::OkStatus();
+  }
+  std::string missing;
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    if (trainers_[t].state != State::kExpected) continue;
+    missing += (missing.empty() ? "" : ", ") + std::to_string(t);
+  }
+  if (missing.empty()) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      fmt::format("trainer {} did not connect within {} ms", missing, options_.start_timeout_ms));
+}
+
+std::vector<int> Liveness::Check() {
+  std::lock_guard lock(mutex_);
+  std::vector<int> lost;
+  const int64_t now = clock_->NowNanos();
+  for (size_t t = 0; t < trainers_.size(); ++t) {
+    Trainer& trainer = trainers_[t];
+    const int64_t silent_ms = (now - trainer.heard_nanos) / kNanosPerMs;
+    if (trainer.state != State::kAlive || silent_ms <= options_.silent_bound_ms) continue;
+    trainer.state = State::kLost;
+    if (options_.lost_trainer_ends_job) {
+      Keep(absl::UnavailableError(
+          fmt::format("trainer {} has been silent for {} ms: taken for dead", t, silent_ms)));
+    } else {
+      lost.push_back(static_cast<int>(t));
+    }
+    changed_.notify_all();
+  }
+  if (const Status missing = MissingAtStart(); !missing.ok()) Keep(missing);
+  // The others go on without the lost ones, but somebody must be left to end well.
+  if (!lost.empty() && std::all_of(trainers_.begin(), trainers_.end(),
+                                   [](const Trainer& t) { return t.state == State::kLost; })) {
+    Keep(absl::UnavailableError("all trainers have fallen silent"));
+  }
+  return lost;
+}
+
+void Liveness::Keep(const Status& error) {
+  if (error_.ok()) error_ = error;
+  changed_.notify_all();
+}
+
+void Liveness::Fail(const Status& error) {
+  std::lock_guard lock(mutex_);
+  Keep(error);
+}
+
+Status Liveness::status() const {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+void Liveness::Told(int trainer) {
+  std::lock_guard lock(mutex_);
+  trainers_[trainer].told = true;
+  changed_.notify_all();
+}
+
+bool Liveness::AllStopped() const {
+  // Nobody waits for the lost ones; whether their loss is an error, Check has said.
+  return std::all_of(trainers_.begin(), trainers_.end(), [](const Trainer& t) {
+    return t.state == State::kStopped || t.state == State::kLost;
+  });
+}
+
+bool Liveness::AllTold() const {
+  return std::none_of(trainers_.begin(), trainers_.end(),
+                      [](const Trainer& t) { return t.state == State::kAlive && !t.told; });
+}
+
+bool Liveness::WaitForEnd(int64_t max_wait_ms, int64_t told_timeout_ms) const {
+  std::unique_lock lock(mutex_);
+  const bool ended = changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
+                                       [this] { return !error_.ok() || AllStopped(); });
+  if (!ended) return false;
+  if (!error_.ok()) {
+    changed_.wait_for(lock, std::chrono::milliseconds(told_timeout_ms),
+                      [this] { return AllTold(); });
+  }
+  return true;
+}
+
+}  // namespace flotilla

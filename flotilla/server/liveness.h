@@ -1,0 +1,80 @@
+// Which trainers a server serves, whether they are alive, and how the job ends: well when all have
+// stopped, or with the first error, which everyone is then told.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+struct LivenessOptions {
+  int trainers = 1;
+  // A trainer that said nothing for so long is taken for dead.
+  int64_t silent_bound_ms = 10'000;
+  // What its death means: the end of the job, or that the others go on without it.
+  bool lost_trainer_ends_job = true;
+  // Every trainer must have introduced itself within this time.
+  int64_t start_timeout_ms = 300'000;
+};
+
+// Thread-safe. Time comes from the clock alone; Check must be called every now and then.
+class Liveness {
+ public:
+  Liveness(const LivenessOptions& options, const Clock* clock);
+
+  // Signs of life. Join is the handshake of a trainer's first or next life; Heard of one that was
+  // taken for dead, or never joined, is FailedPrecondition.
+  void Join(int trainer);
+  Status Heard(int trainer);
+  // The trainer has ended well.
+  void Stop(int trainer);
+
+  // Takes silent trainers for dead, and misses those that never came. Returns those that died since
+  // the last call when the others go on without them (none when their death ends the job).
+  std::vector<int> Check();
+
+  // Keeps the first error given to it, which ends the job.
+  void Fail(const Status& error);
+  // Ok, or the error that ended the job.
+  Status status() const;
+  // The trainer has been told of the error.
+  void Told(int trainer);
+
+  // Waits until all trainers have stopped or the job failed; in that case also, but not longer than
+  // told_timeout_ms, until every trainer that is alive has been told. False when max_wait_ms was
+  // over first.
+  bool WaitForEnd(int64_t max_wait_ms, int64_t told_timeout_ms) const;
+
+ private:
+  enum class State { kExpected, kAlive, kStopped, kLost };
+  struct Trainer {
+    State state = State::kExpected;
+    int64_t heard_nanos = 0;
+    bool told = false;
+  };
+
+  // All REQUIRE: mutex_ is held.
+  bool AllStopped() const;
+  bool AllTold() const;
+  void Keep(const Status& error);
+  Status MissingAtStart() const;
+
+  const LivenessOptions options_;
+  const Clock* const clock_;
+  const int64_t start_nanos_;
+
+  mutable std::mutex mutex_;
+  mutable std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::vector<Trainer> trainers_;
+  Status error_;
+};
+
+}  // namespace flotilla

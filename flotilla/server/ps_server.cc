@@ -1,0 +1,58 @@
+#include "flotilla/server/ps_server.h"
+
+#include <chrono>
+#include <utility>
+
+namespace flotilla {
+
+PsServer::PsServer(PsServerOptions options, std::unique_ptr<PsService> service)
+    : options_(std::move(options)), service_(std::move(service)) {}
+
+StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ModelSpec& spec, PsServerOptions options,
+                                                    const Listen& listen, const Clock* clock,
+                                                    LogLine log) {
+  FL_ASSIGN_OR_RETURN(auto service, PsService::Make(spec, options.service, clock, std::move(log)));
+  std::unique_ptr<PsServer> server(new PsServer(std::move(options), std::move(service)));
+  FL_ASSIGN_OR_RETURN(server->listener_, listen(server->service_.get()));
+  server->ticker_ = std::thread([server = server.get()] { server->TickLoop(); });
+  return server;
+}
+
+PsServer::~PsServer() {
+  Stop();
+  if (ticker_.joinable()) ticker_.join();
+}
+
+void PsServer::TickLoop() {
+  std::unique_lock lock(mutex_);
+  while (!wake_.wait_for(lock, std::chrono::milliseconds(options_.tick_ms),
+                         [this] { return stop_; })) {
+    lock.unlock();
+    service_->Tick();
+    lock.lock();
+  }
+}
+
+Status PsServer::Wait() {
+  // In short waits, to see when Stop was called.
+  constexpr int64_t kLookMs = 100;
+  while (!service_->liveness().WaitForEnd(kLookMs, options_.told_timeout_ms)) {
+    std::lock_guard lock(mutex_);
+    if (stop_) return absl::CancelledError("the server was stopped");
+  }
+  Close(options_.close_grace_ms);
+  return service_->liveness().status();
+}
+
+void PsServer::Stop() { Close(0); }
+
+void PsServer::Close(int64_t grace_ms) {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (listener_ != nullptr) listener_->Close(grace_ms);
+}
+
+}  // namespace flotilla

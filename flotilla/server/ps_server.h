@@ -1,0 +1,71 @@
+// The life of a server: make the tables, listen, serve until the last trainer has stopped.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/rpc/transport.h"
+#include "flotilla/server/ps_service.h"
+
+namespace flotilla {
+
+struct PsServerOptions {
+  PsServiceOptions service;
+  // How often time is looked at: silent trainers and waits that are over are noticed that late.
+  int64_t tick_ms = 500;
+  // After a failure, how long trainers are given to hear of it.
+  int64_t told_timeout_ms = 5'000;
+  // How long the last answers may take to leave.
+  int64_t close_grace_ms = 2'000;
+};
+
+// Thread-safe.
+class PsServer {
+ public:
+  // Starts to listen for a service: ListenGrpc, or a listener of an InprocNetwork.
+  using Listen = std::function<StatusOr<std::unique_ptr<Listener>>(Service* service)>;
+
+  // Makes the tables and serves when it returns. An error says what in the model is wrong, or which
+  // address cannot be bound and why.
+  static StatusOr<std::unique_ptr<PsServer>> Start(const ModelSpec& spec, PsServerOptions options,
+                                                   const Listen& listen, const Clock* clock,
+                                                   LogLine log);
+  // Stops.
+  ~PsServer();
+
+  const std::string& address() const { return listener_->address(); }
+  PsService& service() { return *service_; }
+
+  // Returns when every trainer has stopped (Ok) or the job has failed (its first error), after the
+  // trainers were told. The server has then stopped.
+  Status Wait();
+
+  // Ends serving at once; calls under way are dropped, as if the process were killed. Wait returns
+  // Cancelled unless the job had ended.
+  void Stop();
+
+ private:
+  PsServer(PsServerOptions options, std::unique_ptr<PsService> service);
+
+  void TickLoop();
+  void Close(int64_t grace_ms);
+
+  const PsServerOptions options_;
+  const std::unique_ptr<PsService> service_;
+  std::unique_ptr<Listener> listener_;
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  bool stop_ = false;  // guarded by mutex_
+  std::thread ticker_;
+};
+
+}  // namespace flotilla

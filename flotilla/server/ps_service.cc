@@ -1,0 +1,277 @@
+// Who may say what, once, and how jobs fare; what happens to parameters is in ps_service_tables.cc.
+#include "flotilla/server/ps_service.h"
+
+#include <utility>
+
+#include "flotilla/kernels/denormals.h"
+#include "flotilla/rpc/model_text.h"
+#include "flotilla/server/ps_service_call.h"
+
+namespace flotilla {
+
+namespace {
+
+// Requests that take effect once, however often they arrive.
+bool HasSequence(wire::Method method) {
+  switch (method) {
+    case wire::METHOD_PUSH:
+    case wire::METHOD_PULL_DIRTY:
+    case wire::METHOD_ENTER_ROUNDS:
+    case wire::METHOD_LEAVE_ROUNDS:
+    case wire::METHOD_WRITE_ROWS:
+    case wire::METHOD_WRITE_DENSE:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string MethodName(wire::Method method) {
+  return wire::Method_IsValid(method) ? wire::Method_Name(method)
+                                      : fmt::format("method {}", static_cast<int>(method));
+}
+
+PsServiceOptions WithTrainers(PsServiceOptions options) {
+  options.rounds.trainers = options.liveness.trainers;
+  return options;
+}
+
+}  // namespace
+
+PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Clock* clock,
+                     LogLine log, std::unique_ptr<ServerTables> tables)
+    : options_(WithTrainers(std::move(options))),
+      model_text_(ModelText(spec, options_.model_extra)),
+      log_(std::move(log)),
+      tables_(std::move(tables)),
+      liveness_(options_.liveness, clock),
+      window_(options_.liveness.trainers, options_.push_window),
+      rounds_(options_.rounds, tables_.get(), clock,
+              [this](const RoundPart& mean) { return Apply(mean, 1); }),
+      collectives_(options_.liveness.trainers, clock),
+      dirty_dense_(options_.liveness.trainers) {
+  for (int t = 0; t < tables_->tables(); ++t) {
+    dirty_rows_.push_back(std::make_unique<DirtySet>(options_.liveness.trainers));
+  }
+}
+
+StatusOr<std::unique_ptr<PsService>> PsService::Make(const ModelSpec& spec,
+                                                     PsServiceOptions options, const Clock* clock,
+                                                     LogLine log) {
+  if (options.liveness.trainers < 1) {
+    return InvalidArgument("a job of {} trainers", options.liveness.trainers);
+  }
+  FL_ASSIGN_OR_RETURN(auto tables, ServerTables::Make(spec, options.server, options.servers,
+                                                      options.policy, options.tables));
+  return std::unique_ptr<PsService>(
+      new PsService(spec, std::move(options), clock, std::move(log), std::move(tables)));
+}
+
+PsService::Handler PsService::HandlerOf(wire::Method method) {
+  switch (method) {
+    case wire::METHOD_HANDSHAKE:
+      return &PsService::Handshake;
+    case wire::METHOD_PING:
+      return &PsService::Ping;
+    case wire::METHOD_PULL:
+      return &PsService::Pull;
+    case wire::METHOD_PUSH:
+      return &PsService::Push;
+    case wire::METHOD_PULL_DENSE:
+      return &PsService::PullDense;
+    case wire::METHOD_PULL_DIRTY:
+      return &PsService::PullDirty;
+    case wire::METHOD_ENTER_ROUNDS:
+      return &PsService::EnterRounds;
+    case wire::METHOD_LEAVE_ROUNDS:
+      return &PsService::LeaveRounds;
+    case wire::METHOD_COLLECTIVE:
+      return &PsService::Collective;
+    case wire::METHOD_READ_ROWS:
+      return &PsService::ReadRows;
+    case wire::METHOD_WRITE_ROWS:
+      return &PsService::WriteRows;
+    case wire::METHOD_WRITE_DENSE:
+      return &PsService::WriteDense;
+    case wire::METHOD_ABORT:
+      return &PsService::Abort;
+    case wire::METHOD_STOP:
+      return &PsService::Stop;
+    default:
+      return nullptr;
+  }
+}
+
+void PsService::Handle(Payload request, ReplyCallback reply) {
+  const kernels::FlushDenormals flush;
+  StatusOr<RequestMessage> message = DecodeRequest(std::move(request));
+  if (!message.ok()) return reply(EncodeError(message.status(), false));
+  auto call = std::make_shared<Call>();
+  call->message = *std::move(message);
+  call->reply = std::move(reply);
+  call->trainer = static_cast<int>(call->head().sender_index());
+  if (const Status status = CheckSender(call->head()); !status.ok()) {
+    return call->reply(EncodeError(status, false));
+  }
+  Dispatch(call);
+}
+
+Status PsService::CheckSender(const wire::RequestHead& head) const {
+  if (head.protocol_version() != kProtocolVersion) {
+    return FailedPrecondition("protocol version {}, the server has {}: use one build of flotilla",
+                              head.protocol_version(), kProtocolVersion);
+  }
+  if (head.job_id() != options_.job_id) {
+    return FailedPrecondition("a request of job \"{}\", this server belongs to job \"{}\"",
+                              head.job_id(), options_.job_id);
+  }
+  if (head.sender_kind() != wire::SENDER_TRAINER ||
+      head.sender_index() >= static_cast<uint32_t>(options_.liveness.trainers)) {
+    return InvalidArgument("a request of trainer {}, the job has {}", head.sender_index(),
+                           options_.liveness.trainers);
+  }
+  if (head.shard_map_version() != options_.shard_map_version) {
+    return FailedPrecondition("shard map {}, the server has {}", head.shard_map_version(),
+                              options_.shard_map_version);
+  }
+  return absl::OkStatus();
+}
+
+void PsService::Dispatch(const std::shared_ptr<Call>& call) {
+  const wire::Method method = call->head().method();
+  const Handler handler = HandlerOf(method);
+  if (handler == nullptr) {
+    return Answer(call, absl::UnimplementedError("unknown " + MethodName(method)));
+  }
+  if (method == wire::METHOD_HANDSHAKE) return (this->*handler)(call);
+  Status status = window_.CheckLife(call->trainer, call->head().incarnation());
+  if (status.ok()) status = liveness_.Heard(call->trainer);
+  // Whoever stops need not hear how it ended for others.
+  if (status.ok() && method != wire::METHOD_STOP) status = liveness_.status();
+  if (!status.ok()) return call->reply(ErrorFor(call->trainer, status));
+  if (!HasSequence(method)) return (this->*handler)(call);
+  HandleOnce(call, handler);
+}
+
+void PsService::HandleOnce(const std::shared_ptr<Call>& call, Handler handler) {
+  const auto verdict =
+      window_.Begin(call->trainer, call->head().incarnation(), call->head().sequence(),
+                    [reply = call->reply](const Payload& response) { reply(response); });
+  if (!verdict.ok()) return call->reply(EncodeError(verdict.status(), false));
+  if (*verdict == PushWindow::Verdict::kNew) (this->*handler)(call);
+}
+
+Payload PsService::ErrorFor(int trainer, const Status& error) {
+  const bool job_failed = !liveness_.status().ok();
+  if (job_failed) liveness_.Told(trainer);
+  return EncodeError(job_failed ? liveness_.status() : error, job_failed);
+}
+
+void PsService::Answer(const std::shared_ptr<Call>& call, const Status& error) {
+  const Payload response = error.ok() ? EncodeResponse({}, {}) : ErrorFor(call->trainer, error);
+  Answer(call, error.ok(), [response] { return response; });
+}
+
+void PsService::Answer(const std::shared_ptr<Call>& call, bool applied,
+                       const PushWindow::MakeResponse& make) {
+  if (!HasSequence(call->head().method())) return call->reply(make());
+  window_.Finish(call->trainer, call->head().incarnation(), call->head().sequence(), applied, make);
+}
+
+void PsService::Handshake(const std::shared_ptr<Call>& call) {
+  const int trainer = call->trainer;
+  Status status = liveness_.status();
+  if (status.ok()) status = CheckHandshake(call->head());
+  if (status.ok()) status = window_.StartLife(trainer, call->head().incarnation());
+  if (!status.ok()) return Answer(call, status);
+  liveness_.Join(trainer);
+  rounds_.Return(trainer);
+  collectives_.Return(trainer);
+  wire::ResponseHead head;
+  head.mutable_handshake()->set_global_step(static_cast<uint64_t>(global_step()));
+  head.mutable_handshake()->set_next_collective(collectives_.next());
+  call->reply(EncodeResponse(std::move(head), {}));
+}
+
+Status PsService::CheckHandshake(const wire::RequestHead& head) const {
+  const wire::HandshakeRequest& said = head.handshake();
+  const int trainers = options_.liveness.trainers;
+  if (said.servers() != static_cast<uint32_t>(options_.servers) ||
+      said.trainers() != static_cast<uint32_t>(trainers)) {
+    return FailedPrecondition(
+        "trainer {} knows {} servers and {} trainers, server {} knows {} and {}",
+        head.sender_index(), said.servers(), said.trainers(), options_.server, options_.servers,
+        trainers);
+  }
+  if (said.server_index() != static_cast<uint32_t>(options_.server)) {
+    return FailedPrecondition("trainer {} takes this server for number {}, it is number {}",
+                              head.sender_index(), said.server_index(), options_.server);
+  }
+  const std::string difference = FirstDifference(model_text_, said.model_text());
+  if (difference.empty()) return absl::OkStatus();
+  return FailedPrecondition("the models of server {} and trainer {} differ: {}", options_.server,
+                            head.sender_index(), difference);
+}
+
+void PsService::Ping(const std::shared_ptr<Call>& call) { Answer(call, absl::OkStatus()); }
+
+void PsService::EnterRounds(const std::shared_ptr<Call>& call) {
+  rounds_.Enter(call->trainer, call->head().rounds().timeout_ms(),
+                [this, call](const RoundResult& result) { Answer(call, result.status); });
+}
+
+void PsService::LeaveRounds(const std::shared_ptr<Call>& call) {
+  rounds_.Leave(call->trainer);
+  Answer(call, absl::OkStatus());
+}
+
+void PsService::Collective(const std::shared_ptr<Call>& call) {
+  collectives_.Join(call->trainer, call->head().collective(), std::move(call->message.tensors),
+                    [this, call](StatusOr<Payload> response) {
+                      if (!response.ok()) return Answer(call, response.status());
+                      call->reply(*std::move(response));
+                    });
+}
+
+void PsService::Abort(const std::shared_ptr<Call>& call) {
+  const wire::AbortRequest& request = call->head().abort();
+  // A code that is none, or Ok, is no cause.
+  const auto code = request.code() == 0 ? absl::StatusCode::kUnknown
+                                        : static_cast<absl::StatusCode>(request.code());
+  Fail(Status(code, fmt::format("trainer {}: {}", call->trainer, request.message())));
+  liveness_.Told(call->trainer);
+  call->reply(EncodeResponse({}, {}));
+}
+
+void PsService::Stop(const std::shared_ptr<Call>& call) {
+  rounds_.Lose(call->trainer);
+  collectives_.Leave(call->trainer);
+  // First the answer: the server may end as soon as the last trainer counts as stopped.
+  call->reply(EncodeResponse({}, {}));
+  liveness_.Stop(call->trainer);
+}
+
+void PsService::Tick() {
+  const kernels::FlushDenormals flush;  // a round may be completed here
+  for (const int trainer : liveness_.Check()) {
+    if (log_) log_(fmt::format("trainer {} is lost, the others go on", trainer));
+    rounds_.Lose(trainer);
+    collectives_.Leave(trainer);
+  }
+  Status status = liveness_.status();
+  if (status.ok()) status = rounds_.CheckWaits();
+  if (status.ok()) status = collectives_.CheckWaits();
+  if (!status.ok()) Fail(status);
+}
+
+void PsService::Fail(const Status& error) {
+  liveness_.Fail(error);
+  const Status first = liveness_.status();
+  if (!failed_.exchange(true) && log_) {
+    log_(fmt::format("the job has failed: {}", Message(first)));
+  }
+  rounds_.Fail(first);
+  collectives_.Fail(first);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,126 @@
+// The one entry of a server: takes a request apart, checks who sent it, applies it to the tables
+// and answers. No global lock: each part below guards itself, and requests run side by side. A
+// request that must wait for others (rounds, collective calls) keeps its reply and no thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/rpc/codec.h"
+#include "flotilla/rpc/transport.h"
+#include "flotilla/server/collective.h"
+#include "flotilla/server/dirty_rows.h"
+#include "flotilla/server/liveness.h"
+#include "flotilla/server/push_window.h"
+#include "flotilla/server/round.h"
+#include "flotilla/server/server_tables.h"
+
+namespace flotilla {
+
+struct PsServiceOptions {
+  std::string job_id;
+  int server = 0;
+  int servers = 1;
+  UpdatePolicy policy = UpdatePolicy::kOnArrival;
+  // Lines for ModelText about what the spec does not know: the trainers must have the same.
+  std::string model_extra;
+  uint64_t shard_map_version = 1;
+  LivenessOptions liveness;
+  RoundOptions rounds;
+  TableOptions tables;
+  // Requests of a trainer that are remembered: more than it ever has under way.
+  size_t push_window = 256;
+};
+
+// Thread-safe.
+class PsService : public Service {
+ public:
+  // An error says what in the spec is wrong. The clock must outlive the service.
+  static StatusOr<std::unique_ptr<PsService>> Make(const ModelSpec& spec, PsServiceOptions options,
+                                                   const Clock* clock, LogLine log);
+
+  void Handle(Payload request, ReplyCallback reply) override;
+
+  // What happens with time: silent trainers, waits that are over. Call it about every second.
+  void Tick();
+
+  // Ends the job with an error, unless it has ended; every trainer is told.
+  void Fail(const Status& error);
+
+  Liveness& liveness() { return liveness_; }
+  ServerTables& tables() { return *tables_; }
+  // Steps applied so far: rounds, or batches of all trainers.
+  int64_t global_step() const { return step_.load(std::memory_order_relaxed); }
+  // Pushes and writes that took effect; one that was sent again counts once.
+  int64_t applied() const { return window_.applied(); }
+
+ private:
+  // A request on its way through the service.
+  struct Call;
+  using Handler = void (PsService::*)(const std::shared_ptr<Call>& call);
+
+  PsService(const ModelSpec& spec, PsServiceOptions options, const Clock* clock, LogLine log,
+            std::unique_ptr<ServerTables> tables);
+
+  static Handler HandlerOf(wire::Method method);
+  Status CheckSender(const wire::RequestHead& head) const;
+  void Dispatch(const std::shared_ptr<Call>& call);
+  // Runs the handler of a request that changes something, unless it has run.
+  void HandleOnce(const std::shared_ptr<Call>& call, Handler handler);
+  // Answers a request, and its copies: with an error or nothing, or with what `make` makes.
+  void Answer(const std::shared_ptr<Call>& call, const Status& error);
+  void Answer(const std::shared_ptr<Call>& call, bool applied,
+              const PushWindow::MakeResponse& make);
+  // The response with this error, or with the one that ended the job.
+  Payload ErrorFor(int trainer, const Status& error);
+
+  // One per method.
+  void Handshake(const std::shared_ptr<Call>& call);
+  void Ping(const std::shared_ptr<Call>& call);
+  void Pull(const std::shared_ptr<Call>& call);
+  void Push(const std::shared_ptr<Call>& call);
+  void PullDense(const std::shared_ptr<Call>& call);
+  void PullDirty(const std::shared_ptr<Call>& call);
+  void EnterRounds(const std::shared_ptr<Call>& call);
+  void LeaveRounds(const std::shared_ptr<Call>& call);
+  void Collective(const std::shared_ptr<Call>& call);
+  void ReadRows(const std::shared_ptr<Call>& call);
+  void WriteRows(const std::shared_ptr<Call>& call);
+  void WriteDense(const std::shared_ptr<Call>& call);
+  void Abort(const std::shared_ptr<Call>& call);
+  void Stop(const std::shared_ptr<Call>& call);
+
+  Status CheckHandshake(const wire::RequestHead& head) const;
+  StatusOr<RoundPart> ReadPart(Call& call) const;
+  void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
+  // Both return the global step after the update, which counts `batches` more.
+  StatusOr<int64_t> Apply(const RoundPart& part, int64_t batches);
+  StatusOr<int64_t> AddDelta(int trainer, const RoundPart& part, int64_t batches);
+  Status MarkDirty(int trainer, const RoundPart& part);
+  Payload PushResponse(int64_t step, bool want_dense, bool send_again = false) const;
+  StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
+  AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
+
+  // Constant after construction.
+  const PsServiceOptions options_;
+  const std::string model_text_;
+  const LogLine log_;
+
+  const std::unique_ptr<ServerTables> tables_;
+  std::atomic<int64_t> step_ = 0;
+  std::atomic<bool> failed_ = false;  // Fail has been told
+  Liveness liveness_;
+  PushWindow window_;
+  Rounds rounds_;
+  Collectives collectives_;
+  std::vector<std::unique_ptr<DirtySet>> dirty_rows_;  // per table
+  DirtySet dirty_dense_;                               // per block of the slice
+};
+
+}  // namespace flotilla

@@ -1,0 +1,16 @@
+// A request on its way through the service. For ps_service*.cc only.
+#pragma once
+
+#include "flotilla/server/ps_service.h"
+
+namespace flotilla {
+
+struct PsService::Call {
+  RequestMessage message;
+  ReplyCallback reply;
+  int trainer = 0;
+
+  const wire::RequestHead& head() const { return message.head; }
+};
+
+}  // namespace flotilla

@@ -1,0 +1,254 @@
+// The methods of the service that read and change parameters.
+#include <algorithm>
+#include <utility>
+
+#include "flotilla/optim/schedule.h"
+#include "flotilla/server/ps_service.h"
+#include "flotilla/server/ps_service_call.h"
+
+namespace flotilla {
+
+namespace {
+
+UpdatePolicy PolicyOf(wire::PushKind kind) {
+  switch (kind) {
+    case wire::PUSH_IN_ROUND:
+      return UpdatePolicy::kOnBarrier;
+    case wire::PUSH_DELTA:
+      return UpdatePolicy::kAddDelta;
+    default:
+      return UpdatePolicy::kOnArrival;
+  }
+}
+
+}  // namespace
+
+void PsService::Pull(const std::shared_ptr<Call>& call) {
+  const wire::PullRequest& request = call->head().pull();
+  const Missing missing = request.create_missing() ? Missing::kCreate : Missing::kDefault;
+  TensorWriter tensors;
+  SparseRows rows;
+  for (const uint32_t table : request.tables()) {
+    Status status = call->message.tensors.ReadAll(&rows.ids);
+    if (status.ok()) status = tables_->CheckIds(table, rows.ids);
+    if (status.ok()) status = tables_->Pull(table, missing, &rows);
+    if (!status.ok()) return Answer(call, status);
+    tensors.AddOwned(std::move(rows.values));
+    rows.values = {};
+  }
+  if (const Status status = call->message.tensors.Finish(); !status.ok()) {
+    return Answer(call, status);
+  }
+  call->reply(EncodeResponse({}, tensors));
+}
+
+StatusOr<RoundPart> PsService::ReadPart(Call& call) const {
+  const wire::PushRequest& request = call.head().push();
+  RoundPart part;
+  part.rows = static_cast<int64_t>(request.rows());
+  for (const TableSpec& table : tables_->spec().tables) part.sparse.emplace_back().dim = table.dim;
+  std::vector<bool> seen(part.sparse.size());
+  for (const uint32_t table : request.tables()) {
+    if (table >= seen.size() || seen[table]) {
+      return InvalidArgument("a push of table {}, the model has {}", table, seen.size());
+    }
+    seen[table] = true;
+    SparseRows& rows = part.sparse[table];
+    FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.ids));
+    FL_RETURN_IF_ERROR(tables_->CheckIds(table, rows.ids));
+    const uint64_t floats = call.message.tensors.next_elements();
+    if (floats != rows.size() * static_cast<size_t>(rows.dim)) {
+      return InvalidArgument("table {}: {} values for {} ids of dim {}",
+                             tables_->spec().tables[table].name, floats, rows.size(), rows.dim);
+    }
+    FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.values));
+  }
+  if (request.has_dense()) {
+    part.dense.resize(static_cast<size_t>(tables_->range().size()));
+    FL_RETURN_IF_ERROR(call.message.tensors.Read(std::span<float>(part.dense)));
+  }
+  FL_RETURN_IF_ERROR(call.message.tensors.Finish());
+  return part;
+}
+
+void PsService::Push(const std::shared_ptr<Call>& call) {
+  const wire::PushKind kind = call->head().push().kind();
+  if (PolicyOf(kind) != options_.policy) {
+    return Answer(call, FailedPrecondition("a push {}, the server's policy is {}",
+                                           NameOf(PolicyOf(kind)), NameOf(options_.policy)));
+  }
+  StatusOr<RoundPart> part = ReadPart(*call);
+  if (!part.ok()) return Answer(call, part.status());
+  if (kind == wire::PUSH_IN_ROUND) return PushInRound(call, *std::move(part));
+  const int64_t batches = call->head().push().batches();
+  const StatusOr<int64_t> step =
+      kind == wire::PUSH_DELTA ? AddDelta(call->trainer, *part, batches) : Apply(*part, batches);
+  if (!step.ok()) return Answer(call, step.status());
+  const bool want_dense = call->head().push().want_dense();
+  Answer(call, true, [this, step = *step, want_dense] { return PushResponse(step, want_dense); });
+}
+
+void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
+  const int64_t timeout_ms = call->head().push().timeout_ms();
+  const auto done = [this, call](const RoundResult& result) {
+    if (!result.status.ok()) return Answer(call, result.status);
+    const bool want_dense = call->head().push().want_dense() && !result.send_again;
+    Answer(call, !result.send_again, [this, result, want_dense] {
+      return PushResponse(result.step, want_dense, result.send_again);
+    });
+  };
+  rounds_.Push(call->trainer, std::move(part), timeout_ms, done);
+}
+
+StatusOr<int64_t> PsService::Apply(const RoundPart& part, int64_t batches) {
+  const int64_t before = step_.fetch_add(batches, std::memory_order_relaxed);
+  const UpdateMoment moment{.step = std::max<int64_t>(1, before + batches),
+                            .rate = LearningRate(tables_->spec().optimizer.learning_rate, before)};
+  for (size_t t = 0; t < part.sparse.size(); ++t) {
+    FL_RETURN_IF_ERROR(tables_->Push(static_cast<uint32_t>(t), part.sparse[t], moment));
+  }
+  if (!part.dense.empty()) FL_RETURN_IF_ERROR(tables_->PushDense(part.dense, moment));
+  return before + batches;
+}
+
+StatusOr<int64_t> PsService::AddDelta(int trainer, const RoundPart& part, int64_t batches) {
+  const int64_t step = step_.fetch_add(batches, std::memory_order_relaxed) + batches;
+  for (size_t t = 0; t < part.sparse.size(); ++t) {
+    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), part.sparse[t]));
+  }
+  if (!part.dense.empty()) tables_->AddDense(part.dense);
+  // Marked when they are there: whoever takes a mark finds the change.
+  FL_RETURN_IF_ERROR(MarkDirty(trainer, part));
+  return step;
+}
+
+Status PsService::MarkDirty(int trainer, const RoundPart& part) {
+  for (size_t t = 0; t < part.sparse.size(); ++t) {
+    SparseRows rows;
+    rows.ids = part.sparse[t].ids;
+    FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, &rows));
+    dirty_rows_[t]->Mark(trainer, rows.locations, rows.ids);
+  }
+  std::vector<uint32_t> blocks;
+  std::vector<uint64_t> begins;
+  for (size_t at = 0; at < part.dense.size(); at += kDenseBlockFloats) {
+    const size_t end = std::min(part.dense.size(), at + kDenseBlockFloats);
+    if (std::all_of(part.dense.begin() + at, part.dense.begin() + end,
+                    [](float delta) { return delta == 0; })) {
+      continue;
+    }
+    blocks.push_back(static_cast<uint32_t>(at / kDenseBlockFloats));
+    begins.push_back(at);
+  }
+  dirty_dense_.Mark(trainer, blocks, begins);
+  return absl::OkStatus();
+}
+
+Payload PsService::PushResponse(int64_t step, bool want_dense, bool send_again) const {
+  wire::ResponseHead head;
+  head.mutable_push()->set_global_step(static_cast<uint64_t>(step));
+  head.mutable_push()->set_send_again(send_again);
+  TensorWriter tensors;
+  if (want_dense) tensors.AddOwned(DenseValues(0, tables_->range().size()));
+  return EncodeResponse(std::move(head), tensors);
+}
+
+AlignedVector<float> PsService::DenseValues(int64_t begin, int64_t end) const {
+  AlignedVector<float> values(static_cast<size_t>(end - begin));
+  tables_->CopyDense(begin, values);
+  return values;
+}
+
+void PsService::PullDense(const std::shared_ptr<Call>& call) {
+  TensorWriter tensors;
+  tensors.AddOwned(DenseValues(0, tables_->range().size()));
+  call->reply(EncodeResponse({}, tensors));
+}
+
+void PsService::PullDirty(const std::shared_ptr<Call>& call) {
+  const int trainer = call->trainer;
+  // A new call says that the answer to the one before has arrived.
+  for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
+  dirty_dense_.Confirm(trainer);
+  const uint64_t max_rows = std::max<uint64_t>(1, call->head().pull_dirty().max_rows());
+  Answer(call, true, [this, trainer, max_rows] {
+    StatusOr<Payload> response = DirtyResponse(trainer, max_rows);
+    return response.ok() ? *std::move(response) : EncodeError(response.status(), false);
+  });
+}
+
+StatusOr<Payload> PsService::DirtyResponse(int trainer, uint64_t max_rows) {
+  wire::ResponseHead head;
+  wire::PullDirtyResponse& body = *head.mutable_pull_dirty();
+  TensorWriter tensors;
+  bool more = false;
+  for (size_t t = 0; t < dirty_rows_.size(); ++t) {
+    SparseRows rows;
+    rows.ids = dirty_rows_[t]->Take(trainer, max_rows, &more);
+    if (more) body.set_more(true);
+    FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, &rows));
+    tensors.AddOwned(std::move(rows.ids));
+    tensors.AddOwned(std::move(rows.values));
+  }
+  AlignedVector<float> dense;
+  for (const uint64_t key : dirty_dense_.Take(trainer, ~size_t{0}, &more)) {
+    const auto begin = static_cast<int64_t>(key);
+    const int64_t end = std::min(begin + kDenseBlockFloats, tables_->range().size());
+    const AlignedVector<float> values = DenseValues(begin, end);
+    dense.insert(dense.end(), values.begin(), values.end());
+    body.add_dense_begins(key);
+    body.add_dense_lengths(static_cast<uint64_t>(end - begin));
+  }
+  tensors.AddOwned(std::move(dense));
+  return EncodeResponse(std::move(head), tensors);
+}
+
+void PsService::ReadRows(const std::shared_ptr<Call>& call) {
+  const wire::ReadRowsRequest& request = call->head().read_rows();
+  if (const Status status = tables_->CheckIds(request.table(), {}); !status.ok()) {
+    return Answer(call, status);
+  }
+  const SparseTable& table = tables_->table(static_cast<int>(request.table()));
+  SparseRows rows;
+  uint32_t shard = request.first_shard();
+  while (shard < kVirtualShards && rows.size() < std::max<uint64_t>(1, request.max_rows())) {
+    table.ForEachRow(static_cast<int>(shard), RowOrder::kAscendingId, [&](const RowView& row) {
+      rows.ids.push_back(row.id);
+      rows.values.insert(rows.values.end(), row.weights.begin(), row.weights.end());
+    });
+    ++shard;
+  }
+  wire::ResponseHead head;
+  head.mutable_read_rows()->set_next_shard(shard);
+  TensorWriter tensors;
+  tensors.AddOwned(std::move(rows.ids));
+  tensors.AddOwned(std::move(rows.values));
+  call->reply(EncodeResponse(std::move(head), tensors));
+}
+
+void PsService::WriteRows(const std::shared_ptr<Call>& call) {
+  const uint32_t table = call->head().write_rows().table();
+  SparseRows rows;
+  Status status = call->message.tensors.ReadAll(&rows.ids);
+  if (status.ok()) status = tables_->CheckIds(table, rows.ids);
+  if (status.ok()) status = call->message.tensors.ReadAll(&rows.values);
+  if (status.ok()) status = call->message.tensors.Finish();
+  if (status.ok()) {
+    rows.dim = tables_->spec().tables[table].dim;
+    status = tables_->table(static_cast<int>(table)).WriteRows(rows);
+  }
+  Answer(call, status);
+}
+
+void PsService::WriteDense(const std::shared_ptr<Call>& call) {
+  AlignedVector<float> values;
+  Status status = call->message.tensors.ReadAll(&values);
+  if (status.ok()) status = call->message.tensors.Finish();
+  if (status.ok()) {
+    const uint64_t begin = std::min<uint64_t>(call->head().write_dense().begin(), INT64_MAX / 2);
+    status = tables_->WriteDense(static_cast<int64_t>(begin), values);
+  }
+  Answer(call, status);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,100 @@
+#include "flotilla/server/push_window.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flotilla {
+
+PushWindow::PushWindow(int trainers, size_t length) : length_(length), trainers_(trainers) {}
+
+Status PushWindow::StartLife(int trainer, uint64_t incarnation) {
+  std::lock_guard lock(mutex_);
+  Trainer& t = trainers_[trainer];
+  if (incarnation < t.incarnation) {
+    return FailedPrecondition("trainer {} has been started again (life {}), this is its life {}",
+                              trainer, t.incarnation, incarnation);
+  }
+  // A repeated handshake of the same life forgets nothing.
+  if (incarnation > t.incarnation) {
+    t = Trainer();
+    t.incarnation = incarnation;
+  }
+  return absl::OkStatus();
+}
+
+Status PushWindow::CheckLife(int trainer, uint64_t incarnation) const {
+  std::lock_guard lock(mutex_);
+  return CheckLifeLocked(trainer, incarnation);
+}
+
+Status PushWindow::CheckLifeLocked(int trainer, uint64_t incarnation) const {
+  const uint64_t current = trainers_[trainer].incarnation;
+  if (incarnation == current) return absl::OkStatus();
+  if (incarnation > current) {
+    return FailedPrecondition("trainer {}, life {}, has not introduced itself", trainer,
+                              incarnation);
+  }
+  return FailedPrecondition("trainer {} has been started again (life {}): its life {} is over",
+                            trainer, current, incarnation);
+}
+
+PushWindow::Entry* PushWindow::Find(Trainer& trainer, uint64_t sequence) {
+  const auto at = std::find_if(trainer.entries.rbegin(), trainer.entries.rend(),
+                               [&](const Entry& entry) { return entry.sequence == sequence; });
+  return at == trainer.entries.rend() ? nullptr : &*at;
+}
+
+StatusOr<PushWindow::Verdict> PushWindow::Begin(int trainer, uint64_t incarnation,
+                                                uint64_t sequence, Respond respond) {
+  MakeResponse make;
+  {
+    std::lock_guard lock(mutex_);
+    FL_RETURN_IF_ERROR(CheckLifeLocked(trainer, incarnation));
+    if (sequence == 0) return InvalidArgument("a request that changes something has no sequence");
+    Trainer& t = trainers_[trainer];
+    Entry* entry = Find(t, sequence);
+    if (entry == nullptr) {
+      if (sequence <= t.forgotten) {
+        return FailedPrecondition("request {} of trainer {} is too old: all up to {} are done",
+                                  sequence, trainer, t.forgotten);
+      }
+      t.entries.push_back({.sequence = sequence, .make = {}, .waiting = {}});
+      t.entries.back().waiting.push_back(std::move(respond));
+      while (t.entries.size() > length_ && t.entries.front().make) {
+        t.forgotten = std::max(t.forgotten, t.entries.front().sequence);
+        t.entries.pop_front();
+      }
+      return Verdict::kNew;
+    }
+    if (!entry->make) {
+      entry->waiting.push_back(std::move(respond));
+      return Verdict::kHandled;
+    }
+    make = entry->make;
+  }
+  respond(make());
+  return Verdict::kHandled;
+}
+
+void PushWindow::Finish(int trainer, uint64_t incarnation, uint64_t sequence, bool applied,
+                        MakeResponse make) {
+  std::vector<Respond> waiting;
+  {
+    std::lock_guard lock(mutex_);
+    if (applied) ++applied_;
+    Trainer& t = trainers_[trainer];
+    // A trainer that was started again meanwhile does not wait for this answer.
+    Entry* entry = t.incarnation == incarnation ? Find(t, sequence) : nullptr;
+    if (entry == nullptr) return;
+    entry->make = make;
+    waiting.swap(entry->waiting);
+  }
+  for (const Respond& respond : waiting) respond(make());
+}
+
+int64_t PushWindow::applied() const {
+  std::lock_guard lock(mutex_);
+  return applied_;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,77 @@
+// Remembers the last requests of each trainer that changed something, so that a request that was
+// sent again, because its answer got lost, takes effect once.
+//
+// Bounded: a window of sequences per trainer. What is older than the window and not in it is
+// refused, never applied a second time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/rpc/payload.h"
+
+namespace flotilla {
+
+// Thread-safe.
+class PushWindow {
+ public:
+  using Respond = std::function<void(const Payload& response)>;
+
+  // Makes the answer to a request that was handled. Small things are kept as they are; what is
+  // large (dense values) is made afresh when it is asked for again.
+  using MakeResponse = std::function<Payload()>;
+
+  enum class Verdict {
+    kNew,      // handle it, then call Finish
+    kHandled,  // it was, or is being handled: it is or will be answered
+  };
+
+  // REQUIRES: trainers >= 1, length >= 1.
+  PushWindow(int trainers, size_t length);
+
+  // A trainer introduces itself. In a new life, what its earlier ones sent is forgotten and
+  // refused. An incarnation lower than the current one is FailedPrecondition.
+  Status StartLife(int trainer, uint64_t incarnation);
+
+  // FailedPrecondition when the request is of an earlier life (or none was started) or too old to
+  // be remembered; then `respond` was not used. For kHandled `respond` is called, now or when the
+  // first copy is finished.
+  StatusOr<Verdict> Begin(int trainer, uint64_t incarnation, uint64_t sequence, Respond respond);
+
+  // Ok when the trainer is in this life.
+  Status CheckLife(int trainer, uint64_t incarnation) const;
+
+  // Answers all copies of a request. `applied` tells whether it took effect. REQUIRES: Begin gave
+  // kNew for it.
+  void Finish(int trainer, uint64_t incarnation, uint64_t sequence, bool applied,
+              MakeResponse make);
+
+  // Requests that took effect, of all trainers together; repeats are not counted.
+  int64_t applied() const;
+
+ private:
+  struct Entry {
+    uint64_t sequence = 0;
+    MakeResponse make;             // empty: being handled
+    std::vector<Respond> waiting;  // copies to be answered when it is
+  };
+  struct Trainer {
+    uint64_t incarnation = 0;  // 0: never heard of
+    uint64_t forgotten = 0;    // sequences up to it are not remembered any more
+    std::deque<Entry> entries;
+  };
+
+  static Entry* Find(Trainer& trainer, uint64_t sequence);
+  Status CheckLifeLocked(int trainer, uint64_t incarnation) const;
+
+  const size_t length_;
+  mutable std::mutex mutex_;
+  std::vector<Trainer> trainers_;  // guarded by mutex_
+  int64_t applied_ = 0;            // guarded by mutex_
+};
+
+}  // namespace flotilla

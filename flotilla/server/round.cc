@@ -1,0 +1,202 @@
+#include "flotilla/server/round.h"
+
+#include <utility>
+
+namespace flotilla {
+
+namespace {
+
+constexpr int64_t kNanosPerMs = 1'000'000;
+
+std::vector<int64_t> DimsOf(const ModelSpec& spec) {
+  std::vector<int64_t> dims;
+  for (const TableSpec& table : spec.tables) dims.push_back(table.dim);
+  return dims;
+}
+
+}  // namespace
+
+Rounds::Rounds(const RoundOptions& options, const ServerTables* tables, const Clock* clock,
+               std::function<StatusOr<int64_t>(const RoundPart&)> apply)
+    : options_(options),
+      clock_(clock),
+      apply_(std::move(apply)),
+      sum_(DimsOf(tables->spec()), tables->range().size(), tables->StatisticRanges()),
+      active_(options.trainers),
+      lost_(options.trainers) {
+  sum_.Start();
+}
+
+// Callbacks may come back to this object, so they run when the lock is released.
+template <typename Change>
+void Rounds::Do(Change change) {
+  Calls calls;
+  {
+    std::lock_guard lock(mutex_);
+    change(&calls);
+  }
+  for (const auto& call : calls) call();
+}
+
+void Rounds::Enter(int trainer, int64_t timeout_ms, Done done) {
+  Do([&](Calls* calls) {
+    if (!error_.ok()) {
+      return calls->push_back([done, error = error_] { done({.status = error}); });
+    }
+    active_[trainer] = false;
+    entering_[trainer] = {.done = std::move(done),
+                          .deadline_nanos = clock_->NowNanos() + timeout_ms * kNanosPerMs,
+                          .part = {}};
+    Advance(calls);
+    EnterIfAll(calls);
+  });
+}
+
+void Rounds::EnterIfAll(Calls* calls) {
+  if (entering_.empty()) return;
+  for (int t = 0; t < options_.trainers; ++t) {
+    if (!lost_[t] && !entering_.contains(t)) return;
+  }
+  for (auto& [trainer, waiting] : entering_) {
+    active_[trainer] = true;
+    calls->push_back([done = std::move(waiting.done)] { done({}); });
+  }
+  entering_.clear();
+}
+
+void Rounds::Leave(int trainer) {
+  Do([&](Calls* calls) {
+    active_[trainer] = false;
+    Advance(calls);
+  });
+}
+
+void Rounds::Lose(int trainer) {
+  Do([&](Calls* calls) {
+    lost_[trainer] = true;
+    active_[trainer] = false;
+    entering_.erase(trainer);
+    // What was added stays: the round has it in its sum.
+    if (const auto at = pushes_.find(trainer); at != pushes_.end() && !at->second.added) {
+      if (at->second.part.has_value()) waiting_bytes_ -= at->second.part->memory_bytes();
+      pushes_.erase(at);
+    }
+    Advance(calls);
+    EnterIfAll(calls);
+  });
+}
+
+void Rounds::Return(int trainer) {
+  std::lock_guard lock(mutex_);
+  lost_[trainer] = false;
+}
+
+bool Rounds::NextInTurn(int trainer) const {
+  for (int t = 0; t < trainer; ++t) {
+    if (!InRound(t)) continue;
+    const auto at = pushes_.find(t);
+    if (at == pushes_.end() || !at->second.added) return false;
+  }
+  return true;
+}
+
+void Rounds::Push(int trainer, RoundPart part, int64_t timeout_ms, Done done) {
+  Do([&](Calls* calls) {
+    Status refused = error_;
+    if (refused.ok() && !active_[trainer]) {
+      refused =
+          FailedPrecondition("trainer {} pushed into a round that it has not entered", trainer);
+    }
+    if (refused.ok() && pushes_.contains(trainer)) {
+      refused = FailedPrecondition("trainer {} pushed twice into one round", trainer);
+    }
+    if (!refused.ok()) {
+      return calls->push_back([done, refused] { done({.status = refused}); });
+    }
+    Waiting waiting{.done = std::move(done),
+                    .deadline_nanos = clock_->NowNanos() + timeout_ms * kNanosPerMs,
+                    .part = {}};
+    const size_t bytes = part.memory_bytes();
+    if (NextInTurn(trainer) || waiting_bytes_ + bytes <= options_.max_waiting_bytes) {
+      waiting_bytes_ += bytes;
+      waiting.part = std::move(part);
+    }
+    pushes_[trainer] = std::move(waiting);
+    Advance(calls);
+  });
+}
+
+void Rounds::Advance(Calls* calls) {
+  if (!error_.ok()) return;
+  for (int t = 0; t < options_.trainers; ++t) {
+    if (!InRound(t)) continue;
+    const auto at = pushes_.find(t);
+    if (at == pushes_.end()) return;
+    Waiting& waiting = at->second;
+    if (waiting.added) continue;
+    if (!waiting.part.has_value()) {
+      calls->push_back([done = std::move(waiting.done)] { done({.send_again = true}); });
+      pushes_.erase(at);
+      return;
+    }
+    sum_.Add(*waiting.part);
+    waiting_bytes_ -= waiting.part->memory_bytes();
+    waiting.part.reset();
+    waiting.added = true;
+  }
+  if (sum_.parts() > 0) FinishRound(calls);
+}
+
+void Rounds::FinishRound(Calls* calls) {
+  StatusOr<int64_t> step = apply_(sum_.Mean());
+  const RoundResult result{.status = step.status(), .step = step.ok() ? *step : 0};
+  for (auto& [trainer, waiting] : pushes_) {
+    calls->push_back([done = std::move(waiting.done), result] { done(result); });
+  }
+  pushes_.clear();
+  sum_.Start();
+}
+
+Status Rounds::CheckWaits() const {
+  std::lock_guard lock(mutex_);
+  const int64_t now = clock_->NowNanos();
+  const auto late = [now](const std::map<int, Waiting>& waits) {
+    for (const auto& [trainer, waiting] : waits) {
+      if (waiting.deadline_nanos <= now) return true;
+    }
+    return false;
+  };
+  std::string missing;
+  const auto miss = [&](int trainer) {
+    missing += missing.empty() ? "" : ", ";
+    missing += std::to_string(trainer);
+  };
+  if (late(pushes_)) {
+    for (int t = 0; t < options_.trainers; ++t) {
+      if (active_[t] && !pushes_.contains(t)) miss(t);
+    }
+    return absl::DeadlineExceededError("a round waits in vain for trainer " + missing);
+  }
+  if (late(entering_)) {
+    for (int t = 0; t < options_.trainers; ++t) {
+      if (!lost_[t] && !entering_.contains(t)) miss(t);
+    }
+    return absl::DeadlineExceededError("rounds wait in vain to be entered by trainer " + missing);
+  }
+  return absl::OkStatus();
+}
+
+void Rounds::Fail(const Status& error) {
+  Do([&](Calls* calls) {
+    if (error_.ok()) error_ = error;
+    for (auto* waits : {&pushes_, &entering_}) {
+      for (auto& [trainer, waiting] : *waits) {
+        calls->push_back([done = std::move(waiting.done), error] { done({.status = error}); });
+      }
+      waits->clear();
+    }
+    waiting_bytes_ = 0;
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,215 @@
+#include "flotilla/server/server_tables.h"
+
+#include <algorithm>
+
+#include "flotilla/kernels/vec.h"
+#include "flotilla/table/initializer.h"
+
+namespace flotilla {
+
+const char* NameOf(UpdatePolicy policy) {
+  switch (policy) {
+    case UpdatePolicy::kOnArrival:
+      return "on_arrival";
+    case UpdatePolicy::kOnBarrier:
+      return "on_barrier";
+    case UpdatePolicy::kAddDelta:
+      return "add_delta";
+  }
+  return "unknown";
+}
+
+ServerTables::ServerTables(const ModelSpec& spec, int server, int servers)
+    : spec_(spec),
+      server_(server),
+      servers_(servers),
+      range_(DenseRangeOf(DenseLayout(spec.parameters).size(), server, servers)) {}
+
+StatusOr<std::unique_ptr<ServerTables>> ServerTables::Make(const ModelSpec& spec, int server,
+                                                           int servers, UpdatePolicy policy,
+                                                           const TableOptions& options) {
+  if (servers < 1 || servers > kVirtualShards || server < 0 || server >= servers) {
+    return InvalidArgument("server {} of {}: there can be 1 to {} servers", server, servers,
+                           kVirtualShards);
+  }
+  OptimizerSpec optimizer = spec.optimizer;
+  if (policy == UpdatePolicy::kAddDelta) {
+    // The optimizer and its state are the trainers'; plain SGD keeps none.
+    optimizer.name = "sgd";
+    optimizer.params.clear();
+  }
+  std::unique_ptr<ServerTables> tables(new ServerTables(spec, server, servers));
+  FL_RETURN_IF_ERROR(tables->MakeTables(optimizer, options));
+  FL_RETURN_IF_ERROR(tables->MakeDense(optimizer));
+  return tables;
+}
+
+Status ServerTables::MakeTables(const OptimizerSpec& optimizer, const TableOptions& options) {
+  for (const TableSpec& table : spec_.tables) {
+    std::unique_ptr<const UpdateRule> rule;
+    if (table.attributes.trainable) {
+      FL_ASSIGN_OR_RETURN(rule, MakeUpdateRule(optimizer));
+    }
+    FL_ASSIGN_OR_RETURN(auto made, SparseTable::Make(table, spec_.seed, std::move(rule), options));
+    tables_.push_back(std::move(made));
+    stripes_.push_back(std::make_unique<Stripes>());
+  }
+  return absl::OkStatus();
+}
+
+// A table of the parts of parameters that lie in the range. Parameters and ranges begin on cache
+// lines, so its layout is that of the range.
+Status ServerTables::MakeDense(const OptimizerSpec& optimizer) {
+  const DenseLayout whole(spec_.parameters);
+  ModelSpec part{.parameters = {}, .tables = {}, .optimizer = optimizer, .seed = spec_.seed};
+  for (int p = 0; p < whole.parameters(); ++p) {
+    const int64_t begin = std::max(whole.offset(p), range_.begin);
+    const int64_t end = std::min(whole.offset(p) + whole.length(p), range_.end);
+    if (begin >= end) continue;
+    ParameterSpec& slice = part.parameters.emplace_back(spec_.parameters[p]);
+    slice.shape = {end - begin};
+    slice.attributes.init = Constant(0);
+    slices_.push_back({.parameter = p, .begin = begin - whole.offset(p)});
+  }
+  FL_ASSIGN_OR_RETURN(dense_, DenseTable::Make(part));
+  FL_CHECK(dense_->layout().size() == range_.size());
+  // First values belong to positions in the whole parameter.
+  std::vector<float> values;
+  for (int i = 0; i < slices(); ++i) {
+    const ParameterSpec& parameter = spec_.parameters[slices_[i].parameter];
+    FL_ASSIGN_OR_RETURN(const Initializer initializer,
+                        Initializer::Make(parameter.attributes.init, FansOf(parameter.shape)));
+    values.resize(parameter.size());
+    initializer.Fill(ParameterKey(spec_.seed, parameter.name), parameter.size(), values.data());
+    dense_->Write(i, std::span(values).subspan(slices_[i].begin, dense_->layout().length(i)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<std::pair<int64_t, int64_t>> ServerTables::StatisticRanges() const {
+  std::vector<std::pair<int64_t, int64_t>> ranges;
+  const DenseLayout& layout = dense_->layout();
+  for (int i = 0; i < slices(); ++i) {
+    if (spec_.parameters[slices_[i].parameter].moving_average_keep == 0) continue;
+    ranges.emplace_back(layout.offset(i), layout.offset(i) + layout.length(i));
+  }
+  return ranges;
+}
+
+Status ServerTables::CheckIds(uint32_t table, std::span<const uint64_t> ids) const {
+  if (table >= tables_.size()) {
+    return InvalidArgument("there is no table {}, the model has {}", table, tables_.size());
+  }
+  const TableSpec& spec = tables_[table]->spec();
+  for (uint64_t id : ids) {
+    if (spec.rows > 0 && id >= static_cast<uint64_t>(spec.rows)) {
+      return InvalidArgument("table {}: id {} is not below its {} rows", spec.name, id, spec.rows);
+    }
+    const int owner = ServerOfShard(VirtualShard(id), servers_);
+    if (owner != server_) {
+      return InvalidArgument("table {}: id {} belongs to server {} of {}, this is server {}",
+                             spec.name, id, owner, servers_, server_);
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status ServerTables::Pull(uint32_t table, Missing missing, SparseRows* rows) {
+  return tables_[table]->Pull(missing, rows);
+}
+
+template <typename Apply>
+Status ServerTables::ForEachStripe(uint32_t table, const SparseRows& rows, Apply apply) {
+  // Rows of a stripe stand together, in memory that the next call on this thread reuses.
+  thread_local std::array<SparseRows, kStripes> parts;
+  const auto dim = static_cast<size_t>(rows.dim);
+  for (SparseRows& part : parts) {
+    part.dim = rows.dim;
+    part.ids.clear();
+    part.values.clear();
+  }
+  for (size_t i = 0; i < rows.size(); ++i) {
+    SparseRows& part = parts[VirtualShard(rows.ids[i]) % kStripes];
+    part.ids.push_back(rows.ids[i]);
+    part.values.insert(part.values.end(), rows.row(i), rows.row(i) + dim);
+  }
+  Stripes& stripes = *stripes_[table];
+  // First those that are free, then those that others work on.
+  std::array<bool, kStripes> done = {};
+  for (const bool wait : {false, true}) {
+    for (int s = 0; s < kStripes; ++s) {
+      if (done[s] || parts[s].ids.empty()) continue;
+      std::unique_lock lock(stripes[s], std::defer_lock);
+      if (wait) {
+        lock.lock();
+      } else if (!lock.try_lock()) {
+        continue;
+      }
+      FL_RETURN_IF_ERROR(apply(parts[s]));
+      done[s] = true;
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status ServerTables::Push(uint32_t table, const SparseRows& gradients, const UpdateMoment& moment) {
+  const ParameterAttributes& attributes = spec_.tables[table].attributes;
+  const UpdateContext context{
+      .rate = static_cast<float>(moment.rate * attributes.learning_rate_factor),
+      .step = moment.step,
+      .decay = DecayOf(attributes, spec_.optimizer)};
+  return ForEachStripe(table, gradients,
+                       [&](const SparseRows& part) { return tables_[table]->Push(part, context); });
+}
+
+Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMoment& moment) {
+  return dense_->Push(gradient, moment.rate, moment.step);
+}
+
+Status ServerTables::AddRows(uint32_t table, const SparseRows& delta) {
+  return ForEachStripe(table, delta, [&](const SparseRows& part) {
+    RowsInPlace rows;
+    FL_RETURN_IF_ERROR(tables_[table]->OpenRows(part.ids, &rows));
+    for (size_t i = 0; i < part.size(); ++i) {
+      float* weights = rows.rows()[i];
+      for (int64_t d = 0; d < part.dim; ++d) weights[d] += part.row(i)[d];
+    }
+    return absl::OkStatus();
+  });
+}
+
+void ServerTables::AddDense(std::span<const float> delta) {
+  const std::span<float> data = dense_->data();
+  FL_CHECK(delta.size() == data.size());
+  std::lock_guard lock(dense_mutex_);
+  kernels::Add(range_.size(), data.data(), delta.data(), data.data());
+}
+
+void ServerTables::CopyDense(int64_t begin, std::span<float> out) const {
+  std::shared_lock lock(dense_mutex_);
+  HogwildCopyDense(begin, out);
+}
+
+[[gnu::noinline]] void ServerTables::HogwildCopyDense(int64_t begin, std::span<float> out) const {
+  const std::span<const float> data = dense();
+  std::copy_n(data.begin() + begin, out.size(), out.begin());
+}
+
+Status ServerTables::WriteDense(int64_t begin, std::span<const float> values) {
+  const DenseLayout& layout = dense_->layout();
+  for (int i = 0; i < slices(); ++i) {
+    const int64_t at = begin - layout.offset(i);
+    if (at < 0 || at + static_cast<int64_t>(values.size()) > layout.length(i)) continue;
+    std::lock_guard lock(dense_mutex_);
+    const std::span<const float> now = std::as_const(*dense_).data();
+    std::vector<float> slice(now.begin() + layout.offset(i),
+                             now.begin() + layout.offset(i) + layout.length(i));
+    std::copy(values.begin(), values.end(), slice.begin() + at);
+    dense_->Write(i, slice);
+    return absl::OkStatus();
+  }
+  return InvalidArgument("{} values at {} are not within one parameter of the slice of {} floats",
+                         values.size(), begin, range_.size());
+}
+
+}  // namespace flotilla

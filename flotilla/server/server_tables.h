@@ -1,0 +1,120 @@
+// The parameters of one server: of every table the rows of its virtual shards, of the dense block
+// its range. Made from the same ModelSpec as every trainer's, so the first values agree.
+//
+// Unlike Hogwild training in one process, no update may get lost here: pushes of one row exclude
+// each other. Rows are guarded in stripes of virtual shards, dense parameters in pieces, so pushes
+// work side by side; pulls take no lock and may see a row half updated.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/table/dense_table.h"
+#include "flotilla/table/sparse_table.h"
+#include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/shard.h"
+#include "flotilla/tensor/sparse_rows.h"
+
+namespace flotilla {
+
+// What becomes of pushes. A server has one policy; a push of another kind is refused.
+enum class UpdatePolicy {
+  kOnArrival,  // the update rule runs on each push
+  kOnBarrier,  // gradients are added up over the trainers of a round, then the rule runs once
+  kAddDelta,   // differences are added to the weights; no optimizer state is kept
+};
+const char* NameOf(UpdatePolicy policy);
+
+// When an update happens: the global step after it, from 1, and the schedule's rate for it.
+struct UpdateMoment {
+  int64_t step = 1;
+  double rate = 0;
+};
+
+// Thread-safe, as told above.
+class ServerTables {
+ public:
+  // An error says what in the spec is wrong.
+  static StatusOr<std::unique_ptr<ServerTables>> Make(const ModelSpec& spec, int server,
+                                                      int servers, UpdatePolicy policy,
+                                                      const TableOptions& options);
+
+  const ModelSpec& spec() const { return spec_; }
+  int tables() const { return static_cast<int>(tables_.size()); }
+  SparseTable& table(int index) { return *tables_[index]; }
+  // This server's range of the whole dense block, and its values.
+  const DenseRange& range() const { return range_; }
+  std::span<const float> dense() const { return dense_->data(); }
+  // The slice as a table of its own: parameter i of it is part of parameter slice_parameter(i) of
+  // the model, from element slice_begin(i) of that on.
+  DenseTable& dense_table() { return *dense_; }
+  int slice_parameter(int i) const { return slices_[i].parameter; }
+  int64_t slice_begin(int i) const { return slices_[i].begin; }
+  int slices() const { return static_cast<int>(slices_.size()); }
+  // The parts [begin, end) of the slice that are statistics (moving averages) instead of parameters
+  // with gradients.
+  std::vector<std::pair<int64_t, int64_t>> StatisticRanges() const;
+
+  // Ok, or an error when a table does not exist, or an id belongs to another server or is out of
+  // the table's bounds.
+  Status CheckIds(uint32_t table, std::span<const uint64_t> ids) const;
+
+  // Fills values for rows->ids. REQUIRES: distinct ids that passed CheckIds.
+  Status Pull(uint32_t table, Missing missing, SparseRows* rows);
+
+  // One update with gradients of some rows, or of the dense slice. REQUIRES: ids as for Pull,
+  // gradients of the table's dim; a gradient as long as the slice.
+  Status Push(uint32_t table, const SparseRows& gradients, const UpdateMoment& moment);
+  Status PushDense(std::span<const float> gradient, const UpdateMoment& moment);
+
+  // w += delta. REQUIRES: as for Push.
+  Status AddRows(uint32_t table, const SparseRows& delta);
+  void AddDense(std::span<const float> delta);
+
+  // Copies part of the dense slice, from `begin` on. Beside an update some elements are of before
+  // and some of after it.
+  void CopyDense(int64_t begin, std::span<float> out) const;
+  // Sets part of the dense slice and starts the optimizer's state of its parameter afresh. An error
+  // when it is not within one parameter's part. REQUIRES: no update meanwhile.
+  Status WriteDense(int64_t begin, std::span<const float> values);
+
+ private:
+  static constexpr int kStripes = 16;
+
+  // Part of a parameter that lies in the range.
+  struct Slice {
+    int parameter = 0;
+    int64_t begin = 0;  // element of the parameter
+  };
+  using Stripes = std::array<std::mutex, kStripes>;
+
+  ServerTables(const ModelSpec& spec, int server, int servers);
+
+  Status MakeTables(const OptimizerSpec& optimizer, const TableOptions& options);
+  Status MakeDense(const OptimizerSpec& optimizer);
+  void HogwildCopyDense(int64_t begin, std::span<float> out) const;
+  // Calls apply(rows) for the rows of each stripe under its mutex.
+  template <typename Apply>
+  Status ForEachStripe(uint32_t table, const SparseRows& rows, Apply apply);
+
+  // Constant after construction.
+  const ModelSpec spec_;
+  const int server_;
+  const int servers_;
+  const DenseRange range_;
+  std::vector<Slice> slices_;
+  std::vector<std::unique_ptr<SparseTable>> tables_;
+  std::unique_ptr<DenseTable> dense_;
+
+  std::vector<std::unique_ptr<Stripes>> stripes_;  // per table
+  mutable std::shared_mutex dense_mutex_;          // of AddDense and WriteDense against readers
+};
+
+}  // namespace flotilla

@@ -1,0 +1,62 @@
+// What the tests of servers and clients together share: small models, one whose updates count, and
+// short ways to fill rows.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "flotilla/optim/schedule.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/testing/in_process_cluster.h"
+
+namespace flotilla {
+
+#define ASSERT_OK(expression)                 \
+  do {                                        \
+    const Status ok_status = (expression);    \
+    ASSERT_TRUE(ok_status.ok()) << ok_status; \
+  } while (false)
+
+// Dense parameters of these sizes and tables of these dims; everything starts at 0, and a push of g
+// adds g exactly: SGD with rate 1 and the factor -1.
+inline ModelSpec CountingModel(std::vector<int64_t> dense, std::vector<int64_t> dims) {
+  ModelSpec spec;
+  for (size_t p = 0; p < dense.size(); ++p) {
+    spec.parameters.push_back({.name = "w" + std::to_string(p), .shape = {dense[p]}});
+  }
+  for (size_t t = 0; t < dims.size(); ++t) {
+    spec.tables.push_back({.name = "emb" + std::to_string(t), .dim = dims[t]});
+  }
+  for (ParameterSpec& parameter : spec.parameters) parameter.attributes.learning_rate_factor = -1;
+  for (TableSpec& table : spec.tables) table.attributes.learning_rate_factor = -1;
+  spec.optimizer = Sgd(1);
+  return spec;
+}
+
+// Rows with every value equal to `value`.
+inline SparseRows RowsOf(std::vector<uint64_t> ids, int64_t dim, float value = 1) {
+  SparseRows rows;
+  rows.dim = dim;
+  rows.values.assign(ids.size() * static_cast<size_t>(dim), value);
+  rows.ids = std::move(ids);
+  return rows;
+}
+
+// [begin, begin + count).
+inline std::vector<uint64_t> IdRange(uint64_t begin, uint64_t count) {
+  std::vector<uint64_t> ids(count);
+  for (uint64_t i = 0; i < count; ++i) ids[i] = begin + i;
+  return ids;
+}
+
+// The tests of every wire.
+class ClusterTest : public ::testing::TestWithParam<Wire> {};
+
+#define FL_ON_EVERY_WIRE(test)                                                        \
+  INSTANTIATE_TEST_SUITE_P(OnEveryWire, test,                                         \
+                           ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kUnix), \
+                           [](const auto& wire) { return NameOf(wire.param); })
+
+}  // namespace flotilla

@@ -1,0 +1,70 @@
+// A transport that misbehaves on purpose, around any other: replies get lost after the request was
+// handled, requests get lost before, requests arrive twice, answers are late. What happens to the
+// n-th call follows from the seed alone.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/rpc/transport.h"
+
+namespace flotilla {
+
+// Probabilities of what happens to a call; the rest goes well.
+struct FaultOptions {
+  uint64_t seed = 1;
+  double lose_reply = 0;    // handled, but the caller gets Unavailable
+  double lose_request = 0;  // not handled, the caller gets Unavailable
+  double send_twice = 0;    // handled twice at the same time
+  double delay = 0;         // the answer comes up to max_delay_ms later
+  int64_t max_delay_ms = 20;
+};
+
+// How often each has happened.
+struct FaultCounts {
+  std::atomic<int64_t> calls = 0;
+  std::atomic<int64_t> lost_replies = 0;
+  std::atomic<int64_t> lost_requests = 0;
+  std::atomic<int64_t> sent_twice = 0;
+  std::atomic<int64_t> delayed = 0;
+};
+
+class FaultTransport : public Transport {
+ public:
+  FaultTransport(std::unique_ptr<Transport> inner, const FaultOptions& options);
+  ~FaultTransport() override;
+
+  int servers() const override { return inner_->servers(); }
+  const std::string& address(int server) const override { return inner_->address(server); }
+  void Call(int server, Payload request, int64_t timeout_ms, ReplyCallback done) override;
+  void Close() override;
+
+  const FaultCounts& counts() const { return counts_; }
+
+ private:
+  using Time = std::chrono::steady_clock::time_point;
+
+  ReplyCallback Delayed(ReplyCallback done, const RngKey& key);
+  void Loop();
+
+  const std::unique_ptr<Transport> inner_;
+  const FaultOptions options_;
+  FaultCounts counts_;
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::multimap<Time, std::function<void()>> late_;
+  bool closed_ = false;
+  std::thread thread_;  // hands out late answers
+};
+
+}  // namespace flotilla

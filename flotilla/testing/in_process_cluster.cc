@@ -1,0 +1,146 @@
+#include "flotilla/testing/in_process_cluster.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+#include <utility>
+
+namespace flotilla {
+
+namespace {
+
+constexpr int64_t kStartTimeoutMs = 10'000;
+
+}  // namespace
+
+std::string NameOf(Wire wire) {
+  switch (wire) {
+    case Wire::kInproc:
+      return "Inproc";
+    case Wire::kTcp:
+      return "Tcp";
+    case Wire::kUnix:
+      return "Unix";
+  }
+  return "";
+}
+
+InProcessCluster::InProcessCluster(ModelSpec spec, ClusterOptions options)
+    : spec_(std::move(spec)),
+      options_(std::move(options)),
+      clients_(options_.trainers),
+      lives_(options_.trainers) {
+  const LogLine log = [this](std::string_view line) {
+    std::lock_guard lock(mutex_);
+    log_.append(line).append("\n");
+  };
+  for (int s = 0; s < options_.servers; ++s) {
+    PsServerOptions server = options_.server;
+    server.service.job_id = "test";
+    server.service.server = s;
+    server.service.servers = options_.servers;
+    server.service.policy = options_.policy;
+    server.service.liveness.trainers = options_.trainers;
+    const auto listen = [&](Service* service) -> StatusOr<std::unique_ptr<Listener>> {
+      switch (options_.wire) {
+        case Wire::kInproc:
+          return network_.Listen("server" + std::to_string(s), service);
+        case Wire::kTcp:
+          return ListenGrpc("127.0.0.1:0", service, options_.grpc);
+        case Wire::kUnix:
+          break;
+      }
+      return ListenGrpc(fmt::format("unix:{}/{}", sockets_.path(), s), service, options_.grpc);
+    };
+    auto started = PsServer::Start(spec_, server, listen, &clock_, log);
+    if (!started.ok()) {
+      ADD_FAILURE() << started.status();
+      return;
+    }
+    addresses_.push_back((*started)->address());
+    servers_.push_back(*std::move(started));
+  }
+}
+
+InProcessCluster::~InProcessCluster() {
+  clients_.clear();
+  servers_.clear();
+}
+
+std::unique_ptr<Transport> InProcessCluster::MakeTransport(int trainer) {
+  std::unique_ptr<Transport> transport;
+  if (options_.wire == Wire::kInproc) {
+    transport = network_.Connect(addresses_);
+  } else {
+    auto connected = ConnectGrpc(addresses_, options_.grpc);
+    EXPECT_TRUE(connected.ok()) << connected.status();
+    transport = *std::move(connected);
+  }
+  if (!options_.faults.has_value()) return transport;
+  FaultOptions faults = *options_.faults;
+  faults.seed += static_cast<uint64_t>(trainer) * 1000;
+  auto faulty = std::make_unique<FaultTransport>(std::move(transport), faults);
+  std::lock_guard lock(mutex_);
+  faulty_.push_back(faulty.get());
+  return faulty;
+}
+
+std::unique_ptr<PsClient> InProcessCluster::MakeClient(int trainer) {
+  PsClientOptions client = options_.client;
+  client.job_id = "test";
+  client.trainer = trainer;
+  client.trainers = options_.trainers;
+  client.incarnation = ++lives_[trainer];
+  const LogLine log = [this](std::string_view line) {
+    std::lock_guard lock(mutex_);
+    log_.append(line).append("\n");
+  };
+  return std::make_unique<PsClient>(spec_, client, MakeTransport(trainer), &clock_, log);
+}
+
+Status InProcessCluster::Connect(int trainer) {
+  clients_[trainer] = MakeClient(trainer);
+  return clients_[trainer]->WaitForServers(kStartTimeoutMs);
+}
+
+Status InProcessCluster::ConnectAll() {
+  for (int t = 0; t < options_.trainers; ++t) {
+    if (clients_[t] == nullptr) FL_RETURN_IF_ERROR(Connect(t));
+  }
+  return absl::OkStatus();
+}
+
+Status InProcessCluster::RunTrainers(
+    const std::function<Status(int trainer, PsClient& client)>& work) {
+  FL_RETURN_IF_ERROR(ConnectAll());
+  std::vector<Status> results(options_.trainers);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < options_.trainers; ++t) {
+    threads.emplace_back([&, t] { results[t] = work(t, *clients_[t]); });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 0; t < options_.trainers; ++t) {
+    if (!results[t].ok()) return Annotate(results[t], fmt::format("trainer {}", t));
+  }
+  return absl::OkStatus();
+}
+
+Status InProcessCluster::StopAll() {
+  for (const auto& client : clients_) FL_RETURN_IF_ERROR(client->Stop());
+  for (const auto& server : servers_) FL_RETURN_IF_ERROR(server->Wait());
+  return absl::OkStatus();
+}
+
+std::string InProcessCluster::log() const {
+  std::lock_guard lock(mutex_);
+  return log_;
+}
+
+int64_t InProcessCluster::lost_replies() const {
+  std::lock_guard lock(mutex_);
+  int64_t lost = 0;
+  for (const FaultTransport* faulty : faulty_) lost += faulty->counts().lost_replies;
+  return lost;
+}
+
+}  // namespace flotilla
