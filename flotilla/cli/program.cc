@@ -2,9 +2,12 @@
 
 #include <CLI/CLI.hpp>
 
+#include "flotilla/cli/build_dict_command.h"
 #include "flotilla/cli/export_command.h"
+#include "flotilla/cli/filter_corpus_command.h"
 #include "flotilla/cli/infer_command.h"
 #include "flotilla/cli/inspect_command.h"
+#include "flotilla/cli/resplit_corpus_command.h"
 #include "flotilla/cli/synth_command.h"
 #include "flotilla/cli/train_command.h"
 #include "flotilla/fleet/action.h"
@@ -17,11 +20,16 @@ void AddCommands(CLI::App& app, Action* action) {
   AddInferCommand(app, action);
   AddInspectCommand(app, action);
   AddExportCommand(app, action);
-  CLI::App* data = app.add_subcommand("data", "Makes data sets: data synth criteo");
+  CLI::App* data = app.add_subcommand("data", "Makes and prepares data: synth, corpus");
   CLI::App* synth = data->add_subcommand("synth", "Makes rows from a planted model: synth criteo");
   data->require_subcommand(1);
   synth->require_subcommand(1);
   AddSynthCriteoCommand(*synth, action);
+  CLI::App* corpus = data->add_subcommand("corpus", "Prepares text: build-dict, filter, resplit");
+  corpus->require_subcommand(1);
+  AddBuildDictCommand(*corpus, action);
+  AddFilterCorpusCommand(*corpus, action);
+  AddResplitCorpusCommand(*corpus, action);
 }
 
 }  // namespace

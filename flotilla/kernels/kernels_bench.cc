@@ -11,6 +11,7 @@
 #include "flotilla/kernels/activation.h"
 #include "flotilla/kernels/gemm.h"
 #include "flotilla/kernels/rows.h"
+#include "flotilla/kernels/skipgram.h"
 #include "flotilla/kernels/update.h"
 #include "flotilla/kernels/vec.h"
 
@@ -235,6 +236,24 @@ void BM_AdamUpdateRowsInCache(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * count);
 }
 BENCHMARK(BM_AdamUpdateRowsInCache)->Apply(Batches);
+
+// A window of word2vec: six inputs, five negatives, rows in the caches. Arg: the dimension.
+void BM_SkipgramUpdate(benchmark::State& state) {
+  constexpr int64_t kInputs = 6, kOutputs = 6;
+  const int64_t dim = state.range(0), pitch = (dim + 15) / 16 * 16;
+  AlignedVector<float> table = Values((kInputs + kOutputs) * pitch, 1);
+  std::vector<float*> rows;
+  for (int64_t i = 0; i < kInputs + kOutputs; ++i) rows.push_back(table.data() + i * pitch);
+  const std::span<float* const> all(rows);
+  WindowScratch scratch;
+  const WindowBlock block{dim, all.first(kInputs), all.subspan(kInputs), {}, 1e-6f};
+  for (auto _ : state) {
+    SkipgramUpdate(block, &scratch);
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+BENCHMARK(BM_SkipgramUpdate)->Arg(100)->Arg(300);
 
 }  // namespace
 }  // namespace flotilla::kernels

@@ -1,0 +1,41 @@
+// A file that is written from front to back and appears under its name only when it is complete: a
+// crash or an error leaves what was there before.
+#pragma once
+
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+// Move-only. Not thread-safe.
+class OutputFile {
+ public:
+  // Opens `path`.tmp. An error names the file and the cause: no such directory, no permission.
+  static StatusOr<OutputFile> Create(std::string path);
+
+  OutputFile(OutputFile&& other) noexcept;
+  OutputFile& operator=(OutputFile&&) = delete;
+  // Without a Finish before, removes what was written.
+  ~OutputFile();
+
+  const std::string& path() const { return path_; }
+
+  // Buffered; an error (a full disk) may also be told by a later call.
+  Status Write(std::string_view bytes);
+  // Writes what is left, puts it on the disk and gives the file its name, instead of one that has
+  // it. REQUIRES: not called before.
+  Status Finish();
+
+ private:
+  OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  std::string temporary() const { return path_ + ".tmp"; }
+  Status Failed(std::string_view what) const;
+
+  std::string path_;
+  std::FILE* file_;  // null: finished or moved from
+};
+
+}  // namespace flotilla

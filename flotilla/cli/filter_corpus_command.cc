@@ -1,0 +1,86 @@
+#include "flotilla/cli/filter_corpus_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/cli/corpus_flags.h"
+#include "flotilla/dataset/corpus_files.h"
+#include "flotilla/fleet/flags.h"
+
+namespace flotilla {
+namespace {
+
+struct FilterFlags {
+  CorpusFlags corpus;
+  std::string dict, out;
+  CorpusFilesOptions options;
+};
+
+Status Filter(const FilterFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, CorpusFiles(flags.corpus));
+  StatusOr<Vocabulary> vocabulary = Vocabulary::Load(flags.dict);
+  if (!vocabulary.ok()) return Annotate(vocabulary.status(), "--dict");
+  CorpusFilesOptions options = flags.options;
+  options.tokenizer = flags.corpus.kind();
+  options.threads = flags.corpus.threads;
+  options.on_progress = TextProgress(terminal);
+  FL_ASSIGN_OR_RETURN(const FilterResult result,
+                      FilterCorpus(files, *vocabulary, flags.out, options));
+  const std::string ids = flags.dict + "_word_to_id_";
+  FL_RETURN_IF_ERROR(vocabulary->SaveIds(ids));
+  if (result.words > 0 && result.unknown == result.words) {
+    terminal.log.warn(
+        "no word of the text is in {}: is it the dictionary of this corpus, and "
+        "--tokenizer the one it was made with?",
+        flags.dict);
+  }
+  terminal.log.info("wrote {} files to {} and {}", result.files.size(), flags.out, ids);
+  const nlohmann::ordered_json json = {{"words", result.words},
+                                       {"unknown", result.unknown},
+                                       {"written", result.written},
+                                       {"files", result.files}};
+  if (flags.corpus.json) {
+    terminal.out << json.dump() << "\n";
+  } else {
+    terminal.out << fmt::format(
+        "words           {:>12}\nunknown         {:>12}\nwritten         {:>12}\n", result.words,
+        result.unknown, result.written);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
+  auto flags = std::make_shared<FilterFlags>();
+  CLI::App* command = corpus.add_subcommand(
+      "filter",
+      "Writes every file of a corpus as ids into DIR, a line for a line, without some of the "
+      "frequent words; and the ids of the words as <dict>_word_to_id_.");
+  AddCorpusFlags(*command, &flags->corpus);
+  AddTokenizerFlag(*command, &flags->corpus);
+  command->add_option("--dict", flags->dict, "The dictionary, made by build-dict")
+      ->type_name("FILE")
+      ->required();
+  command->add_option("--out", flags->out, "Directory to make the files in")
+      ->type_name("DIR")
+      ->required();
+  command
+      ->add_option("--downsample", flags->options.downsample,
+                   "t: a word with the frequency f is kept with probability (sqrt(f / t) + 1) t / "
+                   "f; 0: all are kept")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  command->add_option("--seed", flags->options.seed, "Of the down-sampling")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command->callback([flags, action] {
+    action->check = [] { return absl::OkStatus(); };
+    action->run = [flags](Terminal& terminal) { return Filter(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

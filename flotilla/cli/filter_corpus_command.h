@@ -1,0 +1,14 @@
+// `flotilla data corpus filter`: writes a corpus as ids, without some of its frequent words.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand to `corpus`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddFilterCorpusCommand(CLI::App& corpus, Action* action);
+
+}  // namespace flotilla

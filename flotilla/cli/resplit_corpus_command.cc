@@ -1,0 +1,66 @@
+#include "flotilla/cli/resplit_corpus_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/cli/corpus_flags.h"
+#include "flotilla/dataset/corpus_files.h"
+#include "flotilla/fleet/flags.h"
+
+namespace flotilla {
+namespace {
+
+// The original's number; more would be small files, each with its cost.
+constexpr int64_t kMostFiles = 1'000'000;
+
+struct ResplitFlags {
+  CorpusFlags corpus;
+  std::string out;
+  int64_t files = 1024;
+};
+
+Status Resplit(const ResplitFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, CorpusFiles(flags.corpus));
+  CorpusFilesOptions options;
+  options.threads = flags.corpus.threads;
+  options.on_progress = TextProgress(terminal);
+  FL_ASSIGN_OR_RETURN(const ResplitResult result,
+                      ResplitCorpus(files, flags.files, flags.out, options));
+  if (result.lines < result.files) {
+    terminal.log.warn("{} lines for {} files: some files are empty", result.lines, result.files);
+  }
+  terminal.log.info("wrote {} lines to {}/part-0 .. part-{}", result.lines, flags.out,
+                    result.files - 1);
+  const nlohmann::ordered_json json = {{"lines", result.lines}, {"files", result.files}};
+  if (flags.corpus.json) {
+    terminal.out << json.dump() << "\n";
+  } else {
+    terminal.out << fmt::format("lines           {:>12}\nfiles           {:>12}\n", result.lines,
+                                result.files);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddResplitCorpusCommand(CLI::App& corpus, Action* action) {
+  auto flags = std::make_shared<ResplitFlags>();
+  CLI::App* command = corpus.add_subcommand(
+      "resplit",
+      "Writes all lines, in their order, as N files of equal numbers of lines, DIR/part-0 .., so "
+      "that every worker of every trainer finds a file.");
+  command->add_option("N", flags->files, "How many files (default 1024)")
+      ->type_name("")
+      ->check(WholeNumber(1, kMostFiles));
+  AddCorpusFlags(*command, &flags->corpus);
+  command->add_option("--out", flags->out, "Directory to make the files in")
+      ->type_name("DIR")
+      ->required();
+  command->callback([flags, action] {
+    action->check = [] { return absl::OkStatus(); };
+    action->run = [flags](Terminal& terminal) { return Resplit(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,14 @@
+// `flotilla data corpus resplit`: cuts the lines of files into a number of equal files.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand to `corpus`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddResplitCorpusCommand(CLI::App& corpus, Action* action);
+
+}  // namespace flotilla

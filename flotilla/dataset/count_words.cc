@@ -1,0 +1,63 @@
+#include "flotilla/dataset/count_words.h"
+
+#include <iterator>
+#include <memory>
+#include <utility>
+
+#include "flotilla/base/worker_pool.h"
+#include "flotilla/dataset/word_table.h"
+
+namespace flotilla {
+namespace {
+
+Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTable* counts) {
+  TextBlock block;
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const bool any, blocks->Next(&block));
+    if (!any) return absl::OkStatus();
+    Tokenize(
+        options.tokenizer, block.text, [&](std::string_view word) { ++(*counts)[word]; }, [] {});
+    if (options.on_progress) options.on_progress(blocks->bytes());
+  }
+}
+
+// The words of one part of all hashes, from the tables of all threads.
+std::vector<WordCount> MergePart(const std::vector<WordTable>& tables, uint64_t part) {
+  WordTable merged;
+  for (const WordTable& table : tables) {
+    table.ForEach([&](std::string_view word, uint64_t hash, uint64_t count) {
+      // The low bits choose the slot within a table.
+      if ((hash >> 32) % tables.size() == part) merged[word] += count;
+    });
+  }
+  std::vector<WordCount> words;
+  words.reserve(merged.size());
+  merged.ForEach([&](std::string_view word, uint64_t /*hash*/, uint64_t count) {
+    words.push_back({std::string(word), count});
+  });
+  return words;
+}
+
+}  // namespace
+
+StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
+                                  const CountWordsOptions& options) {
+  TextBlocks blocks(files, options.blocks);
+  WorkerPool pool(options.threads);
+  const auto threads = static_cast<size_t>(options.threads);
+  std::vector<WordTable> tables(threads);
+  std::vector<Status> errors(threads);
+  pool.Run([&](int w) { errors[w] = CountBlocks(options, &blocks, &tables[w]); });
+  for (const Status& error : errors) FL_RETURN_IF_ERROR(error);
+  std::vector<std::vector<WordCount>> parts(threads);
+  pool.Run([&](int w) { parts[w] = MergePart(tables, static_cast<uint64_t>(w)); });
+  CorpusCounts result{.bytes = blocks.bytes()};
+  for (std::vector<WordCount>& part : parts) {
+    for (const WordCount& word : part) result.total += word.count;
+    result.words.insert(result.words.end(), std::make_move_iterator(part.begin()),
+                        std::make_move_iterator(part.end()));
+  }
+  return result;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,35 @@
+// Counts the words of a corpus on all cores: the first pass over raw text, from which the
+// vocabulary is made. Memory grows with the distinct words only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/text_blocks.h"
+#include "flotilla/dataset/tokenizer.h"
+#include "flotilla/dataset/vocabulary.h"
+
+namespace flotilla {
+
+struct CountWordsOptions {
+  TokenizerKind tokenizer = TokenizerKind::kEnglish;
+  int threads = 1;
+  TextBlocksOptions blocks;
+  // Told now and then, by any thread, how many bytes of text were read so far.
+  std::function<void(int64_t bytes)> on_progress;
+};
+
+struct CorpusCounts {
+  std::vector<WordCount> words;  // every distinct word once, in no particular order
+  uint64_t total = 0;            // words in all
+  int64_t bytes = 0;             // of text
+};
+
+// Exact, whatever the number of threads. Errors name the file.
+StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
+                                  const CountWordsOptions& options);
+
+}  // namespace flotilla

@@ -1,0 +1,48 @@
+// How often a word of a corpus is kept: frequent words say little about their neighbours, so they
+// are left out at random, the more the more frequent they are.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/dataset/vocabulary.h"
+
+namespace flotilla {
+
+// (sqrt(f / t) + 1) * t / f with f = count / total; 1 or more: always kept. So it is for t = 0,
+// which means no down-sampling, and for words that do not occur.
+inline double KeepProbability(uint64_t count, uint64_t total, double threshold) {
+  if (threshold <= 0 || count == 0) return 1;
+  const double scaled = threshold * static_cast<double>(total) / static_cast<double>(count);
+  return (std::sqrt(1 / scaled) + 1) * scaled;
+}
+
+// The same for every word of a vocabulary, as what a draw is compared with.
+class DownSampling {
+ public:
+  DownSampling() = default;
+  DownSampling(const Vocabulary& vocabulary, double threshold) {
+    limits_.reserve(vocabulary.size());
+    for (const WordCount& word : vocabulary.words()) {
+      const double keep = KeepProbability(word.count, vocabulary.total(), threshold);
+      limits_.push_back(keep >= 1 ? kAlways : static_cast<uint32_t>(keep * 0x1p32));
+    }
+  }
+
+  // Whether a word is kept, given random bits (the upper 32 are used). REQUIRES: id < words.
+  bool Keeps(uint32_t id, uint64_t bits) const {
+    const uint32_t limit = limits_[id];
+    return limit == kAlways || (bits >> 32) < limit;
+  }
+  bool KeepsAlways(uint32_t id) const { return limits_[id] == kAlways; }
+
+ private:
+  static constexpr uint32_t kAlways = std::numeric_limits<uint32_t>::max();
+  std::vector<uint32_t> limits_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,71 @@
+// From text to words, as bytes, for the corpus tools and for training on raw text. It knows nothing
+// of files and keeps no state between texts.
+//
+//   english     the original's rule: lower-case, delete every character outside [a-z ], split on
+//               blanks. A tab is deleted, so it does not separate words.
+//   whitespace  any language: split on ASCII blanks (space, tab, CR, VT, FF); everything else is
+//               part of a word. Bytes that are not UTF-8 become U+FFFD, one for each maximal
+//               invalid part, so that words are always valid UTF-8.
+//
+// In both a line feed ends a line and a word; empty words do not exist.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+enum class TokenizerKind { kEnglish, kWhitespace };
+
+// "english" or "whitespace"; an error for any other name, with the nearest.
+StatusOr<TokenizerKind> TokenizerByName(std::string_view name);
+
+// The bytes with each maximal invalid part replaced by U+FFFD, as decoders usually do.
+std::string RepairUtf8(std::string_view bytes);
+bool IsUtf8(std::string_view bytes);
+
+namespace internal {
+
+enum class CharClass : uint8_t { kWord, kChange, kBlank, kLineEnd };
+using CharClasses = std::array<CharClass, 256>;
+extern const CharClasses kEnglishClasses;
+extern const CharClasses kWhitespaceClasses;
+
+// The word that begins at `from`, of which something must be changed; moves *from to its end.
+std::string_view ChangedWord(TokenizerKind kind, const CharClasses& classes, const char** from,
+                             const char* end, std::string* scratch);
+
+}  // namespace internal
+
+// Calls on_word(word) for each word and on_line_end() at each line feed, in order. The word is
+// valid during the call. The ends of `text` are ends of words, and not of lines.
+template <class OnWord, class OnLineEnd>
+void Tokenize(TokenizerKind kind, std::string_view text, OnWord on_word, OnLineEnd on_line_end) {
+  using internal::CharClass;
+  const internal::CharClasses& classes =
+      kind == TokenizerKind::kEnglish ? internal::kEnglishClasses : internal::kWhitespaceClasses;
+  const auto class_of = [&](const char* p) { return classes[static_cast<uint8_t>(*p)]; };
+  std::string scratch;
+  const char* p = text.data();
+  const char* const end = p + text.size();
+  while (p < end) {
+    const char* const start = p;
+    while (p < end && class_of(p) == CharClass::kWord) ++p;
+    if (p < end && class_of(p) == CharClass::kChange) {
+      p = start;
+      const std::string_view word = internal::ChangedWord(kind, classes, &p, end, &scratch);
+      if (!word.empty()) on_word(word);
+    } else if (p > start) {
+      on_word(std::string_view(start, static_cast<size_t>(p - start)));
+    }
+    if (p == end) break;
+    if (class_of(p) == CharClass::kLineEnd) on_line_end();
+    ++p;
+  }
+}
+
+}  // namespace flotilla

@@ -1,0 +1,77 @@
+#include "flotilla/dataset/tokenizer.h"
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "flotilla/base/rng.h"
+
+namespace flotilla {
+namespace {
+
+// Words, and "\n" for each line end.
+std::vector<std::string> Split(TokenizerKind kind, std::string_view text) {
+  std::vector<std::string> parts;
+  Tokenize(
+      kind, text, [&](std::string_view word) { parts.emplace_back(word); },
+      [&] { parts.emplace_back("\n"); });
+  return parts;
+}
+
+using Parts = std::vector<std::string>;
+
+TEST(TokenizerTest, EnglishLowersDeletesAndSplitsOnBlanks) {
+  const auto split = [](std::string_view text) { return Split(TokenizerKind::kEnglish, text); };
+  EXPECT_EQ(split("the  quick"), (Parts{"the", "quick"}));
+  EXPECT_EQ(split("It's NOT 42, Mr. O'Neil!"), (Parts{"its", "not", "mr", "oneil"}));
+  EXPECT_EQ(split("tabs\tjoin\r\nlines"), (Parts{"tabsjoin", "\n", "lines"}));
+  EXPECT_EQ(split("caf\xc3\xa9 \xff x"), (Parts{"caf", "x"}));
+  EXPECT_EQ(split("\n\n"), (Parts{"\n", "\n"}));
+  EXPECT_EQ(split(" 123 "), Parts{});
+  EXPECT_EQ(split(""), Parts{});
+}
+
+TEST(TokenizerTest, WhitespaceKeepsEverythingElse) {
+  const auto split = [](std::string_view text) { return Split(TokenizerKind::kWhitespace, text); };
+  EXPECT_EQ(split(" Don't\tstop,\r\n\v42\f"), (Parts{"Don't", "stop,", "\n", "42"}));
+  EXPECT_EQ(split("\xe4\xbd\xa0\xe5\xa5\xbd caf\xc3\xa9"),
+            (Parts{"\xe4\xbd\xa0\xe5\xa5\xbd", "caf\xc3\xa9"}));
+  EXPECT_EQ(split(std::string_view("a\0b c", 5)), (Parts{std::string("a\0b", 3), "c"}));
+}
+
+TEST(TokenizerTest, InvalidUtf8BecomesReplacementCharacters) {
+  const std::string r = "\xef\xbf\xbd";
+  EXPECT_EQ(RepairUtf8("ok"), "ok");
+  EXPECT_EQ(RepairUtf8("\xff"), r);
+  EXPECT_EQ(RepairUtf8("a\xe2\x82z"), "a" + r + "z") << "a cut sequence is one part";
+  EXPECT_EQ(RepairUtf8("\xc0\xaf"), r + r) << "overlong";
+  EXPECT_EQ(RepairUtf8("\xed\xa0\x80"), r + r + r) << "a surrogate";
+  EXPECT_EQ(RepairUtf8("\xf4\x90\x80\x80"), r + r + r + r) << "above U+10FFFF";
+  EXPECT_EQ(RepairUtf8("\xf0\x9f\x98"), r);
+  EXPECT_EQ(RepairUtf8("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
+  EXPECT_EQ(Split(TokenizerKind::kWhitespace, "x\xff y"), (Parts{"x" + r, "y"}));
+}
+
+TEST(TokenizerTest, RepairedBytesAreValid) {
+  for (uint64_t round = 0; round < 2000; ++round) {
+    const RngKey key = RngKey(3).With(round);
+    std::string bytes;
+    for (uint64_t i = 0; i < key.Below(99, 12); ++i) {
+      bytes.push_back(static_cast<char>(key.Below(i, 2) == 0 ? key.Below(100 + i, 256)
+                                                             : 0x80 + key.Below(200 + i, 128)));
+    }
+    const std::string repaired = RepairUtf8(bytes);
+    EXPECT_TRUE(IsUtf8(repaired));
+    EXPECT_EQ(IsUtf8(bytes), repaired == bytes);
+  }
+}
+
+TEST(TokenizerTest, UnknownNamesAreErrorsWithTheNearest) {
+  EXPECT_EQ(*TokenizerByName("english"), TokenizerKind::kEnglish);
+  EXPECT_EQ(*TokenizerByName("whitespace"), TokenizerKind::kWhitespace);
+  EXPECT_EQ(Message(TokenizerByName("white").status()),
+            "unknown tokenizer 'white', did you mean whitespace?");
+}
+
+}  // namespace
+}  // namespace flotilla
