@@ -10,13 +10,51 @@
 namespace flotilla {
 namespace {
 
+// Counts the words of one text, each a few words after it was seen: by then its slot, which for a
+// rare word is far away, has come near.
+class LaggingCounter {
+ public:
+  LaggingCounter(std::string_view text, WordTable* counts) : text_(text), counts_(counts) {}
+  ~LaggingCounter() {
+    for (size_t i = 0; i < kLag; ++i) Count(ring_[i]);
+  }
+
+  void Add(std::string_view word) {
+    // A word that had to be changed stands elsewhere, and not for long.
+    if (word.data() < text_.data() || word.data() >= text_.data() + text_.size()) {
+      ++(*counts_)[word];
+      return;
+    }
+    Seen& seen = ring_[next_++ % kLag];
+    Count(seen);
+    seen = {word, counts_->Prefetch(word)};
+  }
+
+ private:
+  static constexpr size_t kLag = 8;
+  struct Seen {
+    std::string_view word;
+    WordTable::Key key;
+  };
+
+  void Count(const Seen& seen) {
+    if (!seen.word.empty()) ++counts_->At(seen.key, seen.word);
+  }
+
+  const std::string_view text_;
+  WordTable* const counts_;
+  size_t next_ = 0;
+  Seen ring_[kLag] = {};
+};
+
 Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTable* counts) {
   TextBlock block;
   while (true) {
     FL_ASSIGN_OR_RETURN(const bool any, blocks->Next(&block));
     if (!any) return absl::OkStatus();
+    LaggingCounter counter(block.text, counts);
     Tokenize(
-        options.tokenizer, block.text, [&](std::string_view word) { ++(*counts)[word]; }, [] {});
+        options.tokenizer, block.text, [&](std::string_view word) { counter.Add(word); }, [] {});
     if (options.on_progress) options.on_progress(blocks->bytes());
   }
 }

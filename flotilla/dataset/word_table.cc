@@ -51,8 +51,7 @@ size_t WordTable::Locate(const Key& key, std::string_view word) const {
   return at;
 }
 
-uint64_t& WordTable::operator[](std::string_view word) {
-  const Key key = KeyOf(word);
+uint64_t& WordTable::At(const Key& key, std::string_view word) {
   size_t at = Locate(key, word);
   if (slots_[at].length > 0) return slots_[at].value;
   FL_CHECK(!word.empty() && word.size() < kMaxWordBytes);

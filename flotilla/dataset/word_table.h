@@ -19,9 +19,23 @@ class WordTable {
 
   // The number of a word, 0 when it is new. Valid until the next call.
   // REQUIRES: the words together have fewer than 2^40 bytes, each fewer than 2^24.
-  uint64_t& operator[](std::string_view word);
+  uint64_t& operator[](std::string_view word) { return At(KeyOf(word), word); }
   // Null when the word is not there.
   const uint64_t* Find(std::string_view word) const;
+
+  // The same in two stages, for loops that can look ahead: Prefetch some words before the number is
+  // wanted, and the memory is there by then. The key stays valid for good.
+  struct Key {
+    uint64_t head;  // the first eight bytes, zeros behind a shorter word
+    uint64_t hash;
+  };
+  Key Prefetch(std::string_view word) const {
+    const Key key = KeyOf(word);
+    __builtin_prefetch(&slots_[key.hash & mask_]);
+    return key;
+  }
+  // REQUIRES: the key is the word's.
+  uint64_t& At(const Key& key, std::string_view word);
 
   // visit(word, hash, number) for every word, in no particular order. The hash is the same for the
   // same word in every table.
@@ -34,15 +48,11 @@ class WordTable {
 
  private:
   struct Slot {
-    uint64_t head = 0;  // the first eight bytes, zeros behind a shorter word
+    uint64_t head = 0;
     uint64_t hash = 0;
     uint64_t value = 0;
     uint64_t offset : 40 = 0;  // of the whole word in bytes_
     uint64_t length : 24 = 0;  // 0: free, for there are no empty words
-  };
-  struct Key {
-    uint64_t head;
-    uint64_t hash;
   };
 
   static Key KeyOf(std::string_view word);
