@@ -66,7 +66,11 @@ Status CheckModelSpec(const ModelSpec& spec) {
   return Annotate(CheckSchedule(spec.optimizer.learning_rate), "learning rate");
 }
 
-Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place)
-    : spec_(std::move(spec)), layout_(spec_.parameters), dense_in_place_(dense_in_place) {}
+Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place,
+                           TablesInPlace* tables_in_place)
+    : spec_(std::move(spec)),
+      layout_(spec_.parameters),
+      dense_in_place_(dense_in_place),
+      tables_in_place_(tables_in_place) {}
 
 }  // namespace flotilla

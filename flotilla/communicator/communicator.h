@@ -38,6 +38,7 @@
 #include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/row_block.h"
 #include "flotilla/tensor/sparse_rows.h"
 #include "flotilla/tensor/tensor.h"
 
@@ -102,6 +103,33 @@ struct LoadedModel {
   std::vector<std::string> left_out;  // names that only the directory has
 };
 
+// Tables that live in this process, for fused steps such as skip-gram that read and write rows
+// where they stand, instead of Pull and Push:
+//
+//   Begin -> rows changed in place, at the rate that Begin told -> End
+//
+// What is in between is one step. The step runs the update itself, so it must be plain gradient
+// descent (OptimizerSpec "sgd" without decay); Begin refuses anything else, and tables that grow.
+// Rows change under the reader when other workers are at work (Hogwild).
+class TablesInPlace {
+ public:
+  // One worker between Begin and End.
+  struct Work {
+    std::vector<RowBlock> tables;  // in the order of the spec
+    double rate = 0;               // of the schedule at this step; a table's factor is not in it
+    std::shared_ptr<void> hold;    // keeps saves out; given up by End, on the same thread
+  };
+
+  virtual ~TablesInPlace() = default;
+
+  virtual StatusOr<Work> Begin(int worker) = 0;
+  // Counts the step. touched[t] are the ids whose rows of table t were changed, in any order and
+  // any number of times; not read unless wants_touched(). The rows may not be used any more.
+  virtual Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) = 0;
+  // Whether somebody else must be told of changes (geo).
+  virtual bool wants_touched() const = 0;
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -126,6 +154,9 @@ class Communicator {
 
   // Not null where dense parameters live here (local, geo) and workers are free to change them.
   DenseInPlace* dense_in_place() const { return dense_in_place_; }
+
+  // Not null where sparse tables live here (local, geo). In kJoined modes for one worker at a time.
+  TablesInPlace* tables_in_place() const { return tables_in_place_; }
 
   // The flat block of dense parameters, laid out by layout(). The pointer stays valid for the
   // communicator's life; who writes when is told in the table above.
@@ -162,7 +193,8 @@ class Communicator {
 
  protected:
   // REQUIRES: CheckModelSpec(spec).ok().
-  explicit Communicator(ModelSpec spec, DenseInPlace* dense_in_place = nullptr);
+  explicit Communicator(ModelSpec spec, DenseInPlace* dense_in_place = nullptr,
+                        TablesInPlace* tables_in_place = nullptr);
 
   // Load's: the seed of the model that was loaded.
   void set_seed(uint64_t seed) { spec_.seed = seed; }
@@ -171,6 +203,7 @@ class Communicator {
   ModelSpec spec_;  // constant but for the seed
   const DenseLayout layout_;
   DenseInPlace* const dense_in_place_;
+  TablesInPlace* const tables_in_place_;
 };
 
 }  // namespace flotilla

@@ -9,7 +9,7 @@ namespace flotilla {
 
 LocalCommunicator::LocalCommunicator(ModelSpec spec, LocalOptions options)
     // Joined workers push the sum of their gradients, which no single step has.
-    : Communicator(std::move(spec), options.joined ? nullptr : this), options_(options) {}
+    : Communicator(std::move(spec), options.joined ? nullptr : this, this), options_(options) {}
 
 StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec spec,
                                                                      LocalOptions options) {
@@ -66,6 +66,35 @@ void LocalCommunicator::Update(int parameter, const float* gradient) {
   const int64_t step = global_step() + 1;
   dense_->PushParameter(parameter, gradient, LearningRate(spec().optimizer.learning_rate, step - 1),
                         step);
+}
+
+StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
+  const OptimizerSpec& optimizer = spec().optimizer;
+  if (optimizer.name != "sgd") {
+    return FailedPrecondition(
+        "a step in place is plain gradient descent: the optimizer must be "
+        "sgd, not {}",
+        optimizer.name);
+  }
+  auto hold = std::make_shared<std::vector<AllRowsInPlace>>(tables_.size());
+  Work work{.rate = learning_rate(), .hold = hold};
+  for (size_t t = 0; t < tables_.size(); ++t) {
+    const kernels::DecayTerms decay = DecayOf(spec().tables[t].attributes, optimizer);
+    if (decay.l1 != 0 || decay.l2 != 0) {
+      return FailedPrecondition("table {}: a step in place knows no weight decay",
+                                spec().tables[t].name);
+    }
+    FL_RETURN_IF_ERROR(tables_[t]->OpenAllRows(&(*hold)[t]));
+    work.tables.push_back((*hold)[t].rows());
+  }
+  return work;
+}
+
+Status LocalCommunicator::End(int /*worker*/, Work work,
+                              std::span<const std::vector<uint32_t>> /*touched*/) {
+  step_.fetch_add(1, std::memory_order_relaxed);
+  work.hold.reset();
+  return absl::OkStatus();
 }
 
 double LocalCommunicator::learning_rate() const {

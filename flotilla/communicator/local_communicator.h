@@ -24,7 +24,7 @@ struct LocalOptions {
   WriterOptions save;
 };
 
-class LocalCommunicator : public Communicator, private DenseInPlace {
+class LocalCommunicator : public Communicator, private DenseInPlace, private TablesInPlace {
  public:
   // An error says what in the spec is wrong and where.
   static StatusOr<std::unique_ptr<LocalCommunicator>> Make(ModelSpec spec, LocalOptions options);
@@ -55,6 +55,10 @@ class LocalCommunicator : public Communicator, private DenseInPlace {
   LocalCommunicator(ModelSpec spec, LocalOptions options);
 
   void Update(int parameter, const float* gradient) override;
+
+  StatusOr<Work> Begin(int worker) override;
+  Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
+  bool wants_touched() const override { return false; }
 
   // The index of a parameter or table, or -1.
   int FindParameter(const std::string& name) const;

@@ -222,5 +222,44 @@ TEST(LocalCommunicatorTest, WorkersPushAtTheSameTime) {
   EXPECT_EQ(emb.data, std::vector<float>(120, 2 - 100));
 }
 
+TEST(LocalCommunicatorTest, StepsInPlaceChangeTheRowsAndCount) {
+  ModelSpec spec = MakeSpec({.name = "sgd", .learning_rate = PolynomialDecay(1, 4, 0)});
+  spec.tables[0].rows = 20;
+  auto local = MustMake(spec);
+  TablesInPlace* in_place = local->tables_in_place();
+  ASSERT_NE(in_place, nullptr);
+  EXPECT_FALSE(in_place->wants_touched());
+  for (const double rate : {1.0, 0.75}) {
+    auto work = in_place->Begin(0);
+    ASSERT_TRUE(work.ok()) << work.status();
+    EXPECT_EQ(work->rate, rate);
+    ASSERT_EQ(work->tables.size(), 2u);
+    EXPECT_EQ(work->tables[0].rows, 20);
+    EXPECT_EQ(work->tables[0].dim, 2);
+    work->tables[0].row(7)[1] += 3;
+    work->tables[1].row(9)[0] = 5;
+    ASSERT_TRUE(in_place->End(0, *std::move(work), {}).ok());
+  }
+  EXPECT_EQ(local->global_step(), 2);
+  EXPECT_EQ(local->table(0).Find(7)[1], 8);
+  EXPECT_EQ(local->table(0).Find(8)[1], 2);
+  EXPECT_EQ(local->table(1).Find(9)[0], 5);
+}
+
+TEST(LocalCommunicatorTest, StepsInPlaceRefuseWhatTheyCannotDo) {
+  const auto error = [](const ModelSpec& spec) {
+    auto local = MustMake(spec);
+    return std::string(Message(local->tables_in_place()->Begin(0).status()));
+  };
+  ModelSpec spec = MakeSpec(Sgd(0.5));
+  EXPECT_EQ(error(spec), "table emb: its rows cannot be opened together: it grows");
+  spec.tables[0].rows = 10;
+  spec.tables[1].attributes.decay = Decay{.l2 = 0.1};
+  EXPECT_EQ(error(spec), "table fixed: a step in place knows no weight decay");
+  spec.optimizer = Adam(0.1);
+  EXPECT_EQ(error(spec),
+            "a step in place is plain gradient descent: the optimizer must be sgd, not adam");
+}
+
 }  // namespace
 }  // namespace flotilla

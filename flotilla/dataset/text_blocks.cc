@@ -24,6 +24,7 @@ void TextBlocks::Rewind() {
   file_.reset();
   file_index_ = -1;
   next_ordinal_ = 0;
+  next_line_ = 1;
   rest_.clear();
   error_ = absl::OkStatus();
   bytes_ = 0;
@@ -88,6 +89,8 @@ StatusOr<bool> TextBlocks::Fill(TextBlock* block) {
   }
   block->file = file_index_;
   block->ordinal = next_ordinal_++;
+  block->line = next_line_;
+  next_line_ = file_ == nullptr ? 1 : next_line_ + std::count(text.begin(), text.end(), '\n');
   return true;
 }
 

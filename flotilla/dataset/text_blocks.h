@@ -20,6 +20,7 @@ namespace flotilla {
 struct TextBlock {
   int64_t ordinal = 0;  // 0, 1, ..
   int file = 0;         // of the list
+  int64_t line = 1;     // number of the first line in the file, from 1
   // Ends behind a line feed, or, within a line that does not fit, behind a space, or with the file.
   std::string text;
   // No line goes on in the next block. False only in the middle of a line that does not fit.
@@ -63,6 +64,7 @@ class TextBlocks {
   std::unique_ptr<ByteStream> file_;  // null before the first, between and after files
   int file_index_ = -1;
   int64_t next_ordinal_ = 0;
+  int64_t next_line_ = 1;
   std::string rest_;  // read, and for the next block
   Status error_;
 };

@@ -41,6 +41,9 @@ TEST(TextBlocksTest, BlocksEndBehindLinesAndFiles) {
   EXPECT_EQ(Texts(all), (Strings{"one two\nthree\n", "four five six\n", "seven", "eight\n"}));
   for (const TextBlock& block : all) EXPECT_TRUE(block.ends_line);
   EXPECT_EQ(all.back().file, 2);
+  std::vector<int64_t> lines;
+  for (const TextBlock& block : all) lines.push_back(block.line);
+  EXPECT_EQ(lines, (std::vector<int64_t>{1, 3, 4, 1}));
   EXPECT_EQ(blocks.bytes(), 39);
   blocks.Rewind();
   EXPECT_EQ(Texts(ReadAll(blocks)), Texts(all));

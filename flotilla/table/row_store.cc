@@ -17,17 +17,18 @@ StatusOr<std::unique_ptr<RowStore>> RowStore::Make(const RowLayout& layout, int6
   const int64_t most = fixed_rows > 0 ? fixed_rows : int64_t{kMaxRows};
   const auto directory = static_cast<size_t>((most + kChunkRows - 1) >> kChunkShift);
   std::unique_ptr<RowStore> store(new RowStore(layout, directory, options));
-  for (int64_t row = 0; row < fixed_rows; row += kChunkRows) {
-    const int64_t rows = std::min<int64_t>(kChunkRows, fixed_rows - row);
-    FL_RETURN_IF_ERROR(store->AddChunk(static_cast<uint32_t>(rows)));
-  }
+  if (fixed_rows > 0) FL_RETURN_IF_ERROR(store->AddMemory(fixed_rows));
   store->limit_.store(static_cast<uint32_t>(fixed_rows), std::memory_order_release);
   return store;
 }
 
-Status RowStore::AddChunk(uint32_t rows) {
-  FL_ASSIGN_OR_RETURN(MappedMemory memory, MappedMemory::Make(rows * stride_, options_.huge_pages));
-  chunks_[memory_.size()].store(memory.data(), std::memory_order_release);
+Status RowStore::AddMemory(int64_t rows) {
+  const auto bytes = static_cast<size_t>(rows) * stride_ + layout_.first_offset();
+  FL_ASSIGN_OR_RETURN(MappedMemory memory, MappedMemory::Make(bytes, options_.huge_pages));
+  std::byte* chunk = memory.data() + layout_.first_offset();
+  for (int64_t row = 0; row < rows; row += kChunkRows, chunk += kChunkRows * stride_) {
+    chunks_[chunk_count_++].store(chunk, std::memory_order_release);
+  }
   memory_.push_back(std::move(memory));
   return absl::OkStatus();
 }
@@ -36,8 +37,8 @@ StatusOr<uint32_t> RowStore::Take(uint32_t count) {
   std::lock_guard lock(mutex_);
   const uint32_t first = limit_.load(std::memory_order_relaxed);
   if (count > kMaxRows - first) return ResourceExhausted("more than {} rows", kMaxRows);
-  while (memory_.size() * kChunkRows < uint64_t{first} + count) {
-    FL_RETURN_IF_ERROR(AddChunk(kChunkRows));
+  while (chunk_count_ * kChunkRows < uint64_t{first} + count) {
+    FL_RETURN_IF_ERROR(AddMemory(kChunkRows));
   }
   limit_.store(first + count, std::memory_order_release);
   return first;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "flotilla/base/aligned_vector.h"
 #include "flotilla/base/status.h"
 #include "flotilla/table/mapped_memory.h"
 #include "flotilla/table/table.h"
@@ -25,7 +26,9 @@ struct RowMeta {
 
 // The parts of a row's block:
 //   [id + 1: 8 bytes][weights: dim floats][state: states * dim floats][RowMeta, if kept]
-// rounded up to 8 bytes. Ten weights with Adam's state are two cache lines exactly.
+// rounded up to 8 bytes. Ten weights with Adam's state are two cache lines exactly. Long rows, of
+// 64 numbers or more, are rounded up to whole cache lines and their weights begin on one: vector
+// loads that straddle two lines cost twice.
 struct RowLayout {
   int64_t dim = 1;
   int states = 0;
@@ -35,7 +38,16 @@ struct RowLayout {
   // Weights and state.
   int64_t floats() const { return dim * (1 + states); }
   size_t meta_offset() const { return kWeightsOffset + floats() * sizeof(float); }
-  size_t stride() const { return (meta_offset() + (keep_meta ? sizeof(RowMeta) : 0) + 7) / 8 * 8; }
+  size_t stride() const {
+    const size_t align = long_rows() ? kCacheLineBytes : 8;
+    return (meta_offset() + (keep_meta ? sizeof(RowMeta) : 0) + align - 1) / align * align;
+  }
+  // Where the first block begins in memory that begins on a cache line.
+  size_t first_offset() const { return long_rows() ? kCacheLineBytes - kWeightsOffset : 0; }
+
+ private:
+  static constexpr int64_t kLongRow = 64;
+  bool long_rows() const { return floats() >= kLongRow; }
 };
 
 inline float* WeightsOf(std::byte* block) {
@@ -51,7 +63,8 @@ inline std::atomic_ref<uint64_t> IdFieldOf(std::byte* block) {
 }
 
 // Rows stand in chunks of 2^18 blocks, so that a chunk is whole huge pages whatever the stride and
-// only the last one is partly used. Rows never move and are never given back.
+// only the last one is partly used. A store with a fixed number of rows is one chunk behind the
+// other, so that its rows are one array. Rows never move and are never given back.
 //
 // Thread safety: everything may be called at any time from any thread.
 class RowStore {
@@ -88,7 +101,8 @@ class RowStore {
  private:
   RowStore(const RowLayout& layout, size_t directory, const TableOptions& options);
 
-  Status AddChunk(uint32_t rows);
+  // Maps `rows` blocks behind the chunks that are there.
+  Status AddMemory(int64_t rows);
 
   const RowLayout layout_;
   const size_t stride_;
@@ -99,6 +113,7 @@ class RowStore {
   std::atomic<uint32_t> limit_ = 0;
 
   std::mutex mutex_;  // held to grow
+  size_t chunk_count_ = 0;
   std::vector<MappedMemory> memory_;
 };
 

@@ -21,6 +21,23 @@ TEST(RowLayoutTest, StridesAreRoundedToEightBytesAndHoldTheMeta) {
   EXPECT_EQ((RowLayout{.dim = 3, .states = 0, .keep_meta = true}).stride(), 32u);
 }
 
+TEST(RowLayoutTest, LongRowsBeginOnACacheLine) {
+  EXPECT_EQ((RowLayout{.dim = 63, .states = 0, .keep_meta = false}).stride(), 264u);
+  const RowLayout layout{.dim = 100, .states = 0, .keep_meta = false};
+  EXPECT_EQ(layout.stride(), 448u);
+  for (const int64_t fixed : {0, 10}) {
+    auto store = *RowStore::Make(layout, fixed, {});
+    if (fixed == 0) {
+      ASSERT_TRUE(store->Take(10).ok());
+    }
+    for (uint32_t row = 0; row < 10; ++row) {
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(WeightsOf(store->block(row))) % 64, 0u);
+    }
+    // The last block is all there.
+    std::memset(store->block(9), 1, layout.stride());
+  }
+}
+
 TEST(RowStoreTest, RowsAreZeroDistinctAndDoNotMove) {
   const RowLayout layout{.dim = 5, .states = 0, .keep_meta = false};
   auto store = *RowStore::Make(layout, 0, {});
@@ -51,6 +68,8 @@ TEST(RowStoreTest, FixedRowsExistAtOnce) {
       *RowStore::Make({.dim = 1, .states = 0, .keep_meta = false}, RowStore::kChunkRows + 1, {});
   EXPECT_EQ(store->limit(), RowStore::kChunkRows + 1);
   EXPECT_EQ(store->block(RowStore::kChunkRows)[0], std::byte{0});
+  EXPECT_EQ(store->block(RowStore::kChunkRows) - store->block(0), 16 * RowStore::kChunkRows)
+      << "one array";
 }
 
 TEST(RowStoreTest, MemoryFollowsTheRowsInUse) {

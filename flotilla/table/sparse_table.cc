@@ -358,6 +358,26 @@ Status SparseTable::OpenRows(std::span<const uint64_t> ids, RowsInPlace* out) {
   return absl::OkStatus();
 }
 
+Status SparseTable::OpenAllRows(AllRowsInPlace* out) {
+  if (!fixed()) {
+    return FailedPrecondition("table {}: its rows cannot be opened together: it grows", spec_.name);
+  }
+  Hold hold(gate_);
+  const auto rows = static_cast<uint64_t>(spec_.rows);
+  for (uint64_t id = 0; size() < spec_.rows && id < rows; ++id) {
+    FL_RETURN_IF_ERROR(Create(hold, id, Mix64(id)).status());
+  }
+  for (uint64_t id = 0; cut_ != nullptr && id < rows; ++id) {
+    cut_->Keep(VirtualShard(id), static_cast<uint32_t>(id));
+  }
+  out->rows_ = {.first = WeightsOf(store_->block(0)),
+                .rows = spec_.rows,
+                .dim = spec_.dim,
+                .stride = static_cast<int64_t>(layout().stride() / sizeof(float))};
+  out->hold_ = std::move(hold);
+  return absl::OkStatus();
+}
+
 std::vector<uint32_t> SparseTable::RowsOfShard(int shard, RowOrder order, uint32_t count) const {
   std::vector<std::pair<uint64_t, uint32_t>> ids;
   {

@@ -30,6 +30,7 @@
 #include "flotilla/table/shard_rows.h"
 #include "flotilla/table/table.h"
 #include "flotilla/tensor/parameter_spec.h"
+#include "flotilla/tensor/row_block.h"
 #include "flotilla/tensor/shard.h"
 #include "flotilla/tensor/sparse_rows.h"
 
@@ -68,6 +69,19 @@ class RowsInPlace {
   friend class SparseTable;
   std::shared_lock<BatchGate> hold_;
   std::vector<float*> rows_;
+};
+
+// All rows of a table opened likewise, with the same rules: for steps that touch rows too often to
+// name them first.
+class AllRowsInPlace {
+ public:
+  const RowBlock& rows() const { return rows_; }
+  void Close() { hold_ = {}; }
+
+ private:
+  friend class SparseTable;
+  std::shared_lock<BatchGate> hold_;
+  RowBlock rows_;
 };
 
 class SparseTable {
@@ -110,6 +124,12 @@ class SparseTable {
 
   // Opens the rows of `ids`, creating those that do not exist. REQUIRES: *out is closed.
   Status OpenRows(std::span<const uint64_t> ids, RowsInPlace* out);
+
+  // Opens all rows of a table whose spec bounds the ids, creating those that do not exist; an error
+  // for any other table. The rows stay where they are for the table's life. Cheap, but for the
+  // first time, and while a cut is active: then every row is copied aside. REQUIRES: *out is
+  // closed.
+  Status OpenAllRows(AllRowsInPlace* out);
 
   // Calls visit for the live rows of a virtual shard; the views stay valid as long as the table.
   // Rows that are pushed meanwhile may be seen half updated (a cut is exact).

@@ -51,6 +51,23 @@ TEST(SparseTableCutTest, RowsReadAsTheyWereAndLaterRowsAreNotPartOfIt) {
   }
 }
 
+TEST(SparseTableCutTest, RowsOpenedTogetherReadAsTheyWere) {
+  auto table = MustMakeTable(MakeTableSpec("emb", 2, 1000), 1);
+  ASSERT_TRUE(table->Push(MakeRows(Range(0, 900), 2, 3), {}).ok());
+  ASSERT_TRUE(table->BeginCut().ok());
+  for (int round = 0; round < 2; ++round) {
+    AllRowsInPlace all;
+    ASSERT_TRUE(table->OpenAllRows(&all).ok());
+    for (uint64_t id = 0; id < 1000; ++id) all.rows().row(id)[0] += 1;
+  }
+  const std::map<uint64_t, float> cut = ReadAll(table.get());
+  EXPECT_EQ(cut.size(), 900u);
+  for (const auto& [id, weight] : cut) ASSERT_EQ(weight, 3) << id;
+  EXPECT_EQ(table->Find(1)[0], 5);
+  EXPECT_EQ(table->Find(950)[0], 2);
+  table->EndCut();
+}
+
 TEST(SparseTableCutTest, StateAndMetaBelongToTheCut) {
   TableSpec spec = MakeTableSpec("emb", 2);
   spec.keep_meta = true;

@@ -165,6 +165,32 @@ TEST(SparseTableTest, IdsThatCollideInEveryHashBitTheIndexHasAreToldApart) {
   EXPECT_EQ(table->Find(id(200)), nullptr);
 }
 
+TEST(SparseTableTest, AllRowsOfAFixedTableOpenAsOneArray) {
+  auto table = MustMakeTable(MakeTableSpec("emb", 100, 300000, Uniform(-1, 1)));
+  const SparseRows pulled = MustPull(table.get(), {0, 299999});
+  AllRowsInPlace all;
+  ASSERT_TRUE(table->OpenAllRows(&all).ok());
+  const RowBlock rows = all.rows();
+  all.Close();
+  EXPECT_EQ(table->size(), 300000);
+  EXPECT_EQ(rows.rows, 300000);
+  EXPECT_EQ(rows.dim, 100);
+  EXPECT_TRUE(std::equal(rows.row(0), rows.row(0) + 100, pulled.row(0)));
+  EXPECT_TRUE(std::equal(rows.row(299999), rows.row(299999) + 100, pulled.row(1)));
+  EXPECT_EQ(rows.row(7), table->Find(7));
+  rows.row(5)[99] = 42;
+  EXPECT_EQ(MustPull(table.get(), {5}).row(0)[99], 42);
+  EXPECT_EQ(MustPull(table.get(), {6}).values,
+            MustPull(MustMakeTable(table->spec()).get(), {6}).values);
+}
+
+TEST(SparseTableTest, AllRowsOfATableThatGrowsCannotBeOpened) {
+  auto table = MustMakeTable(MakeTableSpec("emb", 3));
+  AllRowsInPlace all;
+  EXPECT_EQ(Message(table->OpenAllRows(&all)),
+            "table emb: its rows cannot be opened together: it grows");
+}
+
 // A std::map that does what the table should; every row has three equal weights.
 class ModelTable {
  public:

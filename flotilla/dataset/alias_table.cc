@@ -1,0 +1,36 @@
+#include "flotilla/dataset/alias_table.h"
+
+#include <limits>
+#include <numeric>
+
+#include "flotilla/base/status.h"
+
+namespace flotilla {
+
+AliasTable::AliasTable(std::span<const double> weights) : entries_(weights.size()) {
+  const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+  FL_CHECK(sum > 0 && weights.size() < std::numeric_limits<uint32_t>::max());
+  // Shares of a place: those below 1 are filled up by those above.
+  std::vector<double> share(weights.size());
+  std::vector<uint32_t> small, large;
+  for (size_t i = 0; i < weights.size(); ++i) {
+    share[i] = weights[i] / sum * static_cast<double>(weights.size());
+    (share[i] < 1 ? small : large).push_back(static_cast<uint32_t>(i));
+  }
+  while (!small.empty() && !large.empty()) {
+    const uint32_t low = small.back(), high = large.back();
+    small.pop_back();
+    entries_[low] = {static_cast<uint32_t>(share[low] * 0x1p32), high};
+    share[high] -= 1 - share[low];
+    if (share[high] < 1) {
+      large.pop_back();
+      small.push_back(high);
+    }
+  }
+  // What is left is 1 but for rounding; either way it means itself.
+  for (const std::vector<uint32_t>* rest : {&small, &large}) {
+    for (const uint32_t i : *rest) entries_[i] = {std::numeric_limits<uint32_t>::max(), i};
+  }
+}
+
+}  // namespace flotilla

@@ -1,0 +1,169 @@
+#include "flotilla/dataset/id_corpus.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "flotilla/base/worker_pool.h"
+#include "flotilla/dataset/ordered_blocks.h"
+
+namespace flotilla {
+namespace {
+
+// Turns text blocks into ids. Thread-safe.
+class BlockToIds {
+ public:
+  BlockToIds(const std::vector<std::string>& files, const Vocabulary& vocabulary,
+             const IdCorpusOptions& options)
+      : files_(files),
+        vocabulary_(vocabulary),
+        unknown_(vocabulary.unknown()),
+        kind_(options.text_is_ids ? TokenizerKind::kWhitespace : options.tokenizer),
+        text_is_ids_(options.text_is_ids) {}
+
+  Status Run(const TextBlock& block, std::vector<uint32_t>* ids, int64_t* words) const {
+    ids->clear();
+    *words = 0;
+    int64_t line = block.line;
+    Status error;
+    const auto end_sentence = [&] {
+      if (!ids->empty() && ids->back() != kSentenceEnd) ids->push_back(kSentenceEnd);
+    };
+    const auto on_word = [&](std::string_view word) {
+      ++*words;
+      std::optional<uint32_t> id = text_is_ids_ ? ParseId(word) : vocabulary_.Find(word);
+      if (!id && text_is_ids_ && error.ok()) error = BadId(word, block.file, line);
+      if (!id) id = unknown_;
+      if (id) ids->push_back(*id);
+    };
+    const auto on_line_end = [&] {
+      end_sentence();
+      ++line;
+    };
+    Tokenize(kind_, block.text, on_word, on_line_end);
+    end_sentence();
+    return error;
+  }
+
+ private:
+  std::optional<uint32_t> ParseId(std::string_view word) const {
+    uint32_t id = 0;
+    const char* const end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, id);
+    if (error != std::errc() || stop != end || id >= vocabulary_.size()) return std::nullopt;
+    return id;
+  }
+  Status BadId(std::string_view word, int file, int64_t line) const {
+    return InvalidArgument("{}:{}: expected ids below {}, the words of the dictionary, found '{}'",
+                           files_[file], line, vocabulary_.size(), word.substr(0, 40));
+  }
+
+  const std::vector<std::string> files_;
+  const Vocabulary& vocabulary_;
+  const std::optional<uint32_t> unknown_;
+  const TokenizerKind kind_;
+  const bool text_is_ids_;
+};
+
+class MemoryIds : public IdCorpus {
+ public:
+  int64_t words() const override { return words_; }
+  int64_t batches() const override { return static_cast<int64_t>(parts_.size()); }
+  void StartEpoch() override { next_ = 0; }
+
+  StatusOr<bool> Next(IdBatch* batch) override {
+    const auto ordinal = static_cast<size_t>(next_.fetch_add(1, std::memory_order_relaxed));
+    if (ordinal >= parts_.size()) return false;
+    const size_t begin = ordinal == 0 ? 0 : parts_[ordinal - 1].end;
+    batch->ordinal = static_cast<int64_t>(ordinal);
+    batch->words = parts_[ordinal].words;
+    batch->ids = std::span(ids_).subspan(begin, parts_[ordinal].end - begin);
+    return true;
+  }
+
+  void Append(std::span<const uint32_t> ids, int64_t words) {
+    ids_.insert(ids_.end(), ids.begin(), ids.end());
+    parts_.push_back({ids_.size(), words});
+    words_ += words;
+  }
+
+ private:
+  struct Part {
+    size_t end;  // in ids_
+    int64_t words;
+  };
+  std::vector<uint32_t> ids_;
+  std::vector<Part> parts_;  // one for each batch
+  int64_t words_ = 0;
+  std::atomic<int64_t> next_ = 0;
+};
+
+class StreamIds : public IdCorpus {
+ public:
+  StreamIds(const std::vector<std::string>& files, const Vocabulary& vocabulary, int64_t words,
+            const IdCorpusOptions& options)
+      : to_ids_(files, vocabulary, options),
+        words_(words),
+        // About six bytes a word.
+        batches_(1 + words * 6 / static_cast<int64_t>(options.blocks.block_bytes)),
+        blocks_(files, options.blocks) {}
+
+  int64_t words() const override { return words_; }
+  int64_t batches() const override { return batches_; }
+  void StartEpoch() override {
+    batches_ = std::max(batches_, seen_.exchange(0));
+    blocks_.Rewind();
+  }
+
+  StatusOr<bool> Next(IdBatch* batch) override {
+    FL_ASSIGN_OR_RETURN(const bool any, blocks_.Next(&batch->block));
+    if (!any) return false;
+    batch->ordinal = batch->block.ordinal;
+    FL_RETURN_IF_ERROR(to_ids_.Run(batch->block, &batch->storage, &batch->words));
+    batch->ids = batch->storage;
+    seen_.fetch_add(1, std::memory_order_relaxed);
+    return true;
+  }
+
+ private:
+  const BlockToIds to_ids_;
+  const int64_t words_;
+  int64_t batches_;
+  std::atomic<int64_t> seen_ = 0;  // batches of this epoch
+  TextBlocks blocks_;
+};
+
+}  // namespace
+
+StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>& files,
+                                                 const Vocabulary& vocabulary,
+                                                 const IdCorpusOptions& options) {
+  struct Ids {
+    std::vector<uint32_t> ids;
+    int64_t words = 0;
+  };
+  const BlockToIds to_ids(files, vocabulary, options);
+  auto corpus = std::make_unique<MemoryIds>();
+  TextBlocks blocks(files, options.blocks);
+  WorkerPool pool(options.threads);
+  FL_RETURN_IF_ERROR(ProcessInOrder<Ids>(
+      blocks, pool,
+      [&](int /*worker*/, const TextBlock& block, Ids* ids) {
+        if (options.on_progress) options.on_progress(blocks.bytes());
+        return to_ids.Run(block, &ids->ids, &ids->words);
+      },
+      [&](const TextBlock& /*block*/, const Ids& ids) {
+        corpus->Append(ids.ids, ids.words);
+        return absl::OkStatus();
+      }));
+  return corpus;
+}
+
+std::unique_ptr<IdCorpus> StreamIdCorpus(const std::vector<std::string>& files,
+                                         const Vocabulary& vocabulary, int64_t words,
+                                         const IdCorpusOptions& options) {
+  return std::make_unique<StreamIds>(files, vocabulary, words, options);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,107 @@
+#include "flotilla/dataset/id_corpus.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+using Ids = std::vector<uint32_t>;
+constexpr uint32_t kEnd = kSentenceEnd;
+
+Vocabulary Abc(bool unknown = false) {
+  std::vector<WordCount> words = {{"a", 5}, {"b", 4}, {"c", 3}};
+  if (unknown) words.push_back({"<UNK>", 1});
+  return *Vocabulary::FromWords(words);
+}
+
+struct Epoch {
+  std::vector<Ids> batches;
+  std::vector<int64_t> words;
+};
+
+Epoch ReadEpoch(IdCorpus& corpus) {
+  Epoch epoch;
+  IdBatch batch;
+  corpus.StartEpoch();
+  while (true) {
+    const StatusOr<bool> any = corpus.Next(&batch);
+    EXPECT_TRUE(any.ok()) << any.status();
+    if (!any.ok() || !*any) return epoch;
+    EXPECT_EQ(batch.ordinal, static_cast<int64_t>(epoch.batches.size()));
+    epoch.batches.emplace_back(batch.ids.begin(), batch.ids.end());
+    epoch.words.push_back(batch.words);
+  }
+}
+
+TEST(IdCorpusTest, SentencesEndWithLinesAndUnknownWordsAreLeftOutOrUnk) {
+  const TempDir dir;
+  const std::vector<std::string> files = {dir.Write("text", "a x b\n\nx\nc c"),
+                                          dir.Write("more", "a\n")};
+  const auto dropped = LoadIdCorpus(files, Abc(), {});
+  ASSERT_TRUE(dropped.ok()) << dropped.status();
+  EXPECT_EQ(ReadEpoch(**dropped).batches, (std::vector<Ids>{{0, 1, kEnd, 2, 2, kEnd}, {0, kEnd}}));
+  EXPECT_EQ((*dropped)->words(), 7);
+  EXPECT_EQ((*dropped)->batches(), 2);
+  const auto kept = LoadIdCorpus(files, Abc(true), {});
+  EXPECT_EQ(ReadEpoch(**kept).batches,
+            (std::vector<Ids>{{0, 3, 1, kEnd, 3, kEnd, 2, 2, kEnd}, {0, kEnd}}));
+}
+
+TEST(IdCorpusTest, MemoryAndStreamGiveTheSameBatchesForAnyThreads) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 5000; ++i) {
+    text += std::string(1, static_cast<char>('a' + i * i % 5)) + (i % 13 == 0 ? "\n" : " ");
+  }
+  const std::vector<std::string> files = {dir.Write("text", text)};
+  const Vocabulary vocabulary = Abc();
+  IdCorpusOptions options;
+  options.blocks.block_bytes = 300;
+  const auto one = LoadIdCorpus(files, vocabulary, options);
+  options.threads = 3;
+  const auto three = LoadIdCorpus(files, vocabulary, options);
+  const auto stream = StreamIdCorpus(files, vocabulary, 5000, options);
+  const Epoch expected = ReadEpoch(**one);
+  EXPECT_GT(expected.batches.size(), 10u);
+  EXPECT_EQ((*one)->words(), 5000);
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    for (IdCorpus* corpus : {one->get(), three->get(), stream.get()}) {
+      const Epoch read = ReadEpoch(*corpus);
+      EXPECT_EQ(read.batches, expected.batches);
+      EXPECT_EQ(read.words, expected.words);
+    }
+  }
+  stream->StartEpoch();
+  EXPECT_GE(stream->batches(), static_cast<int64_t>(expected.batches.size()));
+}
+
+TEST(IdCorpusTest, IdsAreReadAndThoseOfAnotherDictionaryRefused) {
+  const TempDir dir;
+  IdCorpusOptions options;
+  options.text_is_ids = true;
+  const auto corpus = LoadIdCorpus({dir.Write("ids", "0 2 1\n2\n")}, Abc(), options);
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  EXPECT_EQ(ReadEpoch(**corpus).batches, (std::vector<Ids>{{0, 2, 1, kEnd, 2, kEnd}}));
+  const auto error = [&](std::string_view text) {
+    return std::string(Message(LoadIdCorpus({dir.Write("bad", text)}, Abc(), options).status()));
+  };
+  EXPECT_THAT(error("0 1\n2 3\n"),
+              HasSubstr("/bad:2: expected ids below 3, the words of the dictionary, found '3'"));
+  EXPECT_THAT(error("the cat\n"), HasSubstr("/bad:1: expected ids below 3"));
+  EXPECT_THAT(error("1 -1\n"), HasSubstr("found '-1'"));
+}
+
+TEST(IdCorpusTest, AnEmptyCorpusHasNoBatches) {
+  const TempDir dir;
+  const auto corpus = LoadIdCorpus({dir.Write("empty", "")}, Abc(), {});
+  ASSERT_TRUE(corpus.ok());
+  EXPECT_EQ((*corpus)->words(), 0);
+  EXPECT_TRUE(ReadEpoch(**corpus).batches.empty());
+}
+
+}  // namespace
+}  // namespace flotilla
