@@ -8,8 +8,10 @@
 #include "flotilla/cli/infer_command.h"
 #include "flotilla/cli/inspect_command.h"
 #include "flotilla/cli/resplit_corpus_command.h"
+#include "flotilla/cli/similar_command.h"
 #include "flotilla/cli/synth_command.h"
 #include "flotilla/cli/train_command.h"
+#include "flotilla/cli/train_word2vec_command.h"
 #include "flotilla/fleet/action.h"
 
 namespace flotilla {
@@ -20,6 +22,8 @@ void AddCommands(CLI::App& app, Action* action) {
   AddInferCommand(app, action);
   AddInspectCommand(app, action);
   AddExportCommand(app, action);
+  AddTrainWord2VecCommand(app, action);
+  AddSimilarCommand(app, action);
   CLI::App* data = app.add_subcommand("data", "Makes and prepares data: synth, corpus");
   CLI::App* synth = data->add_subcommand("synth", "Makes rows from a planted model: synth criteo");
   data->require_subcommand(1);
@@ -43,6 +47,7 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   app.footer("flotilla SUBCOMMAND --help tells its flags.");
   Action action;
   AddCommands(app, &action);
+  RouteTrainWord2Vec(&args);
   return RunCommandLine(app, std::move(args), action, out, err);
 }
 

@@ -50,6 +50,8 @@ StatusOr<std::unique_ptr<SkipgramTrainer>> SkipgramTrainer::Make(Communicator* c
   std::unique_ptr<SkipgramTrainer> trainer(
       new SkipgramTrainer(communicator, sampler, clock, std::move(options)));
   FL_RETURN_IF_ERROR(trainer->FindTables());
+  // Makes the rows and finds an optimizer that does not fit, before any epoch.
+  FL_RETURN_IF_ERROR(communicator->tables_in_place()->Begin(0).status());
   const size_t negatives = static_cast<size_t>(sampler->negatives());
   for (Worker& worker : trainer->workers_) {
     worker.negatives.resize((kAhead + 1) * negatives);
@@ -114,7 +116,7 @@ StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t e
     total.loss += worker.loss;
     pairs += worker.pairs;
   }
-  if (total.words == 0) return InvalidArgument("the corpus has no words");
+  if (total.words == 0 && !total.stopped) return InvalidArgument("the corpus has no words");
   if (pairs > 0) total.loss /= static_cast<double>(pairs);
   return total;
 }

@@ -62,8 +62,9 @@ struct SkipgramReport {
 // Not thread-safe; one call at a time.
 class SkipgramTrainer {
  public:
-  // Errors: a communicator without tables in place, tables that are missing or do not fit each
-  // other or the sampler's vocabulary.
+  // Makes all rows. Errors: a communicator without tables in place or with an optimizer that a step
+  // in place cannot run, tables that are missing or do not fit each other or the sampler's
+  // vocabulary.
   // REQUIRES: communicator, sampler and clock outlive the trainer.
   static StatusOr<std::unique_ptr<SkipgramTrainer>> Make(Communicator* communicator,
                                                          const WindowSampler* sampler,

@@ -1,0 +1,136 @@
+#include "flotilla/cli/similar_command.h"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/cli/word_report.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/infer/load_word_model.h"
+#include "flotilla/infer/nearest_words.h"
+
+namespace flotilla {
+namespace {
+
+struct SimilarFlags {
+  // Everything that is no flag, in order: words may begin with a dash.
+  std::vector<std::string> model_and_words;
+  NearestOptions nearest = {.top = 10};
+  std::string questions;
+  int64_t question_words = 30000;
+  bool original = false;
+  std::vector<std::string> pairs;
+  bool json = false;
+};
+
+Status Check(const SimilarFlags& flags) {
+  if (flags.model_and_words.empty()) return InvalidArgument("MODEL is required");
+  if (flags.model_and_words.size() == 1 && flags.questions.empty() && flags.pairs.empty()) {
+    return InvalidArgument("give words, for example `king -man +woman`, or --questions or --pairs");
+  }
+  return absl::OkStatus();
+}
+
+Status TellNearest(const SimilarFlags& flags, const WordVectors& vectors,
+                   nlohmann::ordered_json* json, std::string* text) {
+  const std::span<const std::string> words = std::span(flags.model_and_words).subspan(1);
+  if (words.empty()) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(const std::vector<NearWord> nearest,
+                      SimilarWords(vectors.Normalized(), words, flags.nearest));
+  (*json)["similar"] = nlohmann::ordered_json::array();
+  for (const NearWord& near : nearest) {
+    const std::string& word = vectors.vocabulary.word(near.id);
+    (*json)["similar"].push_back({{"word", word}, {"similarity", near.similarity}});
+    *text += fmt::format("{:<32}{:>8.4f}\n", word, near.similarity);
+  }
+  return absl::OkStatus();
+}
+
+Status TellScores(const SimilarFlags& flags, const WordVectors& vectors,
+                  nlohmann::ordered_json* json, std::string* text) {
+  if (!flags.questions.empty()) {
+    FL_ASSIGN_OR_RETURN(const std::vector<AnalogySection> sections, LoadAnalogies(flags.questions));
+    const AnalogyReport report = ScoreAnalogies(vectors, sections,
+                                                {.normalize = !flags.original,
+                                                 .words = flags.question_words,
+                                                 .unknown_word = flags.original,
+                                                 .threads = flags.nearest.threads});
+    (*json)["analogy_accuracy"] = report.total.accuracy();
+    (*json)["analogy"] = AnalogyJson(report);
+    *text += AnalogyTable(report);
+  }
+  for (const std::string& path : flags.pairs) {
+    FL_ASSIGN_OR_RETURN(const std::vector<WordPair> pairs, LoadWordPairs(path));
+    const SimilarityReport report = ScoreSimilarity(vectors, pairs);
+    (*json)["similarity"][SetName(path)] = SimilarityJson(report);
+    *text += fmt::format("{:<32}{:>8.4f}    {} pairs, {} left out\n", SetName(path),
+                         report.spearman, report.pairs, report.left_out);
+  }
+  return absl::OkStatus();
+}
+
+Status Similar(const SimilarFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const WordVectors vectors, OpenWordVectors(flags.model_and_words[0]));
+  nlohmann::ordered_json json;
+  std::string text;
+  FL_RETURN_IF_ERROR(TellNearest(flags, vectors, &json, &text));
+  FL_RETURN_IF_ERROR(TellScores(flags, vectors, &json, &text));
+  terminal.out << (flags.json ? json.dump() + "\n" : text);
+  return absl::OkStatus();
+}
+
+void AddFlags(CLI::App& command, SimilarFlags& flags) {
+  flags.nearest.threads = Cores();
+  command.add_option("--top", flags.nearest.top, "How many words")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  command
+      .add_option("--words", flags.nearest.words,
+                  "Only the first so many words of the vocabulary, the frequent ones; 0: all")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command
+      .add_option("--questions", flags.questions,
+                  "Score these analogies (lines `a b c d`, heads `: section`)")
+      ->type_name("FILE");
+  command
+      .add_option("--question_words", flags.question_words,
+                  "Analogies over the first so many words, as the usual tools do; 0: all")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command.add_flag("--original", flags.original,
+                   "Analogies by the original's rule: vectors as they are, questions with unknown "
+                   "words asked too");
+  command
+      .add_option("--pairs", flags.pairs,
+                  "Compare similarities with these scores (lines `word word score`)")
+      ->type_name("FILE");
+  command.add_option("--threads", flags.nearest.threads, "Default: the number of cores")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMaxThreads));
+  command.add_flag("--json", flags.json, "Print the results as one JSON object");
+}
+
+}  // namespace
+
+void AddSimilarCommand(CLI::App& app, Action* action) {
+  auto flags = std::make_shared<SimilarFlags>();
+  CLI::App* command = app.add_subcommand("similar",
+                                         "Tells the words nearest to a word or a sum of words: "
+                                         "similar MODEL king -man +woman. MODEL is "
+                                         "a model directory or a file of vectors");
+  AddFlags(*command, *flags);
+  // A word may be -hat, which must not ask for help; so no short flags here.
+  command->set_help_flag("--help", "Print this help message and exit");
+  command->allow_extras();
+  command->callback([flags, action, command] {
+    flags->model_and_words = command->remaining();
+    action->check = [flags] { return Check(*flags); };
+    action->run = [flags](Terminal& terminal) { return Similar(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,15 @@
+// `flotilla similar`: the words nearest to a word, or to a sum of words; and how well vectors do on
+// analogies and similarities.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand to `app`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddSimilarCommand(CLI::App& app, Action* action);
+
+}  // namespace flotilla

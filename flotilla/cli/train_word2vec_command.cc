@@ -1,0 +1,275 @@
+#include "flotilla/cli/train_word2vec_command.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "flotilla/cli/corpus_flags.h"
+#include "flotilla/cli/word_report.h"
+#include "flotilla/fleet/command_line.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/word2vec_run.h"
+
+namespace flotilla {
+namespace {
+
+constexpr char kHelp[] =
+    R"(--json prints one object with these keys:
+  words, words_per_second      words of the text over all epochs, before down-sampling; divided
+                               by train_seconds
+  seconds                      of all, from the first read to the last file
+  dictionary_seconds, load_seconds, train_seconds, save_seconds    its parts
+  vocabulary, kept, steps, loss, epochs, threads, dim               what was trained, and how
+  analogy_accuracy             with --questions: by the usual rule over 30000 words
+  analogy, analogy_all, analogy_original    the same with its sections; over all words; by the
+                               original's rule (vectors as they are, unknown words asked too)
+  similarity                   with --pairs: Spearman's correlation, by the name of the file
+
+Example: flotilla train word2vec --data text.txt --vectors vectors.txt --epochs 5)";
+
+struct Flags {
+  Word2VecRunOptions options;
+  CorpusFlags corpus;
+  std::string input = "text", schedule = "linear", vectors_format = "text";
+  std::optional<bool> in_memory;
+};
+
+void AddTextFlags(CLI::App& command, Flags& flags) {
+  Word2VecRunOptions& options = flags.options;
+  AddCorpusFlags(command, &flags.corpus);
+  AddTokenizerFlag(command, &flags.corpus);
+  command
+      .add_option("--input", flags.input,
+                  "text: raw text; ids: what `data corpus filter` writes, with --dict (and usually "
+                  "--sample 0)")
+      ->type_name("NAME")
+      ->check(OneOf({"text", "ids"}))
+      ->capture_default_str();
+  command
+      .add_option("--dict", options.dict,
+                  "Use this dictionary (lines `word count`) instead of counting the words")
+      ->type_name("FILE");
+  command.add_option("--min_count", options.min_count, "Leave out words seen fewer times")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  AddSwitch(command, "in_memory", &flags.in_memory,
+            "Keep the ids of the text in memory, four bytes a word (default)",
+            "Read the text again in every epoch");
+}
+
+void AddModelFlags(CLI::App& command, Flags& flags) {
+  const std::string group = "The model";
+  Word2VecRunOptions& options = flags.options;
+  const auto whole = [&](const char* name, auto& value, int64_t least, const char* help) {
+    command.add_option(name, value, help)
+        ->type_name("N")
+        ->check(WholeNumber(least, 1 << 20))
+        ->capture_default_str()
+        ->group(group);
+  };
+  whole("--dim", options.dim, 1, "Numbers of a vector");
+  whole("--window", options.windows.window, 1, "Words seen on each side: 1 .. N, drawn");
+  whole("--negatives", options.windows.negatives, 0, "Negatives of a window");
+  command
+      .add_option("--sample", options.windows.sample,
+                  "Down-sampling threshold: more frequent words are left out at random; 0: none")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str()
+      ->group(group);
+  command.add_flag("--cbow", options.cbow, "The mean of the window predicts the word (CBOW)")
+      ->group(group);
+  command.add_flag("--bias", options.bias, "With a bias for each word, as the original has it")
+      ->group(group);
+}
+
+void AddLearningFlags(CLI::App& command, Flags& flags) {
+  const std::string group = "How it learns";
+  Word2VecRunOptions& options = flags.options;
+  command.add_option("--epochs", options.epochs, "Passes over the text")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--learning_rate", options.learning_rate,
+                  "Of the first step (default 0.025, and 0.05 with --cbow)")
+      ->type_name("X")
+      ->check(AboveZero())
+      ->group(group);
+  command
+      .add_option("--schedule", flags.schedule,
+                  "linear: towards zero at the end; exponential: a staircase, the original's; "
+                  "constant")
+      ->type_name("NAME")
+      ->check(OneOf({"linear", "exponential", "constant"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--decay_steps", options.decay_steps,
+                  "exponential: steps of a stair; a step is about ten thousand words")
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--decay_rate", options.decay_rate, "exponential: from stair to stair")
+      ->type_name("X")
+      ->check(AboveZero())
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--seed", options.seed, "Of all that is random")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_flag("--deterministic", options.deterministic,
+                "The same bits for the same seed: one worker, batch after batch")
+      ->group(group);
+  command
+      .add_option("--init_model", options.init_model,
+                  "Start from these vectors: a model directory, or a file in word2vec's text or "
+                  "binary format. New words of the text are added")
+      ->type_name("PATH")
+      ->group(group);
+}
+
+void AddResultFlags(CLI::App& command, Flags& flags) {
+  const std::string group = "What is kept and told";
+  Word2VecRunOptions& options = flags.options;
+  command.add_option("--out", options.out, "Directory for the model: DIR/epoch_N, DIR/latest")
+      ->type_name("DIR")
+      ->group(group);
+  command.add_option("--vectors", options.vectors, "Write the vectors to this file")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--vectors_format", flags.vectors_format, "word2vec's text or binary format")
+      ->type_name("NAME")
+      ->check(OneOf({"text", "binary"}))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--save_dict", options.save_dict, "Write the dictionary to this file")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--questions", options.questions,
+                  "Score these analogies at the end (lines `a b c d`, heads `: section`)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--pairs", options.pairs,
+                  "Compare similarities with these scores at the end (lines `word word score`)")
+      ->type_name("FILE")
+      ->group(group);
+}
+
+Status Check(Flags* flags) {
+  Word2VecRunOptions& options = flags->options;
+  options.text_is_ids = flags->input == "ids";
+  options.tokenizer = flags->corpus.kind();
+  options.threads = flags->corpus.threads;
+  options.in_memory = flags->in_memory.value_or(true);
+  options.vectors_format =
+      flags->vectors_format == "text" ? VectorFormat::kText : VectorFormat::kBinary;
+  using Schedule = Word2VecRunOptions::Schedule;
+  options.schedule = flags->schedule == "linear"        ? Schedule::kLinear
+                     : flags->schedule == "exponential" ? Schedule::kExponential
+                                                        : Schedule::kConstant;
+  if (options.text_is_ids && options.dict.empty()) {
+    return InvalidArgument(
+        "--input ids needs the dictionary that the ids are of: give --dict FILE");
+  }
+  if (options.vectors.empty() && options.out.empty()) {
+    return InvalidArgument("nothing would be kept: give --out DIR or --vectors FILE");
+  }
+  return absl::OkStatus();
+}
+
+std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& result) {
+  nlohmann::ordered_json json = {{"words", result.words},
+                                 {"words_per_second", result.words_per_second()},
+                                 {"seconds", result.dictionary_seconds + result.load_seconds +
+                                                 result.train_seconds + result.save_seconds},
+                                 {"dictionary_seconds", result.dictionary_seconds},
+                                 {"load_seconds", result.load_seconds},
+                                 {"train_seconds", result.train_seconds},
+                                 {"save_seconds", result.save_seconds},
+                                 {"vocabulary", result.vocabulary},
+                                 {"kept", result.kept},
+                                 {"steps", result.steps},
+                                 {"loss", result.loss},
+                                 {"epochs", options.epochs},
+                                 {"threads", options.threads},
+                                 {"dim", options.dim}};
+  if (result.analogy) {
+    json["analogy_accuracy"] = result.analogy->total.accuracy();
+    json["analogy"] = AnalogyJson(*result.analogy);
+    json["analogy_all"] = AnalogyJson(*result.analogy_all);
+    json["analogy_original"] = AnalogyJson(*result.analogy_original);
+  }
+  for (const auto& [path, report] : result.similarity) {
+    json["similarity"][SetName(path)] = SimilarityJson(report);
+  }
+  return json.dump() + "\n";
+}
+
+std::string ResultText(const Word2VecResult& result) {
+  std::string text;
+  if (result.analogy) {
+    text += AnalogyTable(*result.analogy);
+    text += fmt::format("over all words                  {:>8.2f} %\n",
+                        100 * result.analogy_all->total.accuracy());
+    text += fmt::format("by the original's rule          {:>8.2f} %\n",
+                        100 * result.analogy_original->total.accuracy());
+  }
+  for (const auto& [path, report] : result.similarity) {
+    text += fmt::format("{:<32}{:>8.4f}    {} pairs, {} left out\n", SetName(path), report.spearman,
+                        report.pairs, report.left_out);
+  }
+  text += fmt::format("vocabulary      {} words\n", result.vocabulary);
+  text +=
+      fmt::format("words           {}, {:.0f} words/s\n", result.words, result.words_per_second());
+  text += fmt::format(
+      "time            dictionary {:.2f}, load {:.2f}, train {:.2f}, save {:.2f} s\n",
+      result.dictionary_seconds, result.load_seconds, result.train_seconds, result.save_seconds);
+  return text;
+}
+
+Status Train(const Flags& flags, Terminal& terminal) {
+  Word2VecRunOptions options = flags.options;
+  FL_ASSIGN_OR_RETURN(options.files, CorpusFiles(flags.corpus));
+  FL_ASSIGN_OR_RETURN(const Word2VecResult result, RunWord2Vec(options, terminal));
+  terminal.out << (flags.corpus.json ? ResultJson(options, result) : ResultText(result));
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void RouteTrainWord2Vec(std::vector<std::string>* args) {
+  if (args->size() < 2 || (*args)[0] != "train" || (*args)[1] != "word2vec") return;
+  args->erase(args->begin());
+  args->front() = kTrainWord2VecCommand;
+}
+
+void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
+  auto flags = std::make_shared<Flags>();
+  CLI::App* command = app.add_subcommand(
+      kTrainWord2VecCommand,
+      "Trains word vectors on text, also written `train word2vec`: dictionary, ids and training in "
+      "one go");
+  AddTextFlags(*command, *flags);
+  AddModelFlags(*command, *flags);
+  AddLearningFlags(*command, *flags);
+  AddResultFlags(*command, *flags);
+  AddConfigFlags(*command);
+  command->footer(kHelp);
+  command->callback([flags, action] {
+    action->check = [flags] { return Check(flags.get()); };
+    action->run = [flags](Terminal& terminal) { return Train(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,46 @@
+#include "flotilla/cli/word_report.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+namespace flotilla {
+namespace {
+
+std::string Line(const AnalogyScore& score) {
+  return fmt::format("{:<32}{:>8.2f} %  {:>6} of {:>6}{}\n", score.name, 100 * score.accuracy(),
+                     score.correct, score.asked,
+                     score.left_out == 0 ? "" : fmt::format(", {} left out", score.left_out));
+}
+
+nlohmann::ordered_json ScoreJson(const AnalogyScore& score) {
+  return {{"name", score.name},
+          {"accuracy", score.accuracy()},
+          {"correct", score.correct},
+          {"asked", score.asked},
+          {"left_out", score.left_out}};
+}
+
+}  // namespace
+
+std::string AnalogyTable(const AnalogyReport& report) {
+  std::string text;
+  for (const AnalogyScore& section : report.sections) text += Line(section);
+  return text + Line(report.total);
+}
+
+nlohmann::ordered_json AnalogyJson(const AnalogyReport& report) {
+  nlohmann::ordered_json json = ScoreJson(report.total);
+  json["sections"] = nlohmann::ordered_json::array();
+  for (const AnalogyScore& section : report.sections)
+    json["sections"].push_back(ScoreJson(section));
+  return json;
+}
+
+nlohmann::ordered_json SimilarityJson(const SimilarityReport& report) {
+  return {{"spearman", report.spearman}, {"pairs", report.pairs}, {"left_out", report.left_out}};
+}
+
+std::string SetName(const std::string& path) { return std::filesystem::path(path).stem().string(); }
+
+}  // namespace flotilla

@@ -1,0 +1,93 @@
+#include "flotilla/infer/load_word_model.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <memory>
+#include <string_view>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "flotilla/checkpoint/reader.h"
+#include "flotilla/infer/find_model.h"
+
+namespace flotilla {
+namespace {
+
+StatusOr<Vocabulary> ParseDictionary(std::string_view text) {
+  std::vector<WordCount> words;
+  while (!text.empty()) {
+    const size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const size_t blank = line.rfind(' ');
+    WordCount word;
+    const char* const last = line.data() + line.size();
+    if (blank == std::string_view::npos ||
+        std::from_chars(line.data() + blank + 1, last, word.count).ptr != last) {
+      return InvalidArgument("line {} is not `word count`", words.size() + 1);
+    }
+    word.word = line.substr(0, blank);
+    words.push_back(std::move(word));
+  }
+  return Vocabulary::FromWords(std::move(words));
+}
+
+StatusOr<WordVectors> ReadModel(const CheckpointReader& reader, const std::string& table_name) {
+  const Manifest& manifest = reader.manifest();
+  const auto section = manifest.info.sections.find(kDictionarySection);
+  if (section == manifest.info.sections.end()) {
+    return NotFound("the model has no dictionary: it is not one of word2vec");
+  }
+  const SavedTable* table = manifest.FindTable(table_name);
+  if (table == nullptr) return NotFound("the model has no table {}", table_name);
+  StatusOr<Vocabulary> vocabulary = ParseDictionary(section->second);
+  if (!vocabulary.ok()) return Annotate(vocabulary.status(), "dictionary");
+  if (table->id_limit != static_cast<int64_t>(vocabulary->size())) {
+    return FailedPrecondition("table {} has {} rows, the dictionary {} words", table_name,
+                              table->id_limit, vocabulary->size());
+  }
+  WordVectors vectors{.vocabulary = *std::move(vocabulary), .dim = table->dim};
+  vectors.values.resize(vectors.vocabulary.size() * static_cast<size_t>(table->dim));
+  const auto copy = [&](const TableRows& rows) {
+    for (size_t i = 0; i < rows.ids.size(); ++i) {
+      const float* from = rows.weights.data() + i * static_cast<size_t>(table->dim);
+      std::copy_n(from, table->dim, vectors.row(rows.ids[i]));
+    }
+    return absl::OkStatus();
+  };
+  for (int shard = 0; shard < kVirtualShards; ++shard) {
+    FL_RETURN_IF_ERROR(reader.ReadRows(*table, shard, CheckpointReader::Columns::kWeights, copy));
+  }
+  return vectors;
+}
+
+}  // namespace
+
+std::string DictionaryText(const Vocabulary& vocabulary) {
+  std::string text;
+  for (const WordCount& word : vocabulary.words()) {
+    text += fmt::format("{} {}\n", word.word, word.count);
+  }
+  return text;
+}
+
+bool IsModelDir(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::is_directory(path, ignored);
+}
+
+StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
+                      CheckpointReader::Open(FindModel(dir)));
+  StatusOr<WordVectors> vectors = ReadModel(*reader, table);
+  if (!vectors.ok()) return Annotate(vectors.status(), reader->dir());
+  return vectors;
+}
+
+StatusOr<WordVectors> OpenWordVectors(const std::string& path) {
+  return IsModelDir(path) ? LoadModelVectors(path, "emb") : LoadVectors(path);
+}
+
+}  // namespace flotilla

@@ -1,0 +1,28 @@
+// Opens word vectors wherever they are: in a file of the usual tools, or in a model directory that
+// `flotilla train word2vec --out` wrote, whose dictionary is one of its sections.
+#pragma once
+
+#include <string>
+
+#include "flotilla/base/status.h"
+#include "flotilla/checkpoint/manifest.h"
+#include "flotilla/infer/word_vectors.h"
+
+namespace flotilla {
+
+// The section with the words of a model: lines `word count`, in the order of ids.
+inline constexpr char kDictionarySection[] = "dictionary";
+std::string DictionaryText(const Vocabulary& vocabulary);
+
+// Whether a path is a directory, and so a model or a directory of models.
+bool IsModelDir(const std::string& path);
+
+// The rows of one table of a model directory (or of DIR/latest) as vectors of its words; rows that
+// were never made are zeros. NotFound: no model, no such table. Other errors name the directory and
+// what is damaged or does not fit.
+StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table);
+
+// LoadModelVectors of the table "emb" for a directory, LoadVectors for a file.
+StatusOr<WordVectors> OpenWordVectors(const std::string& path);
+
+}  // namespace flotilla

@@ -1,0 +1,46 @@
+// Which words lie nearest to given points among word vectors, by the angle between them: the
+// search behind `flotilla similar` and behind analogies. Points and words are compared in blocks of
+// matrix products, on all cores.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/infer/word_vectors.h"
+
+namespace flotilla {
+
+struct NearWord {
+  uint32_t id = 0;
+  float similarity = 0;  // inner product; the cosine where the point has length 1
+
+  bool operator==(const NearWord&) const = default;
+};
+
+struct NearestOptions {
+  int64_t top = 1;
+  int64_t words = 0;  // only the first so many are candidates; 0: all
+  int threads = 1;
+};
+
+// For each of the points (count, dim), the `top` candidates of the largest inner product with it,
+// the largest first, of equal ones the first word. excluded[i] are ids that point i must not get;
+// empty: none for any. Fewer than `top` where there are no more candidates.
+// REQUIRES: unit is normalised; excluded is empty or as long as points.
+std::vector<std::vector<NearWord>> NearestWords(const WordVectors& unit,
+                                                std::span<const float> points,
+                                                std::span<const std::vector<uint32_t>> excluded,
+                                                const NearestOptions& options);
+
+// The words nearest to a sum of words: "king", "-man", "+woman". The vectors are normalised before
+// they are added, and the words themselves are left out. Errors: no word, a word that is not there
+// (with the nearest that is spelt alike, if any).
+StatusOr<std::vector<NearWord>> SimilarWords(const WordVectors& unit,
+                                             std::span<const std::string> terms,
+                                             const NearestOptions& options);
+
+}  // namespace flotilla

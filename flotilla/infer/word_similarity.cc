@@ -1,0 +1,120 @@
+#include "flotilla/infer/word_similarity.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+#include <optional>
+#include <string_view>
+
+#include "flotilla/dataset/line_reader.h"
+#include "flotilla/dataset/tokenizer.h"
+#include "flotilla/kernels/vec.h"
+
+namespace flotilla {
+namespace {
+
+StatusOr<WordPair> ParsePair(std::string_view line) {
+  std::vector<std::string> parts;
+  Tokenize(
+      TokenizerKind::kWhitespace, line, [&](std::string_view part) { parts.emplace_back(part); },
+      [] {});
+  if (parts.size() != 3) {
+    return InvalidArgument("expected two words and a score, found {} parts", parts.size());
+  }
+  WordPair pair{.a = parts[0], .b = parts[1]};
+  const char* const end = parts[2].data() + parts[2].size();
+  const auto [stop, error] = std::from_chars(parts[2].data(), end, pair.score);
+  if (error != std::errc() || stop != end || !std::isfinite(pair.score)) {
+    return InvalidArgument("expected a score, found '{}'", parts[2]);
+  }
+  return pair;
+}
+
+std::vector<double> Ranks(std::span<const double> values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t i = 0; i < order.size();) {
+    size_t end = i;
+    while (end < order.size() && values[order[end]] == values[order[i]]) ++end;
+    const double rank = static_cast<double>(i + end - 1) / 2;
+    for (; i < end; ++i) ranks[order[i]] = rank;
+  }
+  return ranks;
+}
+
+std::optional<uint32_t> FindWord(const Vocabulary& vocabulary, std::string word, int64_t words) {
+  auto id = vocabulary.Find(word);
+  if (!id) {
+    for (char& c : word) {
+      if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    id = vocabulary.Find(word);
+  }
+  return id && (words <= 0 || *id < words) ? id : std::nullopt;
+}
+
+}  // namespace
+
+StatusOr<std::vector<WordPair>> LoadWordPairs(const std::string& path) {
+  LineReader reader({path});
+  std::vector<WordPair> pairs;
+  TextLines lines;
+  constexpr int64_t kLines = 4096;
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const int64_t count, reader.Take(kLines, &lines));
+    if (count == 0) break;
+    LineCursor cursor(lines);
+    for (std::string_view line; cursor.Next(&line);) {
+      if (line.empty() || line.front() == '#') continue;
+      const StatusOr<WordPair> pair = ParsePair(line);
+      if (!pair.ok()) {
+        return Annotate(pair.status(), fmt::format("{}:{}", path, cursor.line_number()));
+      }
+      pairs.push_back(*pair);
+    }
+  }
+  if (pairs.empty()) return InvalidArgument("{}: has no pairs of words", path);
+  return pairs;
+}
+
+double Spearman(std::span<const double> x, std::span<const double> y) {
+  const std::vector<double> a = Ranks(x), b = Ranks(y);
+  const double mean = (static_cast<double>(a.size()) - 1) / 2;
+  double ab = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    ab += (a[i] - mean) * (b[i] - mean);
+    aa += (a[i] - mean) * (a[i] - mean);
+    bb += (b[i] - mean) * (b[i] - mean);
+  }
+  if (aa == 0 || bb == 0) return std::numeric_limits<double>::quiet_NaN();
+  return ab / std::sqrt(aa * bb);
+}
+
+SimilarityReport ScoreSimilarity(const WordVectors& vectors, std::span<const WordPair> pairs,
+                                 int64_t words) {
+  SimilarityReport report;
+  std::vector<double> people, model;
+  for (const WordPair& pair : pairs) {
+    const auto a = FindWord(vectors.vocabulary, pair.a, words);
+    const auto b = FindWord(vectors.vocabulary, pair.b, words);
+    if (!a || !b) {
+      ++report.left_out;
+      continue;
+    }
+    const float* x = vectors.row(*a);
+    const float* y = vectors.row(*b);
+    const double lengths = std::sqrt(kernels::SumSquares(vectors.dim, x)) *
+                           std::sqrt(kernels::SumSquares(vectors.dim, y));
+    people.push_back(pair.score);
+    model.push_back(lengths > 0 ? kernels::Dot(vectors.dim, x, y) / lengths : 0);
+  }
+  report.pairs = static_cast<int64_t>(people.size());
+  report.spearman = Spearman(people, model);
+  return report;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,186 @@
+#include "flotilla/infer/word_vectors.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "flotilla/base/output_file.h"
+#include "flotilla/base/text_file.h"
+#include "flotilla/kernels/vec.h"
+
+namespace flotilla {
+namespace {
+
+constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr uint64_t kMaxDim = uint64_t{1} << 20;
+
+StatusOr<std::string> ReadAll(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> file, OpenTextFile(path));
+  std::string content;
+  while (true) {
+    const size_t before = content.size();
+    content.resize(before + std::max(kReadBytes, before / 2));
+    FL_ASSIGN_OR_RETURN(const size_t n, file->Read(std::span(content).subspan(before)));
+    content.resize(before + n);
+    if (n == 0) return content;
+  }
+}
+
+// The next part of `text` up to a blank or its end; taken off the front with blanks around it.
+std::string_view TakeField(std::string_view* text) {
+  const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
+  while (!text->empty() && blank(text->front())) text->remove_prefix(1);
+  size_t n = 0;
+  while (n < text->size() && !blank((*text)[n])) ++n;
+  const std::string_view field = text->substr(0, n);
+  text->remove_prefix(n);
+  while (!text->empty() && blank(text->front())) text->remove_prefix(1);
+  return field;
+}
+
+template <typename T>
+std::optional<T> Number(std::string_view field) {
+  T value{};
+  const char* const end = field.data() + field.size();
+  const auto [stop, error] = std::from_chars(field.data(), end, value);
+  if (error != std::errc() || stop != end) return std::nullopt;
+  return value;
+}
+
+// The line up to the next line feed, taken off the front of `text` with it.
+std::string_view TakeLine(std::string_view* text) {
+  const size_t end = std::min(text->find('\n'), text->size());
+  const std::string_view line = text->substr(0, end);
+  text->remove_prefix(std::min(end + 1, text->size()));
+  return line;
+}
+
+// `word v1 .. vdim`; false when it is anything else.
+bool ParseTextRow(std::string_view line, int64_t dim, std::string* word, float* row) {
+  *word = TakeField(&line);
+  for (int64_t i = 0; i < dim; ++i) {
+    const std::optional<float> value = Number<float>(TakeField(&line));
+    if (!value) return false;
+    row[i] = *value;
+  }
+  return line.empty() && !word->empty();
+}
+
+struct Header {
+  uint64_t words = 0, dim = 0;
+};
+
+StatusOr<Header> ParseHeader(std::string_view line, size_t bytes_behind) {
+  std::string_view rest = line;
+  const std::optional<uint64_t> words = Number<uint64_t>(TakeField(&rest));
+  const std::optional<uint64_t> dim = Number<uint64_t>(TakeField(&rest));
+  if (!words || !dim || !rest.empty() || *dim == 0 || *dim > kMaxDim) {
+    return InvalidArgument("line 1: expected `words dim`, found '{}'", line.substr(0, 60));
+  }
+  // Two bytes at least for a number, so nothing is allocated for what cannot be there.
+  if (*words > bytes_behind / 2 / *dim) {
+    return InvalidArgument("line 1: tells of {} words of {} numbers, more than the file has",
+                           *words, *dim);
+  }
+  return Header{*words, *dim};
+}
+
+Status ParseText(std::string_view rest, WordVectors* vectors, std::vector<WordCount>* words) {
+  for (size_t id = 0; id < words->size(); ++id) {
+    const std::string_view line = TakeLine(&rest);
+    if (!ParseTextRow(line, vectors->dim, &(*words)[id].word, vectors->row(id))) {
+      return InvalidArgument("line {}: expected a word and {} numbers, found '{}'", id + 2,
+                             vectors->dim, line.substr(0, 60));
+    }
+  }
+  if (!rest.empty()) return InvalidArgument("line {}: more than line 1 tells", words->size() + 2);
+  return absl::OkStatus();
+}
+
+Status ParseBinary(std::string_view rest, WordVectors* vectors, std::vector<WordCount>* words) {
+  const size_t bytes = static_cast<size_t>(vectors->dim) * sizeof(float);
+  for (size_t id = 0; id < words->size(); ++id) {
+    if (!rest.empty() && rest.front() == '\n') rest.remove_prefix(1);
+    const size_t blank = rest.find(' ');
+    if (blank == std::string_view::npos || rest.size() - blank - 1 < bytes) {
+      return InvalidArgument("the file ends within word {} of {}", id + 1, words->size());
+    }
+    (*words)[id].word = rest.substr(0, blank);
+    std::memcpy(vectors->row(id), rest.data() + blank + 1, bytes);
+    rest.remove_prefix(blank + 1 + bytes);
+  }
+  if (!rest.empty() && rest != "\n") return InvalidArgument("more follows the last word");
+  return absl::OkStatus();
+}
+
+StatusOr<WordVectors> Parse(std::string_view content) {
+  const std::string_view first = TakeLine(&content);
+  FL_ASSIGN_OR_RETURN(const Header header, ParseHeader(first, content.size()));
+  WordVectors vectors{.dim = static_cast<int64_t>(header.dim)};
+  vectors.values.resize(header.words * header.dim);
+  std::vector<WordCount> words(header.words);
+  std::string_view look = content;
+  std::string word;
+  std::vector<float> row(header.dim);
+  const bool is_text =
+      header.words == 0 || ParseTextRow(TakeLine(&look), vectors.dim, &word, row.data());
+  FL_RETURN_IF_ERROR(is_text ? ParseText(content, &vectors, &words)
+                             : ParseBinary(content, &vectors, &words));
+  FL_ASSIGN_OR_RETURN(vectors.vocabulary, Vocabulary::FromWords(std::move(words)));
+  return vectors;
+}
+
+}  // namespace
+
+WordVectors WordVectors::Normalized() const {
+  WordVectors unit = *this;
+  for (size_t id = 0; id < vocabulary.size(); ++id) {
+    const double length = std::sqrt(kernels::SumSquares(dim, row(id)));
+    if (length > 0) {
+      kernels::Scale(dim, static_cast<float>(1 / length), row(id), unit.row(id));
+    }
+  }
+  return unit;
+}
+
+Status SaveVectors(const WordVectors& vectors, VectorFormat format, const std::string& path) {
+  FL_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+  FL_RETURN_IF_ERROR(file.Write(fmt::format("{} {}\n", vectors.vocabulary.size(), vectors.dim)));
+  std::string line;
+  for (size_t id = 0; id < vectors.vocabulary.size(); ++id) {
+    const std::string& word = vectors.vocabulary.word(id);
+    if (word.find_first_of(" \n") != std::string::npos) {
+      return InvalidArgument("{}: the word '{}' has a blank", path, word);
+    }
+    line = word;
+    const float* row = vectors.row(id);
+    if (format == VectorFormat::kText) {
+      for (int64_t i = 0; i < vectors.dim; ++i) {
+        fmt::format_to(std::back_inserter(line), " {}", row[i]);
+      }
+    } else {
+      line += ' ';
+      line.append(reinterpret_cast<const char*>(row),
+                  static_cast<size_t>(vectors.dim) * sizeof(float));
+    }
+    line += '\n';
+    FL_RETURN_IF_ERROR(file.Write(line));
+  }
+  return file.Finish();
+}
+
+StatusOr<WordVectors> LoadVectors(const std::string& path) {
+  FL_ASSIGN_OR_RETURN(const std::string content, ReadAll(path));
+  StatusOr<WordVectors> vectors = Parse(content);
+  if (!vectors.ok()) return Annotate(vectors.status(), path);
+  return vectors;
+}
+
+}  // namespace flotilla
