@@ -1,9 +1,7 @@
 #include "flotilla/infer/export_model.h"
 
 #include <algorithm>
-#include <cctype>
 #include <filesystem>
-#include <set>
 #include <system_error>
 #include <utility>
 

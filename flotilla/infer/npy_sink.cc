@@ -1,7 +1,5 @@
 // Tensors as .npy files, as numpy.save writes them (format version 1.0): a magic number, a header
 // that is a Python literal, padded to a multiple of 64 bytes, and the raw little-endian data.
-#include <fmt/ranges.h>
-
 #include <utility>
 
 #include "flotilla/infer/replaced_file.h"

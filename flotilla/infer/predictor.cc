@@ -96,6 +96,12 @@ Status Predictor::LoadTables(const CheckpointReader& reader, const PredictorOpti
   return absl::OkStatus();
 }
 
+int64_t Predictor::table_rows() const {
+  int64_t rows = 0;
+  for (const std::unique_ptr<SparseTable>& table : tables_) rows += table ? table->size() : 0;
+  return rows;
+}
+
 Status Predictor::RunStep(const Batch& batch, Step& step) const {
   const kernels::FlushDenormals flush;  // as the workers of a trainer compute
   FL_RETURN_IF_ERROR(step.Prepare(BatchSlice(batch)));

@@ -60,6 +60,9 @@ class Predictor {
   // Of the model that was opened: `dir`, or `dir/latest`.
   const std::string& dir() const { return dir_; }
 
+  // Rows that the tables hold. Predicting makes none.
+  int64_t table_rows() const;
+
   // Columns of the prediction: 2 for a softmax over two classes.
   int64_t columns() const { return model_.graph.def().vars[model_.predict].shape.row_size(); }
 
