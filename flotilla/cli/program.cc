@@ -7,6 +7,7 @@
 #include "flotilla/cli/filter_corpus_command.h"
 #include "flotilla/cli/infer_command.h"
 #include "flotilla/cli/inspect_command.h"
+#include "flotilla/cli/launch_command.h"
 #include "flotilla/cli/resplit_corpus_command.h"
 #include "flotilla/cli/similar_command.h"
 #include "flotilla/cli/synth_command.h"
@@ -22,6 +23,7 @@ void AddCommands(CLI::App& app, Action* action) {
   AddInferCommand(app, action);
   AddInspectCommand(app, action);
   AddExportCommand(app, action);
+  AddLaunchCommand(app, action);
   AddTrainWord2VecCommand(app, action);
   AddSimilarCommand(app, action);
   CLI::App* data = app.add_subcommand("data", "Makes and prepares data: synth, corpus");

@@ -1,0 +1,59 @@
+#include "flotilla/fleet/launch_run.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flotilla/base/human.h"
+#include "flotilla/base/stop_signal.h"
+
+namespace flotilla {
+namespace {
+
+// The figures that trainers left in their files, as one moment of the whole job.
+TaskMoment JobMoment(const std::vector<std::string>& files) {
+  double rate = 0, rows = 0, loss = 0, auc = 0;
+  int64_t epoch = 0, told = 0;
+  for (const std::string& path : files) {
+    std::ifstream file(path);
+    const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
+    if (!json.is_object()) continue;
+    const auto number = [&](const char* key) {
+      return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
+    };
+    ++told;
+    rate += number("examples_per_second");
+    rows += number("rows");
+    loss += number("loss");
+    auc += number("auc");
+    epoch = std::max(epoch, static_cast<int64_t>(number("epoch")));
+  }
+  const auto mean = [&](double sum) { return told > 0 ? sum / static_cast<double>(told) : 0; };
+  TaskMoment moment{.task = "job", .fields = {}, .share = -1};
+  moment.fields = {{"epoch", static_cast<double>(epoch), fmt::format("epoch {}", epoch), 0},
+                   {"trainers", static_cast<double>(told), fmt::format("{} trainers", told), 1},
+                   {"rows", rows, HumanCount(rows) + " rows", 2},
+                   {"examples_per_second", rate, HumanCount(rate) + " examples/s", 0},
+                   {"loss", mean(loss), fmt::format("loss {:.4f}", mean(loss)), 1},
+                   {"auc", mean(auc), fmt::format("AUC {:.4f}", mean(auc)), 1}};
+  return moment;
+}
+
+}  // namespace
+
+Status RunCluster(ClusterOptions options, Terminal& terminal) {
+  const StopSignal signal;
+  LocalCluster cluster(std::move(options), &terminal.clock,
+                       [&](std::string_view line) { terminal.log.info("{}", line); });
+  FL_ASSIGN_OR_RETURN(
+      const ClusterResult result,
+      cluster.Run(
+          [&] { return signal.signal(); },
+          [&] { terminal.console.Update([&] { return JobMoment(cluster.status_files()); }); }));
+  terminal.console.EndTask();
+  terminal.exit_code = result.exit_code;
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

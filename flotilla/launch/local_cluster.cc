@@ -1,0 +1,163 @@
+#include "flotilla/launch/local_cluster.h"
+
+#include <poll.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "flotilla/launch/free_port.h"
+#include "flotilla/launch/role_environment.h"
+
+namespace flotilla {
+namespace {
+
+constexpr int kLookMillis = 100;
+constexpr int kTailLines = 15;
+
+int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
+
+std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
+
+}  // namespace
+
+struct LocalCluster::Member {
+  Role role;
+  std::unique_ptr<ChildProcess> process;
+  bool ended = false;
+};
+
+LocalCluster::LocalCluster(ClusterOptions options, const Clock* clock, LogLine log)
+    : options_(std::move(options)), clock_(clock), log_(std::move(log)) {}
+
+LocalCluster::~LocalCluster() = default;
+
+StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
+                                          const std::function<void()>& idle) {
+  FL_RETURN_IF_ERROR(StartAll());
+  while (!AllEnded()) {
+    WaitForEvent();
+    Look();
+    idle();
+    if (const int signal = stop(); signal != 0 && kill_at_nanos_ == 0) {
+      log_(fmt::format("signal {}: stopping all processes", signal));
+      result_.exit_code = 128 + signal;
+      StopAll(SIGTERM);
+    }
+    const int64_t now = clock_->NowNanos();
+    if (kill_at_nanos_ != 0 && now >= kill_at_nanos_) StopAll(SIGKILL);
+    if (servers_until_nanos_ == 0 && TrainersEnded()) {
+      servers_until_nanos_ = now + Nanos(options_.server_seconds);
+    }
+    if (kill_at_nanos_ == 0 && servers_until_nanos_ != 0 && now >= servers_until_nanos_) {
+      log_("all trainers have ended, servers have not: stopping them");
+      StopAll(SIGTERM);
+    }
+  }
+  return result_;
+}
+
+Status LocalCluster::StartAll() {
+  std::error_code error;
+  std::filesystem::create_directories(options_.log_dir, error);
+  if (error) {
+    return FailedPrecondition("{}: cannot be made: {}", options_.log_dir, error.message());
+  }
+  const auto own = [&](const std::string& host) {
+    return std::find(options_.own_hosts.begin(), options_.own_hosts.end(), host) !=
+           options_.own_hosts.end();
+  };
+  Role role{.servers = options_.servers,
+            .trainers = static_cast<int>(options_.trainer_hosts.size())};
+  role.kind = Role::Kind::kServer;
+  for (size_t s = 0; s < options_.servers.size(); ++s) {
+    role.index = static_cast<int>(s);
+    if (!own(HostOf(options_.servers[s]))) continue;
+    FL_RETURN_IF_ERROR(StartMember(role, fmt::format("serverlog.{}", s)));
+  }
+  role.kind = Role::Kind::kTrainer;
+  for (size_t t = 0; t < options_.trainer_hosts.size(); ++t) {
+    role.index = static_cast<int>(t);
+    if (!own(options_.trainer_hosts[t])) continue;
+    FL_RETURN_IF_ERROR(StartMember(role, fmt::format("workerlog.{}", t)));
+  }
+  if (members_.empty()) {
+    return InvalidArgument("no server or worker of the job belongs to this host");
+  }
+  return absl::OkStatus();
+}
+
+Status LocalCluster::StartMember(const Role& role, const std::string& log_name) {
+  FL_RETURN_IF_ERROR(CheckRole(role));
+  const std::string log = options_.log_dir + "/" + log_name;
+  std::map<std::string, std::string> variables = options_.variables;
+  variables.merge(EnvironmentOfRole(role));
+  if (role.is_trainer()) {
+    const std::string status = log + ".status";
+    std::error_code ignored;
+    std::filesystem::remove(status, ignored);
+    variables[kStatusFileVariable] = status;
+    status_files_.push_back(status);
+  }
+  const std::string name = fmt::format("{} {}", role.is_server() ? "server" : "worker", role.index);
+  auto member = std::make_unique<Member>();
+  member->role = role;
+  FL_ASSIGN_OR_RETURN(member->process, ChildProcess::Start(name, options_.command, variables, log));
+  log_(fmt::format("started {} (pid {}), log {}", name, member->process->pid(), log));
+  members_.push_back(std::move(member));
+  return absl::OkStatus();
+}
+
+void LocalCluster::WaitForEvent() const {
+  std::vector<pollfd> fds;
+  for (const auto& member : members_) {
+    if (!member->ended && member->process->watch_fd() >= 0) {
+      fds.push_back({.fd = member->process->watch_fd(), .events = POLLIN, .revents = 0});
+    }
+  }
+  poll(fds.data(), fds.size(), kLookMillis);
+}
+
+void LocalCluster::Look() {
+  for (const auto& member : members_) {
+    if (member->ended) continue;
+    const std::optional<ExitState> state = member->process->Poll();
+    if (!state) continue;
+    member->ended = true;
+    const std::string& name = member->process->name();
+    if (state->ok()) {
+      log_(fmt::format("{} ended", name));
+      continue;
+    }
+    // What ends because it was told to is no failure of its own.
+    if (kill_at_nanos_ != 0) {
+      log_(fmt::format("{} ended with {}", name, state->ToString()));
+      continue;
+    }
+    result_.exit_code = state->code;
+    result_.failed = name;
+    log_(fmt::format("{} FAILED with {}; the end of {}:\n{}", name, state->ToString(),
+                     member->process->log(), member->process->LogTail(kTailLines)));
+    StopAll(SIGTERM);
+  }
+}
+
+void LocalCluster::StopAll(int signal) {
+  kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
+  for (const auto& member : members_) {
+    if (!member->ended) member->process->Signal(signal);
+  }
+}
+
+bool LocalCluster::AllEnded() const {
+  return std::all_of(members_.begin(), members_.end(), [](const auto& m) { return m->ended; });
+}
+
+bool LocalCluster::TrainersEnded() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const auto& m) { return m->ended || m->role.is_server(); });
+}
+
+}  // namespace flotilla

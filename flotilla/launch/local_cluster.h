@@ -1,0 +1,86 @@
+// Starts the servers and trainers of a job on this machine as processes of any program, tells each
+// its role through the environment, watches them, and stops everything at the first failure: the
+// launcher behind `flotilla launch`.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/launch/child_process.h"
+#include "flotilla/launch/role.h"
+
+namespace flotilla {
+
+struct ClusterOptions {
+  std::vector<std::string> command;  // the program and its arguments
+  // Of the whole job. Processes whose host is not in `own_hosts` are started elsewhere.
+  std::vector<std::string> servers;        // "host:port"
+  std::vector<std::string> trainer_hosts;  // one per trainer
+  std::vector<std::string> own_hosts = {"127.0.0.1"};
+  std::string log_dir = "log";  // serverlog.N and workerlog.N; made if it is not there
+  // Between asking processes to end and killing them.
+  double grace_seconds = 10;
+  // How long servers may live on when every trainer here has ended well.
+  double server_seconds = 30;
+  std::map<std::string, std::string> variables;  // for all processes, beside their role
+};
+
+// What became of a job. The log has been told of everything.
+struct ClusterResult {
+  int exit_code = 0;   // of the first process that failed; 128 + signal if we were told to stop
+  std::string failed;  // its name; empty: none
+};
+
+// Not thread-safe.
+class LocalCluster {
+ public:
+  // REQUIRES: clock outlives the cluster.
+  LocalCluster(ClusterOptions options, const Clock* clock, LogLine log);
+  // Kills what still runs.
+  ~LocalCluster();
+
+  // Starts all and returns when all have ended. `stop` is asked ten times a second, and gives the
+  // signal to stop for, or 0; `idle` is called as often, for a live line. Errors: what keeps a
+  // process from being started; then none is left running.
+  StatusOr<ClusterResult> Run(const std::function<int()>& stop, const std::function<void()>& idle);
+
+  // "log/workerlog.0.status" of each trainer here: where a trainer that knows of it leaves its
+  // figures (StatusFileVariable).
+  std::vector<std::string> status_files() const { return status_files_; }
+
+ private:
+  struct Member;
+
+  Status StartAll();
+  Status StartMember(const Role& role, const std::string& log_name);
+  // Looks at everyone; the first failure is kept and stops the rest.
+  void Look();
+  void StopAll(int signal);
+  bool AllEnded() const;
+  bool TrainersEnded() const;
+  void WaitForEvent() const;
+
+  const ClusterOptions options_;
+  const Clock* const clock_;
+  const LogLine log_;
+  std::vector<std::unique_ptr<Member>> members_;
+  std::vector<std::string> status_files_;
+  ClusterResult result_;
+  int64_t kill_at_nanos_ = 0;        // 0: nobody was asked to stop
+  int64_t servers_until_nanos_ = 0;  // 0: trainers still run
+};
+
+// Variables beside the role's: where a trainer leaves its figures, where trainer 0 leaves the
+// results, and which job a process belongs to.
+inline constexpr char kStatusFileVariable[] = "FLOTILLA_STATUS_FILE";
+inline constexpr char kResultFileVariable[] = "FLOTILLA_RESULT_FILE";
+inline constexpr char kJobIdVariable[] = "FLOTILLA_JOB_ID";
+
+}  // namespace flotilla

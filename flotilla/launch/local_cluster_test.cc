@@ -1,0 +1,137 @@
+// The launcher with shell commands as programs: roles, logs, failures, signals, nothing left over.
+#include "flotilla/launch/local_cluster.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+// Whether a process runs no more, or stops doing so within a while: a signal that was sent is
+// delivered by the kernel when it gets to it.
+bool HasEnded(pid_t pid) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (std::chrono::steady_clock::now() < deadline) {
+    std::ifstream stat("/proc/" + std::to_string(pid) + "/stat");
+    std::string id, name, state;
+    if (!(stat >> id >> name >> state) || state == "Z" || state == "X") return true;
+    std::this_thread::yield();
+  }
+  return false;
+}
+
+class LocalClusterTest : public ::testing::Test {
+ protected:
+  // Runs `script` as two servers and two trainers; `stop_when` gives the signal to stop for.
+  StatusOr<ClusterResult> Run(
+      const std::string& script, std::function<int()> stop = [] { return 0; }) {
+    ClusterOptions options;
+    options.command = {"/bin/sh", "-c", script};
+    options.servers = {"127.0.0.1:6170", "127.0.0.1:6171"};
+    options.trainer_hosts = {"127.0.0.1", "127.0.0.1"};
+    options.log_dir = Log();
+    options.grace_seconds = 0.3;
+    options.server_seconds = 0.2;
+    LocalCluster cluster(options, &clock_, [&](std::string_view line) {
+      said_ += line;
+      said_ += '\n';
+    });
+    return cluster.Run(stop, [] {});
+  }
+
+  std::string Log() const { return dir_.path() + "/log"; }
+  std::string Read(const std::string& name) const {
+    std::ifstream file(Log() + "/" + name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+
+  const TempDir dir_;
+  const SteadyClock clock_;
+  std::string said_;
+};
+
+TEST_F(LocalClusterTest, TellsEveryProcessItsRoleAndKeepsItsOutput) {
+  const auto result = Run("echo $TRAINING_ROLE $PADDLE_TRAINER_ID $PADDLE_PORT; echo oops >&2");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 0);
+  EXPECT_EQ(Read("serverlog.1"), "PSERVER 6171\noops\n");
+  EXPECT_EQ(Read("workerlog.0"), "TRAINER 0\noops\n");
+  EXPECT_EQ(Read("workerlog.1"), "TRAINER 1\noops\n");
+}
+
+TEST_F(LocalClusterTest, TheFirstFailureStopsAllAndIsShownWithItsLastLines) {
+  const auto result =
+      Run("if [ \"$PADDLE_TRAINER_ID\" = 1 ]; then echo the true cause; exit 3; fi; sleep 100");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 3);
+  EXPECT_EQ(result->failed, "worker 1");
+  EXPECT_THAT(said_, HasSubstr("worker 1 FAILED with exit code 3"));
+  EXPECT_THAT(said_, HasSubstr("the true cause"));
+}
+
+TEST_F(LocalClusterTest, AProcessThatIsKilledIsAFailure) {
+  const auto result = Run("if [ \"$PADDLE_PORT\" = 6170 ]; then kill -9 $$; fi; sleep 100");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 128 + SIGKILL);
+  EXPECT_EQ(result->failed, "server 0");
+}
+
+TEST_F(LocalClusterTest, ASignalStopsAllAlsoThoseWhoDoNotListen) {
+  const std::string started = dir_.path() + "/started";
+  const auto result =
+      Run("trap '' TERM; echo > " + started + ".$$; while :; do sleep 0.05; done", [&] {
+        int count = 0;
+        for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+          count += entry.path().filename().string().starts_with("started") ? 1 : 0;
+        }
+        return count == 4 ? SIGTERM : 0;
+      });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 128 + SIGTERM);
+  EXPECT_TRUE(result->failed.empty());
+}
+
+TEST_F(LocalClusterTest, ServersThatStayAreStoppedWhenTheTrainersHaveEnded) {
+  const auto result = Run("[ \"$TRAINING_ROLE\" = TRAINER ] || sleep 100");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 0);
+  EXPECT_THAT(said_, HasSubstr("all trainers have ended, servers have not"));
+}
+
+TEST_F(LocalClusterTest, WhatAProcessLeavesRunningIsKilledWithIt) {
+  const std::string file = dir_.path() + "/pid";
+  const auto result = Run("sleep 1000 & echo $! > " + file + ".$$");
+  ASSERT_TRUE(result.ok()) << result.status();
+  for (const auto& entry : std::filesystem::directory_iterator(dir_.path())) {
+    if (!entry.path().filename().string().starts_with("pid.")) continue;
+    pid_t pid = 0;
+    std::ifstream(entry.path()) >> pid;
+    EXPECT_TRUE(HasEnded(pid)) << pid;
+  }
+}
+
+TEST_F(LocalClusterTest, ACommandThatIsNotThereIsAnError) {
+  ClusterOptions options;
+  options.command = {"no-such-program"};
+  options.servers = {"127.0.0.1:6170"};
+  options.trainer_hosts = {"127.0.0.1"};
+  options.log_dir = Log();
+  LocalCluster cluster(options, &clock_, [](std::string_view) {});
+  const auto result = cluster.Run([] { return 0; }, [] {});
+  ASSERT_FALSE(result.ok());
+  EXPECT_THAT(std::string(Message(result.status())),
+              HasSubstr("server 0: cannot run no-such-program: No such file"));
+}
+
+}  // namespace
+}  // namespace flotilla

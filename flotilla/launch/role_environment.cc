@@ -1,0 +1,134 @@
+#include "flotilla/launch/role_environment.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+
+#include "flotilla/rpc/address.h"
+
+namespace flotilla {
+namespace {
+
+StatusOr<std::string> Need(const Environment& environment, const std::string& name,
+                           const std::string& expected) {
+  std::optional<std::string> value = environment(name);
+  if (value && !value->empty()) return *std::move(value);
+  return InvalidArgument("{} is {}: {} was expected", name, value ? "empty" : "not set", expected);
+}
+
+StatusOr<int> NeedNumber(const Environment& environment, const std::string& name, int low,
+                         const std::string& expected) {
+  FL_ASSIGN_OR_RETURN(const std::string text, Need(environment, name, expected));
+  int number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  if (error == std::errc() && rest == end && number >= low) return number;
+  return InvalidArgument("{} is '{}': {} was expected", name, text, expected);
+}
+
+std::vector<std::string> SplitList(const std::string& text) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    items.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
+}
+
+StatusOr<std::vector<std::string>> Servers(const Environment& environment) {
+  constexpr char kName[] = "PADDLE_PSERVERS_IP_PORT_LIST";
+  FL_ASSIGN_OR_RETURN(const std::string text,
+                      Need(environment, kName, "the servers as host:port,host:port"));
+  std::vector<std::string> servers = SplitList(text);
+  for (size_t i = 0; i < servers.size(); ++i) {
+    const Status status = CheckAddress(servers[i]);
+    if (!status.ok()) return Annotate(status, fmt::format("{} is '{}'", kName, text));
+    if (std::find(servers.begin(), servers.begin() + static_cast<std::ptrdiff_t>(i), servers[i]) !=
+        servers.begin() + static_cast<std::ptrdiff_t>(i)) {
+      return InvalidArgument("{} is '{}': {} is there twice", kName, text, servers[i]);
+    }
+  }
+  return servers;
+}
+
+Status FillTrainer(const Environment& environment, Role* role) {
+  role->kind = Role::Kind::kTrainer;
+  FL_ASSIGN_OR_RETURN(role->index, NeedNumber(environment, "PADDLE_TRAINER_ID", 0,
+                                              "the number of this trainer, from 0"));
+  if (role->index >= role->trainers) {
+    return InvalidArgument(
+        "PADDLE_TRAINER_ID is {}: a number below PADDLE_TRAINERS_NUM, {}, was "
+        "expected",
+        role->index, role->trainers);
+  }
+  if (environment("CPU_NUM")) {
+    FL_ASSIGN_OR_RETURN(role->threads,
+                        NeedNumber(environment, "CPU_NUM", 1, "a number of workers of at least 1"));
+  }
+  return absl::OkStatus();
+}
+
+Status FillServer(const Environment& environment, Role* role) {
+  role->kind = Role::Kind::kServer;
+  FL_ASSIGN_OR_RETURN(const std::string ip,
+                      Need(environment, "POD_IP", "the address of this server"));
+  FL_ASSIGN_OR_RETURN(const int port,
+                      NeedNumber(environment, "PADDLE_PORT", 1, "the port of this server"));
+  const std::string own = fmt::format("{}:{}", ip, port);
+  const auto at = std::find(role->servers.begin(), role->servers.end(), own);
+  if (at == role->servers.end()) {
+    return InvalidArgument(
+        "POD_IP is '{}' and PADDLE_PORT '{}': {} was expected to be in "
+        "PADDLE_PSERVERS_IP_PORT_LIST, {}",
+        ip, port, own, fmt::join(role->servers, ","));
+  }
+  role->index = static_cast<int>(at - role->servers.begin());
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Environment ProcessEnvironment() {
+  return [](const std::string& name) -> std::optional<std::string> {
+    const char* value = std::getenv(name.c_str());
+    if (value == nullptr) return std::nullopt;
+    return std::string(value);
+  };
+}
+
+StatusOr<Role> RoleFromEnvironment(const Environment& environment) {
+  Role role;
+  const std::optional<std::string> kind = environment("TRAINING_ROLE");
+  if (!kind) return role;
+  if (*kind != "TRAINER" && *kind != "PSERVER") {
+    return InvalidArgument("TRAINING_ROLE is '{}': TRAINER or PSERVER was expected", *kind);
+  }
+  FL_ASSIGN_OR_RETURN(role.trainers, NeedNumber(environment, "PADDLE_TRAINERS_NUM", 1,
+                                                "a number of trainers of at least 1"));
+  FL_ASSIGN_OR_RETURN(role.servers, Servers(environment));
+  FL_RETURN_IF_ERROR(*kind == "TRAINER" ? FillTrainer(environment, &role)
+                                        : FillServer(environment, &role));
+  return role;
+}
+
+std::map<std::string, std::string> EnvironmentOfRole(const Role& role) {
+  std::map<std::string, std::string> variables = {
+      {"TRAINING_ROLE", role.is_server() ? "PSERVER" : "TRAINER"},
+      {"PADDLE_TRAINERS_NUM", fmt::to_string(role.trainers)},
+      {"PADDLE_PSERVERS_IP_PORT_LIST", fmt::format("{}", fmt::join(role.servers, ","))}};
+  if (role.is_server()) {
+    const std::string& own = role.servers[role.index];
+    const size_t colon = own.rfind(':');
+    variables["POD_IP"] = own.substr(0, colon);
+    variables["PADDLE_PORT"] = own.substr(colon + 1);
+  } else {
+    variables["PADDLE_TRAINER_ID"] = fmt::to_string(role.index);
+    if (role.threads) variables["CPU_NUM"] = fmt::to_string(*role.threads);
+  }
+  return variables;
+}
+
+}  // namespace flotilla
