@@ -1,0 +1,196 @@
+// `train word2vec` and `similar` together: text in, vectors out, scores, and on with more text.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/cli/run_program_testing.h"
+#include "flotilla/fleet/command_line.h"
+#include "flotilla/infer/load_word_model.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+std::string ReadText(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  EXPECT_TRUE(file.good()) << path;
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Lines about one of two topics, whose words never meet.
+std::string TwoTopics(int lines) {
+  const char* const words[2][4] = {{"sea", "ship", "wave", "sail"},
+                                   {"tree", "leaf", "root", "bark"}};
+  std::string text;
+  for (int i = 0; i < lines; ++i) {
+    for (uint64_t k = 0; k < 8; ++k) {
+      text += words[i % 2][RngKey(4).With(static_cast<uint64_t>(i)).Below(k, 4)];
+      text += k == 7 ? "\n" : " ";
+    }
+  }
+  return text;
+}
+
+ProgramRun Train(std::vector<std::string> more) {
+  std::vector<std::string> args = {"train", "word2vec",        "--dim", "8",         "--sample",
+                                   "0",     "--learning_rate", "0.1",   "--threads", "2"};
+  args.insert(args.end(), more.begin(), more.end());
+  return RunForTest(args);
+}
+
+TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(2000)), vectors = dir.path() + "/vectors";
+  const std::string pairs =
+      dir.Write("pairs", "sea ship 9\ntree leaf 8\nsea root 1\nsail bark 0\n");
+  const std::string questions = dir.Write("q", ": topics\nsea ship tree leaf\n");
+  const ProgramRun run =
+      Train({"--data", text, "--vectors", vectors, "--out", dir.path() + "/model", "--save_dict",
+             dir.path() + "/dict", "--json", "--pairs", pairs, "--questions", questions});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  EXPECT_EQ(json["words"], 5 * 16000);
+  EXPECT_EQ(json["vocabulary"], 8);
+  EXPECT_GT(json["words_per_second"], 0);
+  EXPECT_GT(json["similarity"]["pairs"]["spearman"], 0.5);
+  EXPECT_EQ(json["analogy"]["asked"], 1);
+  EXPECT_THAT(ReadText(dir.path() + "/dict"), HasSubstr("sea "));
+  const ProgramRun similar = RunForTest({"similar", vectors, "sea", "--top", "3", "--json"});
+  ASSERT_EQ(similar.code, 0) << similar.err;
+  std::vector<std::string> near;
+  const auto found = nlohmann::json::parse(similar.out);
+  for (const auto& word : found["similar"]) near.push_back(word["word"]);
+  EXPECT_THAT(near, ::testing::UnorderedElementsAre("ship", "wave", "sail"));
+  // The model directory has the same vectors.
+  const auto from_file = OpenWordVectors(vectors),
+             from_model = OpenWordVectors(dir.path() + "/model");
+  ASSERT_TRUE(from_model.ok()) << from_model.status();
+  EXPECT_EQ(from_model->values, from_file->values);
+  EXPECT_EQ(from_model->vocabulary.total(), 16000u);
+}
+
+TEST(Word2VecCommandTest, WordsMayBeSubtracted) {
+  const TempDir dir;
+  const std::string vectors = dir.Write("v", "4 2\nking 1 1\nhat 1 0\nqueen 0 1\nhouse -1 1\n");
+  const ProgramRun run = RunForTest({"similar", vectors, "king", "-hat", "--top", "1"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("queen"));
+  const ProgramRun unknown = RunForTest({"similar", vectors, "kin"});
+  EXPECT_EQ(unknown.code, kFailure);
+  EXPECT_THAT(unknown.err,
+              HasSubstr("the word 'kin' is not in the vocabulary, did you mean king?"));
+  EXPECT_EQ(RunForTest({"similar"}).code, kUsageError);
+  EXPECT_EQ(RunForTest({"similar", vectors}).code, kUsageError);
+  EXPECT_EQ(RunForTest({"similar", vectors, "king", "--tpo", "3"}).code, kUsageError);
+}
+
+TEST(Word2VecCommandTest, DeterministicRunsRepeatForAnyThreadsAndStreamsGiveTheSame) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(300)), vectors = dir.path() + "/vectors";
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--data", text, "--vectors", vectors, "--deterministic", "--schedule",
+                             "exponential", "--decay_steps", "1"});
+    const ProgramRun run = Train(more);
+    EXPECT_EQ(run.code, 0) << run.err;
+    return ReadText(vectors);
+  };
+  const std::string first = train({"--threads", "1"});
+  EXPECT_EQ(train({"--threads", "3"}), first);
+  EXPECT_EQ(train({"--no_in_memory"}), first);
+  EXPECT_NE(train({"--seed", "1"}), first);
+  EXPECT_NE(train({"--bias"}), first);
+  EXPECT_NE(train({"--cbow"}), first);
+}
+
+TEST(Word2VecCommandTest, FilteredIdsTrainWithTheirDictionary) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(300));
+  const std::string dict = dir.path() + "/dict", ids = dir.path() + "/ids";
+  ASSERT_EQ(RunForTest({"data", "corpus", "build-dict", "--data", text, "--dict", dict}).code, 0);
+  ASSERT_EQ(RunForTest({"data", "corpus", "filter", "--data", text, "--dict", dict, "--out", ids,
+                        "--downsample", "0"})
+                .code,
+            0);
+  const std::string a = dir.path() + "/a", b = dir.path() + "/b";
+  ASSERT_EQ(
+      Train({"--data", ids, "--input", "ids", "--dict", dict, "--vectors", a, "--deterministic"})
+          .code,
+      0);
+  ASSERT_EQ(Train({"--data", text, "--dict", dict, "--vectors", b, "--deterministic"}).code, 0);
+  EXPECT_EQ(ReadText(a).substr(0, 4), "9 8\n") << "eight words and <UNK>";
+  const ProgramRun wrong = Train(
+      {"--data", ids, "--input", "ids", "--dict", dir.Write("small", "sea 5\n"), "--vectors", a});
+  EXPECT_EQ(wrong.code, kFailure);
+  EXPECT_THAT(wrong.err,
+              HasSubstr("/ids/text:1: expected ids below 1, the words of the dictionary"));
+}
+
+TEST(Word2VecCommandTest, TrainingGoesOnWithNewTextAndNewWords) {
+  const TempDir dir;
+  const std::string model = dir.path() + "/model", vectors = dir.path() + "/vectors";
+  ASSERT_EQ(Train({"--data", dir.Write("text", TwoTopics(300)), "--out", model, "--vectors",
+                   vectors, "--vectors_format", "binary"})
+                .code,
+            0);
+  std::string text;
+  for (int i = 0; i < 50; ++i) text += "sea storm sea storm sea storm\n";
+  const std::string more = dir.Write("more", text), after = dir.path() + "/after";
+  for (const std::string& start : {model, vectors}) {
+    const ProgramRun run = Train({"--data", more, "--init_model", start, "--vectors", after});
+    ASSERT_EQ(run.code, 0) << run.err;
+    const auto old_vectors = OpenWordVectors(start), new_vectors = OpenWordVectors(after);
+    ASSERT_TRUE(new_vectors.ok()) << new_vectors.status();
+    EXPECT_EQ(new_vectors->vocabulary.size(), 9u);
+    const auto row = [](const WordVectors& all, const char* word) {
+      const float* first = all.row(*all.vocabulary.Find(word));
+      return std::vector<float>(first, first + all.dim);
+    };
+    EXPECT_TRUE(new_vectors->vocabulary.Find("storm"));
+    EXPECT_EQ(row(*new_vectors, "tree"), row(*old_vectors, "tree")) << "not in the new text";
+    EXPECT_NE(row(*new_vectors, "sea"), row(*old_vectors, "sea"));
+  }
+  const ProgramRun dim =
+      Train({"--data", more, "--init_model", model, "--vectors", after, "--dim", "9"});
+  EXPECT_EQ(dim.code, kFailure);
+  EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: say --dim 8"));
+}
+
+TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
+  const TempDir dir;
+  const std::string vectors = dir.path() + "/vectors";
+  const auto error = [&](std::string_view text, std::vector<std::string> more = {}) {
+    more.insert(more.end(), {"--data", dir.Write("text", text), "--vectors", vectors});
+    const ProgramRun run = Train(more);
+    EXPECT_EQ(run.code, kFailure);
+    return run.err;
+  };
+  EXPECT_THAT(error(""), HasSubstr("--data: no words in 1 files of 0 bytes together"));
+  EXPECT_THAT(error("a few words\n"),
+              HasSubstr("none of 3 words is seen 5 times: say a smaller --min_count"));
+  EXPECT_THAT(error("x\n", {"--dict", dir.Write("d", "x y\n")}),
+              HasSubstr("/d:1: expected a count"));
+  // One word only: there is nothing to learn, and that is no error.
+  const ProgramRun one =
+      Train({"--data", dir.Write("one", "a a a a a a a a\n"), "--vectors", vectors});
+  ASSERT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(ReadText(vectors).substr(0, 4), "1 8\n");
+  // Bytes that are no UTF-8, in words that stay.
+  std::string odd;
+  for (int i = 0; i < 10; ++i) odd += "caf\xff na\xc3\xafve\n";
+  ASSERT_EQ(Train({"--data", dir.Write("odd", odd), "--tokenizer", "whitespace", "--vectors",
+                   vectors, "--out", dir.path() + "/model"})
+                .code,
+            0);
+  EXPECT_THAT(ReadText(vectors), HasSubstr("caf\xef\xbf\xbd "));
+  EXPECT_EQ(Train({"--data", "x"}).code, kUsageError) << "nothing would be kept";
+  EXPECT_EQ(Train({"--data", "x", "--vectors", "v", "--input", "ids"}).code, kUsageError);
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,108 @@
+#include "flotilla/infer/word_vectors.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+WordVectors SomeVectors() {
+  WordVectors vectors{
+      .vocabulary = *Vocabulary::FromWords({{"the", 9}, {"caf\xc3\xa9", 3}, {"7", 1}}), .dim = 2};
+  vectors.values = {0.1f, -1.0f / 3, 1e-30f, std::numeric_limits<float>::max(), 0, -0.0f};
+  return vectors;
+}
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(WordVectorsTest, BothFormatsReadBackToTheSameBits) {
+  const TempDir dir;
+  const WordVectors vectors = SomeVectors();
+  for (const VectorFormat format : {VectorFormat::kText, VectorFormat::kBinary}) {
+    const std::string path = dir.path() + "/vectors";
+    ASSERT_TRUE(SaveVectors(vectors, format, path).ok());
+    const auto read = LoadVectors(path);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(read->dim, 2);
+    ASSERT_EQ(read->values.size(), vectors.values.size());
+    EXPECT_EQ(std::memcmp(read->values.data(), vectors.values.data(), 6 * sizeof(float)), 0);
+    ASSERT_EQ(read->vocabulary.size(), 3u);
+    for (size_t i = 0; i < 3; ++i) EXPECT_EQ(read->vocabulary.word(i), vectors.vocabulary.word(i));
+  }
+}
+
+TEST(WordVectorsTest, FilesLookAsOtherToolsWantThem) {
+  const TempDir dir;
+  WordVectors vectors{.vocabulary = *Vocabulary::FromWords({{"a", 1}, {"b", 1}}), .dim = 2};
+  vectors.values = {1, 0.5f, -2, 0};
+  ASSERT_TRUE(SaveVectors(vectors, VectorFormat::kText, dir.path() + "/t").ok());
+  EXPECT_EQ(ReadAll(dir.path() + "/t"), "2 2\na 1 0.5\nb -2 0\n");
+  ASSERT_TRUE(SaveVectors(vectors, VectorFormat::kBinary, dir.path() + "/b").ok());
+  const std::string bytes(reinterpret_cast<const char*>(vectors.values.data()), 16);
+  EXPECT_EQ(ReadAll(dir.path() + "/b"),
+            "2 2\na " + bytes.substr(0, 8) + "\nb " + bytes.substr(8) + "\n");
+}
+
+TEST(WordVectorsTest, ReadsTheVariantsOfOtherTools) {
+  const TempDir dir;
+  // The C tool ends lines with a blank; gensim's binary has no line feeds.
+  const auto blanks = LoadVectors(dir.Write("blanks", "2 2\na 1 0.5 \nb -2 0 \n"));
+  ASSERT_TRUE(blanks.ok()) << blanks.status();
+  EXPECT_EQ(blanks->row(1)[0], -2);
+  const float row[2] = {3, 4};
+  const std::string bytes(reinterpret_cast<const char*>(row), 8);
+  const auto binary = LoadVectors(dir.Write("binary", "2 2\na " + bytes + "b " + bytes));
+  ASSERT_TRUE(binary.ok()) << binary.status();
+  EXPECT_EQ(binary->row(1)[1], 4);
+}
+
+TEST(WordVectorsTest, DamagedFilesAreErrorsThatNameThePlace) {
+  const TempDir dir;
+  const auto error = [&](std::string_view content) {
+    const auto read = LoadVectors(dir.Write("v", content));
+    EXPECT_FALSE(read.ok());
+    return std::string(Message(read.status()));
+  };
+  EXPECT_THAT(error(""), HasSubstr("/v: line 1: expected `words dim`"));
+  EXPECT_THAT(error("hello\n"), HasSubstr("line 1: expected `words dim`, found 'hello'"));
+  EXPECT_THAT(error("2 0\n"), HasSubstr("line 1: expected `words dim`"));
+  EXPECT_THAT(error("999999999 100\na 1\n"), HasSubstr("more than the file has"));
+  EXPECT_THAT(error("2 2\na 1 2\nb 1\n"), HasSubstr("line 3: expected a word and 2 numbers"));
+  EXPECT_THAT(error("1 2\na 1 2\nb 1 2\n"), HasSubstr("line 3: more than line 1 tells"));
+  EXPECT_THAT(error("2 2\na 1 2\na 1 2\n"), HasSubstr("the word a stands there twice"));
+  EXPECT_THAT(error("2 2\na " + std::string(8, '\x01') + "b \x01"),
+              HasSubstr("the file ends within word 2 of 2"));
+  EXPECT_THAT(std::string(Message(LoadVectors(dir.path() + "/none").status())), HasSubstr("/none"));
+}
+
+TEST(WordVectorsTest, WordsWithBlanksCannotBeSaved) {
+  const TempDir dir;
+  WordVectors vectors{.vocabulary = *Vocabulary::FromWords({{"new york", 1}}), .dim = 1};
+  vectors.values = {1};
+  EXPECT_THAT(std::string(Message(SaveVectors(vectors, VectorFormat::kText, dir.path() + "/v"))),
+              HasSubstr("the word 'new york' has a blank"));
+}
+
+TEST(WordVectorsTest, NormalizedRowsHaveLengthOneAndZerosStay) {
+  WordVectors vectors{.vocabulary = *Vocabulary::FromWords({{"a", 1}, {"b", 1}}), .dim = 2};
+  vectors.values = {3, 4, 0, 0};
+  const WordVectors unit = vectors.Normalized();
+  EXPECT_NEAR(unit.row(0)[0], 0.6, 1e-6);
+  EXPECT_NEAR(unit.row(0)[1], 0.8, 1e-6);
+  EXPECT_EQ(unit.row(1)[0], 0);
+}
+
+}  // namespace
+}  // namespace flotilla
