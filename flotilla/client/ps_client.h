@@ -83,6 +83,13 @@ struct DirtyValues {
   bool more = false;               // not all fitted: call again
 };
 
+// The dense parameters of the moment that a save has, from all servers.
+struct SavedDense {
+  int64_t step = 0;                        // the smallest that a server was at
+  AlignedVector<float> weights;            // laid out by PsClient::layout()
+  std::vector<std::vector<float>> states;  // per parameter: arrays of its length
+};
+
 class PsClient {
  public:
   // REQUIRES: the spec is a model that tables can be made of.
@@ -145,6 +152,19 @@ class PsClient {
   Status WriteRows(int table, const SparseRows& rows);
   Status WriteDense(int parameter, std::span<const float> values);
 
+  // A save, by one trainer: the caller makes the directory, writes the dense parameters that Begin
+  // returns and commits the parts (checkpoint/writer.h). Begin marks the moment on every server;
+  // it is exact when no push is under way. Write lets every server write the rows of `tables` of
+  // that moment into `directory`, which they share, and returns their parts (CheckpointPart as
+  // text). End must follow, whatever happened.
+  StatusOr<SavedDense> BeginSave(std::span<const int> tables, bool optimizer_state);
+  StatusOr<std::vector<std::string>> WriteSave(const std::string& directory);
+  Status EndSave();
+  // Every server loads its share of a model directory: these tables, which must be empty, and
+  // parameters, which must fit. REQUIRES: no pull or push by any trainer meanwhile.
+  Status Load(const std::string& directory, std::span<const int> tables,
+              std::span<const int> parameters, bool optimizer_state);
+
   // Tells every server that this trainer has ended well; the servers end when all have. The client
   // is of no use afterwards.
   Status Stop();
@@ -183,6 +203,8 @@ class PsClient {
   ServerCall CollectiveCall(int server, wire::CollectiveKind kind, std::string_view name,
                             wire::CollectiveRequest request, const TensorWriter& tensors);
   Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
+  std::vector<ServerCall> CallsToAll(wire::RequestHead head);
+  Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved) const;
   static SparseRows SortedById(const SparseRows& rows);
 
   // Constant after construction.

@@ -20,6 +20,8 @@ bool HasSequence(wire::Method method) {
     case wire::METHOD_LEAVE_ROUNDS:
     case wire::METHOD_WRITE_ROWS:
     case wire::METHOD_WRITE_DENSE:
+    case wire::METHOD_SAVE:
+    case wire::METHOD_LOAD:
       return true;
     default:
       return false;
@@ -49,7 +51,8 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
       rounds_(options_.rounds, tables_.get(), clock,
               [this](const RoundPart& mean) { return Apply(mean, 1); }),
       collectives_(options_.liveness.trainers, clock),
-      dirty_dense_(options_.liveness.trainers) {
+      dirty_dense_(options_.liveness.trainers),
+      checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {
   for (int t = 0; t < tables_->tables(); ++t) {
     dirty_rows_.push_back(std::make_unique<DirtySet>(options_.liveness.trainers));
   }
@@ -93,6 +96,10 @@ PsService::Handler PsService::HandlerOf(wire::Method method) {
       return &PsService::WriteRows;
     case wire::METHOD_WRITE_DENSE:
       return &PsService::WriteDense;
+    case wire::METHOD_SAVE:
+      return &PsService::Save;
+    case wire::METHOD_LOAD:
+      return &PsService::Load;
     case wire::METHOD_ABORT:
       return &PsService::Abort;
     case wire::METHOD_STOP:

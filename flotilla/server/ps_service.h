@@ -19,6 +19,7 @@
 #include "flotilla/server/liveness.h"
 #include "flotilla/server/push_window.h"
 #include "flotilla/server/round.h"
+#include "flotilla/server/server_checkpoint.h"
 #include "flotilla/server/server_tables.h"
 
 namespace flotilla {
@@ -34,6 +35,7 @@ struct PsServiceOptions {
   LivenessOptions liveness;
   RoundOptions rounds;
   TableOptions tables;
+  WriterOptions save;
   // Requests of a trainer that are remembered: more than it ever has under way.
   size_t push_window = 256;
 };
@@ -46,6 +48,10 @@ class PsService : public Service {
                                                    const Clock* clock, LogLine log);
 
   void Handle(Payload request, ReplyCallback reply) override;
+
+  // Loads a model directory before trainers come; over the wire it is METHOD_LOAD. What to load is
+  // decided by the caller. Errors name the directory and what is wrong.
+  Status LoadModel(const std::string& directory, const ServerLoad& load);
 
   // What happens with time: silent trainers, waits that are over. Call it about every second.
   void Tick();
@@ -93,6 +99,8 @@ class PsService : public Service {
   void ReadRows(const std::shared_ptr<Call>& call);
   void WriteRows(const std::shared_ptr<Call>& call);
   void WriteDense(const std::shared_ptr<Call>& call);
+  void Save(const std::shared_ptr<Call>& call);
+  void Load(const std::shared_ptr<Call>& call);
   void Abort(const std::shared_ptr<Call>& call);
   void Stop(const std::shared_ptr<Call>& call);
 
@@ -106,6 +114,10 @@ class PsService : public Service {
   Payload PushResponse(int64_t step, bool want_dense, bool send_again = false) const;
   StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
   AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
+  void BeginSave(const std::shared_ptr<Call>& call);
+  // An error when one of the numbers is not below `limit`.
+  static StatusOr<std::vector<int>> Indices(
+      const google::protobuf::RepeatedField<uint32_t>& numbers, size_t limit);
 
   // Constant after construction.
   const PsServiceOptions options_;
@@ -121,6 +133,7 @@ class PsService : public Service {
   Collectives collectives_;
   std::vector<std::unique_ptr<DirtySet>> dirty_rows_;  // per table
   DirtySet dirty_dense_;                               // per block of the slice
+  ServerCheckpoint checkpoint_;
 };
 
 }  // namespace flotilla

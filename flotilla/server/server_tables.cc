@@ -62,26 +62,24 @@ Status ServerTables::MakeTables(const OptimizerSpec& optimizer, const TableOptio
 Status ServerTables::MakeDense(const OptimizerSpec& optimizer) {
   const DenseLayout whole(spec_.parameters);
   ModelSpec part{.parameters = {}, .tables = {}, .optimizer = optimizer, .seed = spec_.seed};
-  for (int p = 0; p < whole.parameters(); ++p) {
-    const int64_t begin = std::max(whole.offset(p), range_.begin);
-    const int64_t end = std::min(whole.offset(p) + whole.length(p), range_.end);
-    if (begin >= end) continue;
-    ParameterSpec& slice = part.parameters.emplace_back(spec_.parameters[p]);
-    slice.shape = {end - begin};
-    slice.attributes.init = Constant(0);
-    slices_.push_back({.parameter = p, .begin = begin - whole.offset(p)});
+  slices_ = SlicesOf(whole, range_);
+  for (const DenseSlice& slice : slices_) {
+    ParameterSpec& parameter = part.parameters.emplace_back(spec_.parameters[slice.parameter]);
+    parameter.shape = {slice.length};
+    parameter.attributes.init = Constant(0);
   }
   FL_ASSIGN_OR_RETURN(dense_, DenseTable::Make(part));
   FL_CHECK(dense_->layout().size() == range_.size());
   // First values belong to positions in the whole parameter.
   std::vector<float> values;
-  for (int i = 0; i < slices(); ++i) {
+  for (size_t i = 0; i < slices_.size(); ++i) {
     const ParameterSpec& parameter = spec_.parameters[slices_[i].parameter];
     FL_ASSIGN_OR_RETURN(const Initializer initializer,
                         Initializer::Make(parameter.attributes.init, FansOf(parameter.shape)));
     values.resize(parameter.size());
     initializer.Fill(ParameterKey(spec_.seed, parameter.name), parameter.size(), values.data());
-    dense_->Write(i, std::span(values).subspan(slices_[i].begin, dense_->layout().length(i)));
+    dense_->Write(static_cast<int>(i),
+                  std::span(values).subspan(slices_[i].begin, slices_[i].length));
   }
   return absl::OkStatus();
 }
@@ -89,7 +87,7 @@ Status ServerTables::MakeDense(const OptimizerSpec& optimizer) {
 std::vector<std::pair<int64_t, int64_t>> ServerTables::StatisticRanges() const {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   const DenseLayout& layout = dense_->layout();
-  for (int i = 0; i < slices(); ++i) {
+  for (int i = 0; i < layout.parameters(); ++i) {
     if (spec_.parameters[slices_[i].parameter].moving_average_keep == 0) continue;
     ranges.emplace_back(layout.offset(i), layout.offset(i) + layout.length(i));
   }
@@ -195,9 +193,13 @@ void ServerTables::CopyDense(int64_t begin, std::span<float> out) const {
   std::copy_n(data.begin() + begin, out.size(), out.begin());
 }
 
+void ServerTables::SetSeed(uint64_t seed) {
+  for (const auto& table : tables_) table->SetSeed(seed);
+}
+
 Status ServerTables::WriteDense(int64_t begin, std::span<const float> values) {
   const DenseLayout& layout = dense_->layout();
-  for (int i = 0; i < slices(); ++i) {
+  for (int i = 0; i < layout.parameters(); ++i) {
     const int64_t at = begin - layout.offset(i);
     if (at < 0 || at + static_cast<int64_t>(values.size()) > layout.length(i)) continue;
     std::lock_guard lock(dense_mutex_);

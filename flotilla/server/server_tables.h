@@ -18,6 +18,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
+#include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/shard.h"
 #include "flotilla/tensor/sparse_rows.h"
@@ -52,12 +53,12 @@ class ServerTables {
   // This server's range of the whole dense block, and its values.
   const DenseRange& range() const { return range_; }
   std::span<const float> dense() const { return dense_->data(); }
-  // The slice as a table of its own: parameter i of it is part of parameter slice_parameter(i) of
-  // the model, from element slice_begin(i) of that on.
+  // The range as a table of its own: its parameter i is slices()[i] of the model.
   DenseTable& dense_table() { return *dense_; }
-  int slice_parameter(int i) const { return slices_[i].parameter; }
-  int64_t slice_begin(int i) const { return slices_[i].begin; }
-  int slices() const { return static_cast<int>(slices_.size()); }
+  const std::vector<DenseSlice>& slices() const { return slices_; }
+  // The virtual shards whose rows this server has: [first, end).
+  int first_shard() const { return (server_ * kVirtualShards + servers_ - 1) / servers_; }
+  int end_shard() const { return ((server_ + 1) * kVirtualShards + servers_ - 1) / servers_; }
   // The parts [begin, end) of the slice that are statistics (moving averages) instead of parameters
   // with gradients.
   std::vector<std::pair<int64_t, int64_t>> StatisticRanges() const;
@@ -78,6 +79,9 @@ class ServerTables {
   Status AddRows(uint32_t table, const SparseRows& delta);
   void AddDense(std::span<const float> delta);
 
+  // The seed of first values from here on. REQUIRES: nobody else uses the tables.
+  void SetSeed(uint64_t seed);
+
   // Copies part of the dense slice, from `begin` on. Beside an update some elements are of before
   // and some of after it.
   void CopyDense(int64_t begin, std::span<float> out) const;
@@ -88,11 +92,6 @@ class ServerTables {
  private:
   static constexpr int kStripes = 16;
 
-  // Part of a parameter that lies in the range.
-  struct Slice {
-    int parameter = 0;
-    int64_t begin = 0;  // element of the parameter
-  };
   using Stripes = std::array<std::mutex, kStripes>;
 
   ServerTables(const ModelSpec& spec, int server, int servers);
@@ -109,7 +108,7 @@ class ServerTables {
   const int server_;
   const int servers_;
   const DenseRange range_;
-  std::vector<Slice> slices_;
+  std::vector<DenseSlice> slices_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::unique_ptr<DenseTable> dense_;
 

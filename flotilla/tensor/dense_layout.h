@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flotilla/tensor/parameter_spec.h"
+#include "flotilla/tensor/shard.h"
 
 namespace flotilla {
 
@@ -27,5 +28,18 @@ class DenseLayout {
   std::vector<int64_t> lengths_;
   int64_t size_ = 0;
 };
+
+// Part of a dense parameter: its elements [begin, begin + length).
+struct DenseSlice {
+  int parameter = 0;
+  int64_t begin = 0;
+  int64_t length = 0;
+
+  bool operator==(const DenseSlice&) const = default;
+};
+
+// What a range of the block holds of each parameter, in order; parameters that it does not touch
+// are left out.
+std::vector<DenseSlice> SlicesOf(const DenseLayout& layout, const DenseRange& range);
 
 }  // namespace flotilla

@@ -1,1 +1,248 @@
-#include <gtest/gtest.h>
+// How jobs begin and end: the handshake, silence, errors that everyone is told, the way out.
+#include <dirent.h>
+
+#include <thread>
+
+#include "flotilla/testing/cluster_testing.h"
+
+namespace flotilla {
+namespace {
+
+using LifeTest = ClusterTest;
+FL_ON_EVERY_WIRE(LifeTest);
+
+// A client of its own making, with changes to what it says of itself.
+Status Introduce(InProcessCluster& cluster, ModelSpec spec, PsClientOptions options,
+                 int64_t timeout_ms = 2000) {
+  SteadyClock clock;
+  PsClient client(std::move(spec), std::move(options), cluster.MakeTransport(0), &clock, {});
+  return client.WaitForServers(timeout_ms);
+}
+
+PsClientOptions TestClient(int trainers = 1) {
+  PsClientOptions options;
+  options.job_id = "test";
+  options.trainers = trainers;
+  return options;
+}
+
+void ExpectRefused(const Status& status, const std::string& says) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_NE(status.ToString().find(says), std::string::npos) << status;
+}
+
+TEST_P(LifeTest, ServersEndByThemselvesWhenTheLastTrainerHasStopped) {
+  InProcessCluster cluster(CountingModel({}, {1}),
+                           {.servers = 2, .trainers = 2, .wire = GetParam()});
+  ASSERT_OK(cluster.ConnectAll());
+  Status ended = absl::UnknownError("not yet");
+  std::thread waiter([&] { ended = cluster.server(0).Wait(); });
+  ASSERT_OK(cluster.client(0).Stop());
+  ASSERT_OK(cluster.client(1).Stop());
+  waiter.join();
+  EXPECT_TRUE(ended.ok()) << ended;
+  EXPECT_TRUE(cluster.server(1).Wait().ok());
+}
+
+TEST_P(LifeTest, AModelThatDiffersIsRefusedAndTheFirstDifferentLineIsShown) {
+  InProcessCluster cluster(CountingModel({10}, {4}), {.wire = GetParam()});
+  ModelSpec other = CountingModel({10}, {5});
+  ExpectRefused(Introduce(cluster, other, TestClient()), "\"table emb0 dim 4 rows");
+  ExpectRefused(Introduce(cluster, other, TestClient()), "\"table emb0 dim 5 rows");
+  other = CountingModel({10}, {4});
+  other.optimizer = Sgd(0.5);
+  ExpectRefused(Introduce(cluster, other, TestClient()), "rate=0.5");
+  PsClientOptions graph = TestClient();
+  graph.model_extra = "graph 12ab";
+  ExpectRefused(Introduce(cluster, CountingModel({10}, {4}), graph), "\"graph 12ab\" there");
+}
+
+TEST_P(LifeTest, AnotherJobProtocolOrClusterIsRefused) {
+  InProcessCluster cluster(CountingModel({10}, {4}), {.trainers = 2, .wire = GetParam()});
+  const ModelSpec spec = CountingModel({10}, {4});
+  PsClientOptions options = TestClient(2);
+  options.job_id = "other";
+  ExpectRefused(Introduce(cluster, spec, options), "job \"other\", this server belongs to");
+  ExpectRefused(Introduce(cluster, spec, TestClient(1)),
+                "trainer 0 knows 1 servers and 1 trainers, server 0 knows 1 and 2");
+  options = TestClient(2);
+  options.shard_map_version = 9;
+  ExpectRefused(Introduce(cluster, spec, options), "shard map 9, the server has 1");
+}
+
+TEST_P(LifeTest, AServerThatIsKilledDuringACallIsNamedSoon) {
+  ClusterOptions options{.servers = 2, .trainers = 2, .wire = GetParam()};
+  options.client.retry.first_backoff_ms = 5;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.ConnectAll());
+  Status status;
+  const auto start = std::chrono::steady_clock::now();
+  // The barrier waits for trainer 1, which does not come.
+  std::thread waiter([&] { status = cluster.client(0).Barrier("epoch"); });
+  cluster.KillServer(0);
+  waiter.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.ToString().find(cluster.server(0).address()), std::string::npos) << status;
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
+}
+
+TEST_P(LifeTest, TheFirstErrorReachesEveryTrainerAndEveryServer) {
+  ClusterOptions options{.servers = 2, .trainers = 3, .wire = GetParam()};
+  options.client.heartbeat.interval_ms = 20;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  std::vector<Status> results(3);
+  ASSERT_OK(cluster.RunTrainers([&](int trainer, PsClient& client) {
+    if (trainer == 1) {
+      client.Abort(absl::DataLossError("train.txt:17: not a number"));
+      results[trainer] = client.status();
+    } else {
+      results[trainer] = client.Barrier("epoch");
+    }
+    return absl::OkStatus();
+  }));
+  for (const Status& status : results) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+    EXPECT_NE(status.ToString().find("train.txt:17: not a number"), std::string::npos) << status;
+  }
+  for (int s = 0; s < 2; ++s) {
+    const Status status = cluster.server(s).Wait();
+    EXPECT_NE(status.ToString().find("trainer 1: train.txt:17"), std::string::npos) << status;
+  }
+  // Later calls return it too.
+  EXPECT_EQ(cluster.client(0).Barrier("next").code(), absl::StatusCode::kDataLoss);
+}
+
+TEST_P(LifeTest, AnErrorOfOneServerReachesTheOthersThroughTheTrainers) {
+  ClusterOptions options{.servers = 2, .trainers = 1, .wire = GetParam()};
+  options.client.heartbeat.interval_ms = 20;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.ConnectAll());
+  cluster.server(0).service().Fail(absl::ResourceExhaustedError("no memory is left"));
+  const Status other = cluster.server(1).Wait();
+  EXPECT_NE(other.ToString().find("no memory is left"), std::string::npos) << other;
+}
+
+TEST(LivenessInClusterTest, ATrainerThatFallsSilentEndsTheJobAndIsNamed) {
+  ClusterOptions options{.servers = 1, .trainers = 2};
+  options.server.service.liveness.silent_bound_ms = 150;
+  options.server.tick_ms = 20;
+  options.client.heartbeat.interval_ms = 20;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.Connect(0));
+  {
+    PsClientOptions silent = TestClient(2);
+    silent.trainer = 1;
+    SteadyClock clock;
+    PsClient trainer(CountingModel({}, {1}), silent, cluster.MakeTransport(1), &clock, {});
+    ASSERT_OK(trainer.WaitForServers(2000));
+  }  // gone without a word
+  const Status status = cluster.client(0).Barrier("epoch");
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.ToString().find("trainer 1 has been silent for"), std::string::npos) << status;
+  EXPECT_NE(cluster.server(0).Wait().ToString().find("trainer 1"), std::string::npos);
+}
+
+TEST(LivenessInClusterTest, TheOthersGoOnWithoutALostTrainerWhereAllowed) {
+  ClusterOptions options{.servers = 2, .trainers = 2, .policy = UpdatePolicy::kOnBarrier};
+  options.server.service.liveness.silent_bound_ms = 150;
+  options.server.service.liveness.lost_trainer_ends_job = false;
+  options.server.tick_ms = 20;
+  options.client.heartbeat.interval_ms = 20;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.ConnectAll());
+  auto leaver = std::thread([&] { EXPECT_TRUE(cluster.client(1).EnterRounds().ok()); });
+  ASSERT_OK(cluster.client(0).EnterRounds());
+  leaver.join();
+  cluster.DropClient(1);
+  // The round waits for trainer 1 until it is given up.
+  const std::vector<SparseRows> rows = {RowsOf({1}, 1, 4)};
+  ASSERT_OK(cluster.client(0).Push({.kind = PushKind::kInRound, .sparse = rows}));
+  ASSERT_OK(cluster.client(0).Barrier("alone"));
+  std::vector<SparseRows> pulled(1);
+  pulled[0].ids = {1};
+  ASSERT_OK(cluster.client(0).Pull(Missing::kDefault, pulled));
+  EXPECT_EQ(pulled[0].values[0], 4);  // the mean over one
+  // Its next life is welcome.
+  ASSERT_OK(cluster.Connect(1));
+  ASSERT_OK(cluster.StopAll());
+}
+
+TEST(LivenessInClusterTest, RequestsOfAnEarlierLifeAreRefused) {
+  InProcessCluster cluster(CountingModel({}, {1}), {.trainers = 1});
+  const std::unique_ptr<PsClient> first = cluster.MakeClient(0);
+  ASSERT_OK(first->WaitForServers(2000));
+  ASSERT_OK(cluster.Connect(0));  // its second life
+  const std::vector<SparseRows> rows = {RowsOf({1}, 1)};
+  const Status status = first->Push({.sparse = rows});
+  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
+  EXPECT_NE(status.ToString().find("trainer 0 has been started again"), std::string::npos)
+      << status;
+  ASSERT_OK(cluster.client(0).Push({.sparse = rows}));
+}
+
+TEST(LivenessInClusterTest, TrainersThatNeverComeAreNamed) {
+  ClusterOptions options{.trainers = 3};
+  options.server.service.liveness.start_timeout_ms = 50;
+  options.server.tick_ms = 10;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.Connect(1));
+  const Status status = cluster.server(0).Wait();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDeadlineExceeded) << status;
+  EXPECT_NE(status.ToString().find("trainer 0, 2 did not connect within 50 ms"), std::string::npos)
+      << status;
+}
+
+TEST(WaitForServersTest, ServersThatAreNotUpAreNamedWhenTimeIsOver) {
+  InprocNetwork network;
+  SteadyClock clock;
+  PsClient client(CountingModel({}, {1}), TestClient(), network.Connect({"alpha", "beta"}), &clock,
+                  {});
+  const Status status = client.WaitForServers(50);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable);
+  EXPECT_NE(status.ToString().find("server 0 (alpha), server 1 (beta)"), std::string::npos)
+      << status;
+}
+
+TEST(WaitForServersTest, AServerThatComesLateIsWaitedFor) {
+  InprocNetwork network;
+  SteadyClock clock;
+  const ModelSpec spec = CountingModel({}, {1});
+  PsClient client(spec, TestClient(), network.Connect({"alpha"}), &clock, {});
+  Status status = absl::UnknownError("");
+  std::thread trainer([&] { status = client.WaitForServers(10'000); });
+  PsServerOptions options;
+  options.service.job_id = "test";
+  const auto server = PsServer::Start(
+      spec, options, [&](Service* service) { return network.Listen("alpha", service); }, &clock,
+      {});
+  ASSERT_TRUE(server.ok()) << server.status();
+  trainer.join();
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_OK(client.Stop());
+  EXPECT_TRUE((*server)->Wait().ok());
+}
+
+int Threads() {
+  int threads = 0;
+  DIR* tasks = opendir("/proc/self/task");
+  while (readdir(tasks) != nullptr) ++threads;
+  closedir(tasks);
+  return threads;
+}
+
+TEST_P(LifeTest, AClusterLeavesNoThreadBehind) {
+  const auto run = [&] {
+    InProcessCluster cluster(CountingModel({100}, {1}),
+                             {.servers = 2, .trainers = 2, .wire = GetParam()});
+    ASSERT_OK(cluster.ConnectAll());
+    ASSERT_OK(cluster.StopAll());
+  };
+  run();  // gRPC keeps threads of its own for the next time
+  const int before = Threads();
+  for (int i = 0; i < 3; ++i) run();
+  // Those come and go by one or two; a thread of ours per run would be four at least.
+  EXPECT_LE(Threads(), before + 3);
+}
+
+}  // namespace
+}  // namespace flotilla

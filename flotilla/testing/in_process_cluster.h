@@ -68,6 +68,7 @@ class InProcessCluster {
 
   // As if the process were killed.
   void KillServer(int index) { servers_[index]->Stop(); }
+  void DropClient(int trainer) { clients_[trainer] = nullptr; }
 
   // What servers and clients told.
   std::string log() const;

@@ -1,0 +1,102 @@
+// A client's part in saving and loading.
+#include <algorithm>
+#include <utility>
+
+#include "flotilla/client/ps_client.h"
+
+namespace flotilla {
+
+// Of a request that changes something, waits for disks and is the same for all servers.
+std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) {
+    head.set_sequence(NextSequence());
+    calls.push_back(MakeCall(s, head, {}));
+    calls.back().timeout_ms = WaitCallTimeout();
+  }
+  return calls;
+}
+
+StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optimizer_state) {
+  wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
+  wire::SaveRequest& request = *head.mutable_save();
+  request.set_phase(wire::SAVE_BEGIN);
+  request.set_optimizer_state(optimizer_state);
+  for (const int table : tables) request.add_tables(static_cast<uint32_t>(table));
+  SavedDense saved{.step = INT64_MAX};
+  saved.weights.resize(static_cast<size_t>(layout_.size()));
+  saved.states.resize(static_cast<size_t>(layout_.parameters()));
+  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  for (ServerCall& call : calls) {
+    call.take = [this, server = call.server, &saved](ResponseMessage& response) {
+      return TakeSavedDense(server, response, &saved);
+    };
+  }
+  FL_RETURN_IF_ERROR(calls_.Run("begin save", std::move(calls)));
+  return saved;
+}
+
+Status PsClient::TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved) const {
+  const DenseRange range = DenseRangeOf(layout_.size(), server, servers());
+  saved->step = std::min(saved->step, static_cast<int64_t>(response.head.save().global_step()));
+  FL_RETURN_IF_ERROR(
+      response.tensors.Read(std::span<float>(saved->weights).subspan(range.begin, range.size())));
+  for (const DenseSlice& slice : SlicesOf(layout_, range)) {
+    std::vector<float> part;
+    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part));
+    if (part.size() % slice.length != 0) {
+      return InvalidArgument("state of {} floats for {} weights", part.size(), slice.length);
+    }
+    std::vector<float>& state = saved->states[slice.parameter];
+    const int64_t length = layout_.length(slice.parameter);
+    const auto arrays = static_cast<int64_t>(part.size()) / slice.length;
+    state.resize(static_cast<size_t>(arrays * length));
+    for (int64_t a = 0; a < arrays; ++a) {
+      std::copy_n(part.begin() + a * slice.length, slice.length,
+                  state.begin() + a * length + slice.begin);
+    }
+  }
+  return response.tensors.Finish();
+}
+
+StatusOr<std::vector<std::string>> PsClient::WriteSave(const std::string& directory) {
+  wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
+  head.mutable_save()->set_phase(wire::SAVE_WRITE);
+  head.mutable_save()->set_directory(directory);
+  std::vector<std::string> parts(static_cast<size_t>(servers()));
+  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  for (ServerCall& call : calls) {
+    call.take = [&part = parts[call.server]](ResponseMessage& response) {
+      part = response.head.save().part();
+      return absl::OkStatus();
+    };
+  }
+  FL_RETURN_IF_ERROR(calls_.Run("write save", std::move(calls)));
+  return parts;
+}
+
+Status PsClient::EndSave() {
+  wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
+  head.mutable_save()->set_phase(wire::SAVE_END);
+  return calls_.Run("end save", CallsToAll(std::move(head)));
+}
+
+Status PsClient::Load(const std::string& directory, std::span<const int> tables,
+                      std::span<const int> parameters, bool optimizer_state) {
+  wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
+  wire::LoadRequest& request = *head.mutable_load();
+  request.set_directory(directory);
+  request.set_optimizer_state(optimizer_state);
+  for (const int table : tables) request.add_tables(static_cast<uint32_t>(table));
+  for (const int parameter : parameters) request.add_parameters(static_cast<uint32_t>(parameter));
+  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  for (ServerCall& call : calls) {
+    call.take = [this](ResponseMessage& response) {
+      SeeStep(response.head.load().global_step());
+      return absl::OkStatus();
+    };
+  }
+  return calls_.Run("load", std::move(calls));
+}
+
+}  // namespace flotilla

@@ -1,0 +1,82 @@
+// A server's part in saving and loading a model directory. The trainer that saves begins and ends
+// the directory and writes dense parameters, which are cut over servers; each server writes and
+// reads the rows of its own virtual shards, in a thread of its own, while training goes on.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/checkpoint/reader.h"
+#include "flotilla/checkpoint/writer.h"
+#include "flotilla/server/server_tables.h"
+
+namespace flotilla {
+
+// The dense slice of the moment that is saved.
+struct ServerSave {
+  int64_t step = 0;
+  bool optimizer_state = true;
+  std::vector<int> tables;
+  DenseCut dense;  // of ServerTables::dense_table()
+};
+
+// What to load: whether a model fits is for the caller to find out beforehand.
+struct ServerLoad {
+  std::vector<int> tables;
+  std::vector<int> parameters;
+  // With optimizer state and global step; otherwise weights alone.
+  bool optimizer_state = true;
+  // Threads that verify and load. 0: one per core.
+  int threads = 0;
+};
+
+// Thread-safe. One save at a time.
+class ServerCheckpoint {
+ public:
+  ServerCheckpoint(ServerTables* tables, std::string name, const WriterOptions& options);
+  // Waits for what is being written.
+  ~ServerCheckpoint();
+
+  // Marks the moment: copies the dense slice, begins the cuts of the tables. A save that was begun
+  // and not ended is given up; FailedPrecondition while it is being written.
+  StatusOr<std::shared_ptr<const ServerSave>> Begin(std::vector<int> tables, bool optimizer_state,
+                                                    int64_t step);
+  // Writes the rows into `directory`; `done` hears, from the writing thread, what was written, as
+  // text (CheckpointPart), or what went wrong. FailedPrecondition when no save was begun.
+  void Write(const std::string& directory, std::function<void(StatusOr<std::string>)> done);
+  // Forgets the moment. Errors as Begin.
+  Status End();
+
+  // Reads the rows of this server's shards and its slices of parameters from a model directory;
+  // `done` hears, from a thread of its own, the step that was saved. Tables must be empty.
+  // REQUIRES: no push or pull meanwhile.
+  void Load(const std::string& directory, const ServerLoad& load,
+            std::function<void(StatusOr<int64_t>)> done);
+  StatusOr<int64_t> LoadNow(const std::string& directory, const ServerLoad& load);
+
+ private:
+  ShardRange shards() const;
+  StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
+  Status LoadDense(const CheckpointReader& reader, const ServerLoad& load);
+  Status EndLocked();
+  // Runs `work` in the background thread. False when it is busy.
+  bool RunLocked(std::function<void()> work);
+
+  ServerTables* const tables_;
+  const std::string name_;
+  const WriterOptions options_;
+
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  std::shared_ptr<const ServerSave> save_;
+  bool busy_ = false;
+  std::thread thread_;
+};
+
+}  // namespace flotilla
