@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -83,6 +84,19 @@ Status RawFile::CheckUnchanged() const {
 StatusOr<std::unique_ptr<ByteStream>> OpenTextFile(std::string_view path) {
   FL_ASSIGN_OR_RETURN(std::unique_ptr<RawFile> file, RawFile::Open(path));
   return Decompress(path, std::move(file));
+}
+
+StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> file, OpenTextFile(path));
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const size_t got, file->Read(buffer));
+    if (got == 0) return text;
+    text.append(buffer.data(), got);
+    if (text.size() > max_bytes)
+      return InvalidArgument("{}: longer than {} bytes", path, max_bytes);
+  }
 }
 
 }  // namespace flotilla

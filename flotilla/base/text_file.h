@@ -54,4 +54,7 @@ class RawFile : public ByteStream {
 // them.
 StatusOr<std::unique_ptr<ByteStream>> OpenTextFile(std::string_view path);
 
+// All of it, for small files such as schemas. InvalidArgument when it is longer than `max_bytes`.
+StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes);
+
 }  // namespace flotilla

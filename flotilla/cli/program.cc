@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "flotilla/cli/build_dict_command.h"
+#include "flotilla/cli/criteo_command.h"
 #include "flotilla/cli/export_command.h"
 #include "flotilla/cli/filter_corpus_command.h"
 #include "flotilla/cli/infer_command.h"
@@ -26,10 +27,11 @@ void AddCommands(CLI::App& app, Action* action) {
   AddLaunchCommand(app, action);
   AddTrainWord2VecCommand(app, action);
   AddSimilarCommand(app, action);
-  CLI::App* data = app.add_subcommand("data", "Makes and prepares data: synth, corpus");
-  CLI::App* synth = data->add_subcommand("synth", "Makes rows from a planted model: synth criteo");
+  CLI::App* data = app.add_subcommand("data", "Makes, prepares and checks data");
+  CLI::App* synth = data->add_subcommand("synth", "Makes data from a planted model: rows or text");
   data->require_subcommand(1);
   synth->require_subcommand(1);
+  AddCriteoCommand(*data, action);
   AddSynthCriteoCommand(*synth, action);
   CLI::App* corpus = data->add_subcommand("corpus", "Prepares text: build-dict, filter, resplit");
   corpus->require_subcommand(1);

@@ -10,52 +10,14 @@
 #include <cstring>
 #include <string>
 
-#include "flotilla/dataset/scan_text.h"
-
 namespace flotilla {
 namespace {
 
-constexpr int kFields = 1 + kCriteoNumbers + kCriteoCategories;
-constexpr int kFirstCategory = 1 + kCriteoNumbers;
 constexpr size_t kLogTable = 4096;
-constexpr int kMaxDigits = 18;  // any such number fits in int64_t
 
 constexpr std::array<double, kCriteoNumbers> kMin = {0, -3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
 constexpr std::array<double, kCriteoNumbers> kDiff = {20, 603, 100, 50, 64000, 500, 100,
                                                       50, 500, 10,  10, 10,    50};
-
-std::string NameOfField(int field) {
-  if (field == 0) return "label";
-  if (field < kFirstCategory) return fmt::format("number I{}", field);
-  return fmt::format("category C{}", field - kCriteoNumbers);
-}
-
-// What to show of a bad field that begins at `begin`.
-std::string Shown(const char* begin, const char* end) {
-  return ShownText(begin, std::find(begin, end, '\t'));
-}
-
-Status LineTooShort(std::string_view line, int fields) {
-  return BadRow(line.size() + 1,
-                "expected {} fields separated by tabs, the line ends after {} ({})", kFields,
-                fields, NameOfField(fields - 1));
-}
-
-// Reads [-]digits at `p` up to a tab or `end`; returns where it stopped, null when malformed.
-// REQUIRES: p < end.
-const char* ParseNumber(const char* p, const char* end, int64_t* value) {
-  const bool negative = *p == '-';
-  p += negative;
-  const char* first = p;
-  int64_t number = 0;
-  while (p < end && static_cast<unsigned char>(*p - '0') < 10) {
-    if (p - first == kMaxDigits) return nullptr;
-    number = number * 10 + (*p++ - '0');
-  }
-  if (p == first || (p < end && *p != '\t')) return nullptr;
-  *value = negative ? -number : number;
-  return p;
-}
 
 // XXH64 of two bytes and then eight. The bytes are joined in registers: a load over two earlier
 // stores would wait for both to reach the cache.
@@ -75,20 +37,6 @@ uint64_t HashOfTen(const char* two, const char* eight) {
     std::memcpy(bytes + 2, eight, 8);
   }
   return XXH64(bytes, sizeof(bytes), 0);
-}
-
-// Where the field at `p` ends. Nearly all have eight bytes, so those are looked at as one word.
-const char* EndOfField(const char* p, const char* end) {
-  if (end - p >= 8 && (end - p == 8 || p[8] == '\t')) {
-    constexpr uint64_t kOnes = 0x0101010101010101u;
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-    word ^= kOnes * '\t';
-    const bool has_tab = ((word - kOnes) & ~word & (kOnes << 7)) != 0;
-    if (!has_tab) return p + 8;
-  }
-  while (p < end && *p != '\t') ++p;
-  return p;
 }
 
 }  // namespace
@@ -135,16 +83,19 @@ StatusOr<std::unique_ptr<CriteoParser>> CriteoParser::Make(std::span<const Input
 }
 
 std::string CriteoParser::identity() const {
-  return fmt::format("criteo/1 numeric={} hash_dim={}",
-                     options_.numeric == CriteoOptions::Numeric::kSeeds ? "seeds" : "log",
-                     options_.hash_dim);
+  using Numeric = CriteoOptions::Numeric;
+  std::string numeric = options_.numeric == Numeric::kSeeds ? "seeds" : "log";
+  if (options_.numeric == Numeric::kStatistics) {
+    numeric = fmt::format("statistics({};{})", fmt::join(min_, ","), fmt::join(diff_, ","));
+  }
+  return fmt::format("criteo/1 numeric={} hash_dim={}", numeric, options_.hash_dim);
 }
 
-// The three functions below are used in this file only; `inline` lets the compiler inline them also
+// The functions below are used in this file only; `inline` lets the compiler inline them also
 // in position independent code.
 inline float CriteoParser::Normalise(int column, int64_t value) const {
-  if (options_.numeric == CriteoOptions::Numeric::kSeeds) {
-    return static_cast<float>((static_cast<double>(value) - kMin[column]) / kDiff[column]);
+  if (options_.numeric != CriteoOptions::Numeric::kLog) {
+    return static_cast<float>((static_cast<double>(value) - min_[column]) / diff_[column]);
   }
   if (value <= 0) return 0;
   if (value < static_cast<int64_t>(kLogTable)) return logs_[value];
@@ -159,15 +110,15 @@ inline uint64_t CriteoParser::Modulo(uint64_t hash) const {
   return rest < options_.hash_dim ? rest : rest - options_.hash_dim;
 }
 
-inline uint64_t CriteoParser::IdOf(int category, const char* value, size_t length) const {
-  const int column = kFirstCategory + category;
+inline uint64_t CriteoParser::IdOf(int category, std::string_view value) const {
+  const int column = kFirstCriteoCategory + category;
   const char prefix[2] = {static_cast<char>('0' + column / 10),
                           static_cast<char>('0' + column % 10)};
-  if (length == 8) return Modulo(HashOfTen(prefix, value));  // nearly every value
+  if (value.size() == 8) return Modulo(HashOfTen(prefix, value.data()));  // nearly every value
   XXH64_state_t state;
   XXH64_reset(&state, 0);
   XXH64_update(&state, prefix, sizeof(prefix));
-  if (length > 0) XXH64_update(&state, value, length);
+  if (!value.empty()) XXH64_update(&state, value.data(), value.size());
   return Modulo(XXH64_digest(&state));
 }
 
@@ -175,7 +126,15 @@ CriteoParser::CriteoParser(std::span<const InputSpec> inputs, const CriteoOption
     : inputs_(inputs.begin(), inputs.end()),
       options_(options),
       reciprocal_(UINT64_MAX / options.hash_dim) {
-  for (int c = 0; c < kCriteoCategories; ++c) missing_ids_[c] = IdOf(c, nullptr, 0);
+  for (int c = 0; c < kCriteoCategories; ++c) missing_ids_[c] = IdOf(c, {});
+  min_ = kMin;
+  diff_ = kDiff;
+  if (options.numeric == CriteoOptions::Numeric::kStatistics) {
+    for (int i = 0; i < kCriteoNumbers; ++i) {
+      min_[i] = static_cast<double>(options.statistics.columns[i].min);
+      diff_[i] = options.statistics.columns[i].range();
+    }
+  }
   if (options.numeric != CriteoOptions::Numeric::kLog) return;
   logs_.resize(kLogTable);
   for (size_t x = 0; x < kLogTable; ++x) {
@@ -183,61 +142,24 @@ CriteoParser::CriteoParser(std::span<const InputSpec> inputs, const CriteoOption
   }
 }
 
-// In this and the next function *p stands on the tab before the next field, or on the line's end.
-Status CriteoParser::ParseNumbers(std::string_view line, const char** p, Row* row) const {
-  const char* const end = line.data() + line.size();
-  const char* at = *p;
-  for (int i = 0; i < kCriteoNumbers; ++i) {
-    if (at == end) return LineTooShort(line, 1 + i);
-    ++at;
-    row->numbers[i] = 0;
-    if (at == end || *at == '\t') continue;
-    int64_t value = 0;
-    const char* stop = ParseNumber(at, end, &value);
-    if (stop == nullptr) {
-      return BadRow(at - line.data() + 1,
-                    "{}: expected a whole number of at most {} digits, found '{}'",
-                    NameOfField(1 + i), kMaxDigits, Shown(at, end));
-    }
-    row->numbers[i] = Normalise(i, value);
-    at = stop;
-  }
-  *p = at;
-  return absl::OkStatus();
-}
+struct CriteoParser::RowSink {
+  explicit RowSink(const CriteoParser& owner) : parser(owner) {}
 
-Status CriteoParser::ParseCategories(std::string_view line, const char** p, Row* row) const {
-  const char* const end = line.data() + line.size();
-  const char* at = *p;
-  for (int c = 0; c < kCriteoCategories; ++c) {
-    if (at == end) return LineTooShort(line, kFirstCategory + c);
-    ++at;
-    const char* const stop = EndOfField(at, end);
-    row->ids[c] = stop == at ? missing_ids_[c] : IdOf(c, at, stop - at);
-    at = stop;
-  }
-  *p = at;
-  return absl::OkStatus();
-}
+  const CriteoParser& parser;
+  Row row;  // a good line sets all of it
 
-Status CriteoParser::ParseRow(std::string_view line, Row* row) const {
-  const char* p = line.data();
-  const char* const end = p + line.size();
-  if (line.empty() || (*p != '0' && *p != '1') || (line.size() > 1 && p[1] != '\t')) {
-    return BadRow(1, "label: expected 0 or 1, found '{}'", Shown(p, end));
+  void Label(bool clicked) { row.label = clicked ? 1 : 0; }
+  void MissingNumber(int i) { row.numbers[i] = 0; }
+  void Number(int i, int64_t value) { row.numbers[i] = parser.Normalise(i, value); }
+  void Category(int c, std::string_view value) {
+    row.ids[c] = value.empty() ? parser.missing_ids_[c] : parser.IdOf(c, value);
   }
-  row->label = static_cast<float>(*p++ - '0');
-  FL_RETURN_IF_ERROR(ParseNumbers(line, &p, row));
-  FL_RETURN_IF_ERROR(ParseCategories(line, &p, row));
-  if (p != end) {
-    return BadRow(p - line.data() + 1, "expected the end of the line after {} fields", kFields);
-  }
-  return absl::OkStatus();
-}
+};
 
 Status CriteoParser::Parse(std::string_view line, Batch* batch) const {
-  Row row;
-  FL_RETURN_IF_ERROR(ParseRow(line, &row));
+  RowSink sink(*this);
+  FL_RETURN_IF_ERROR(WalkCriteoLine(line, &sink));
+  const Row& row = sink.row;
   AlignedVector<float>& dense = batch->fields[dense_field_].values;
   dense.insert(dense.end(), row.numbers.begin(), row.numbers.end());
   for (int c = 0; c < kCriteoCategories; ++c) {

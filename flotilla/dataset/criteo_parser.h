@@ -10,19 +10,20 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/dataset/criteo_line.h"
+#include "flotilla/dataset/criteo_statistics.h"
 #include "flotilla/dataset/parser.h"
 
 namespace flotilla {
 
-inline constexpr int kCriteoNumbers = 13;
-inline constexpr int kCriteoCategories = 26;
-
 struct CriteoOptions {
   enum class Numeric {
-    kSeeds,  // (x - min) / diff with a fixed min and diff per column, no clipping
-    kLog,    // log(1 + max(x, 0))
+    kSeeds,       // (x - min) / diff with a fixed min and diff per column, no clipping
+    kLog,         // log(1 + max(x, 0))
+    kStatistics,  // (x - min) / (p95 - min) with those of `statistics`, no clipping
   };
   Numeric numeric = Numeric::kSeeds;
+  CriteoStatistics statistics;  // kStatistics only: see ReadCriteoStatistics
   // Ids are in [0, hash_dim). At least 1, less than 2^63.
   uint64_t hash_dim = 1000001;
 };
@@ -53,17 +54,17 @@ class CriteoParser : public Parser {
   };
 
   CriteoParser(std::span<const InputSpec> inputs, const CriteoOptions& options);
-  Status ParseRow(std::string_view line, Row* row) const;
+  struct RowSink;  // fills a Row
   float Normalise(int column, int64_t value) const;
-  Status ParseNumbers(std::string_view line, const char** p, Row* row) const;
-  Status ParseCategories(std::string_view line, const char** p, Row* row) const;
-  uint64_t IdOf(int category, const char* value, size_t length) const;
+  uint64_t IdOf(int category, std::string_view value) const;
   uint64_t Modulo(uint64_t hash) const;
 
   const std::vector<InputSpec> inputs_;
   const CriteoOptions options_;
   const uint64_t reciprocal_;  // floor((2^64 - 1) / hash_dim)
-  std::vector<float> logs_;    // kLog: log(1 + x) of small x, since most numbers are small
+  // The others than kLog: (x - min_) / diff_.
+  std::array<double, kCriteoNumbers> min_{}, diff_{};
+  std::vector<float> logs_;  // kLog: log(1 + x) of small x, since most numbers are small
   std::array<uint64_t, kCriteoCategories> missing_ids_{};
   int label_field_ = 0;
   int dense_field_ = 0;

@@ -175,6 +175,30 @@ TEST(CriteoParserTest, NumbersAreNormalisedAndMissingOnesAreZero) {
   EXPECT_EQ(dense[4], 1.0f);   // 64000 / 64000
 }
 
+TEST(CriteoParserTest, StatisticsScaleNumbersWithoutClipping) {
+  CriteoOptions options{.numeric = CriteoOptions::Numeric::kStatistics};
+  options.statistics.columns[0] = {.min = -2, .p95 = 8};
+  options.statistics.columns[1] = {.min = 5, .p95 = 5};  // no spread: divided by 1
+  const auto parser = CriteoParser::Make(CriteoInputs(), options);
+  ASSERT_TRUE(parser.ok()) << parser.status();
+  Batch batch;
+  batch.fields.resize(CriteoInputs().size());
+  for (const char* numbers : {"3\t7", "98\t5", "-2\t", "\t-1"}) {
+    const std::string line = "1\t" + std::string(numbers) + std::string(37, '\t');
+    const Status status = (*parser)->Parse(line, &batch);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  const auto& dense = batch.fields[0].values;  // (4, 13)
+  EXPECT_EQ(dense[0], 0.5f);
+  EXPECT_EQ(dense[1], 2.0f);
+  EXPECT_EQ(dense[13], 10.0f);
+  EXPECT_EQ(dense[14], 0.0f);
+  EXPECT_EQ(dense[26], 0.0f);
+  EXPECT_EQ(dense[27], 0.0f);
+  EXPECT_EQ(dense[39], 0.0f);
+  EXPECT_EQ(dense[40], -6.0f);
+}
+
 TEST(CriteoParserTest, LogRecipeIsSafeForNegativeAndLargeNumbers) {
   std::vector<std::string> fields = GoodFields();
   fields[1] = "-1";

@@ -434,15 +434,7 @@ std::string CsvSchema::ToJson() const {
 }
 
 StatusOr<std::string> ReadSchemaFile(const std::string& path) {
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<ByteStream> file, OpenTextFile(path));
-  std::string text;
-  std::array<char, 4096> buffer;
-  while (true) {
-    FL_ASSIGN_OR_RETURN(const size_t got, file->Read(buffer));
-    if (got == 0) return text;
-    text.append(buffer.data(), got);
-    if (text.size() > kMaxSchemaBytes) return InvalidArgument("{}: too large for a schema", path);
-  }
+  return ReadWholeFile(path, kMaxSchemaBytes);
 }
 
 }  // namespace flotilla

@@ -68,7 +68,7 @@ class Params {
 
 constexpr std::string_view kNoYes[] = {"no", "yes"};
 constexpr std::string_view kLabelRules[] = {"binary", "whole"};
-constexpr std::string_view kCriteoNumeric[] = {"seeds", "log"};
+constexpr std::string_view kCriteoNumeric[] = {"seeds", "log", "statistics"};
 
 ParserOr MakeCorpus(const Params& params, Inputs inputs) {
   CorpusOptions options;
@@ -76,14 +76,30 @@ ParserOr MakeCorpus(const Params& params, Inputs inputs) {
   return CorpusParser::Make(inputs, options);
 }
 
+Status ReadStatistics(const Params& params, CriteoOptions* options) {
+  const std::string* text = params.Find("statistics");
+  const std::string* file = params.Find("statistics_file");
+  const int wanted = options->numeric == CriteoOptions::Numeric::kStatistics ? 1 : 0;
+  if ((text != nullptr) + (file != nullptr) != wanted) {
+    return InvalidArgument("{}: numeric=statistics needs one of statistics_file and statistics",
+                           params.format());
+  }
+  if (wanted == 0) return absl::OkStatus();
+  const auto read = file != nullptr ? ReadCriteoStatistics(*file) : CriteoStatisticsFromText(*text);
+  if (!read.ok()) return Annotate(read.status(), params.format());
+  options->statistics = *read;
+  return absl::OkStatus();
+}
+
 ParserOr MakeCriteo(const Params& params, Inputs inputs) {
   CriteoOptions options;
   FL_RETURN_IF_ERROR(params.Read("hash_dim", &options.hash_dim));
   FL_RETURN_IF_ERROR(params.Read("numeric", kCriteoNumeric, &options.numeric));
+  FL_RETURN_IF_ERROR(ReadStatistics(params, &options));
   return CriteoParser::Make(inputs, options);
 }
 
-ParserOr MakeWithSchema(const Params& params, Inputs inputs, const CsvSchema& defaults) {
+StatusOr<CsvSchema> SchemaOf(const Params& params, const CsvSchema& defaults) {
   const std::string* text = params.Find("schema");
   const std::string* file = params.Find("schema_file");
   if ((text == nullptr) == (file == nullptr)) {
@@ -96,13 +112,19 @@ ParserOr MakeWithSchema(const Params& params, Inputs inputs, const CsvSchema& de
   }
   StatusOr<CsvSchema> schema = CsvSchema::FromText(*text, defaults);
   if (!schema.ok()) return Annotate(schema.status(), file != nullptr ? *file : params.format());
-  return CsvParser::Make(inputs, *schema);
+  return schema;
 }
 
-ParserOr MakeCsv(const Params& params, Inputs inputs) { return MakeWithSchema(params, inputs, {}); }
+CsvSchema TsvDefaults() { return {.delimiter = '\t', .quotes = false}; }
+
+ParserOr MakeCsv(const Params& params, Inputs inputs) {
+  FL_ASSIGN_OR_RETURN(const CsvSchema schema, SchemaOf(params, {}));
+  return CsvParser::Make(inputs, schema);
+}
 
 ParserOr MakeTsv(const Params& params, Inputs inputs) {
-  return MakeWithSchema(params, inputs, {.delimiter = '\t', .quotes = false});
+  FL_ASSIGN_OR_RETURN(const CsvSchema schema, SchemaOf(params, TsvDefaults()));
+  return CsvParser::Make(inputs, schema);
 }
 
 ParserOr MakeLibffm(const Params& params, Inputs inputs) {
@@ -149,7 +171,11 @@ const std::vector<Entry>& Table() {
       {{"criteo",
         "label, 13 numbers and 26 categories, separated by tabs",
         {{"hash_dim", "ids are below (1000001)"},
-         {"numeric", "seeds: (x - min) / diff with fixed values; log: log(1 + x) (seeds)"}}},
+         {"numeric",
+          "seeds: (x - min) / diff with fixed values; log: log(1 + x); statistics: (x - min) / "
+          "(p95 - min) (seeds)"},
+         {"statistics", "numeric=statistics: the text of such a file"},
+         {"statistics_file", "numeric=statistics: the statistics.json of `flotilla data criteo`"}}},
        MakeCriteo},
       {{"csv",
         "columns separated by commas, as a schema says",
@@ -216,6 +242,16 @@ StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
   }
   return InvalidArgument("unknown data format {}; there are {}", spec.format,
                          Names(Table(), [](const Entry& entry) { return entry.format.name; }));
+}
+
+StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {
+  if (spec.format == "criteo") return CriteoInputs();
+  if (spec.format != "csv" && spec.format != "tsv") {
+    return InvalidArgument("rows of the format {} do not say which inputs they fill", spec.format);
+  }
+  FL_ASSIGN_OR_RETURN(const CsvSchema schema,
+                      SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : CsvSchema()));
+  return schema.Inputs();
 }
 
 }  // namespace flotilla

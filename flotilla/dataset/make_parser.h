@@ -36,8 +36,13 @@ std::vector<ParserFormat> ParserFormats();
 
 // A parser that fills the model's inputs. InvalidArgument when there is no such format or parameter
 // (the message lists those that are), a value is not what the parameter takes, or the inputs do not
-// fit the format. Reads a file only where a parameter names one (csv: schema_file).
+// fit the format. Reads a file only where a parameter names one (csv: schema_file, criteo:
+// statistics_file).
 StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
                                              std::span<const InputSpec> inputs);
+
+// The inputs that the rows of a format fill, where the format itself says them: criteo, and csv and
+// tsv by their schema. InvalidArgument for the others, and as above.
+StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec);
 
 }  // namespace flotilla

@@ -56,19 +56,40 @@ TEST(MakeParserTest, SchemaComesFromAFile) {
               HasSubstr("give one of"));
 }
 
+TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {
+  TempDir dir;
+  CriteoStatistics statistics;
+  for (CriteoStatistics::Column& column : statistics.columns) column = {.min = -2, .p95 = 8};
+  const std::string file = dir.Write("statistics.json", ToText(statistics));
+  const ParserSpec spec{"criteo", {{"numeric", "statistics"}, {"statistics_file", file}}};
+  EXPECT_THAT(IdentityOf(spec, CriteoInputs()), HasSubstr("numeric=statistics(-2,-2,"));
+  EXPECT_EQ(IdentityOf({"criteo", {{"numeric", "statistics"}, {"statistics", ToText(statistics)}}},
+                       CriteoInputs()),
+            IdentityOf(spec, CriteoInputs()));
+  EXPECT_THAT(ErrorOf({"criteo", {{"numeric", "statistics"}}}, CriteoInputs()),
+              HasSubstr("numeric=statistics needs one of statistics_file and statistics"));
+  EXPECT_THAT(ErrorOf({"criteo", {{"statistics_file", file}}}, CriteoInputs()),
+              HasSubstr("numeric=statistics needs one of"));
+  const std::string bad = dir.Write("bad.json", "{\"format\": 3}");
+  EXPECT_EQ(
+      ErrorOf({"criteo", {{"numeric", "statistics"}, {"statistics_file", bad}}}, CriteoInputs()),
+      "criteo: " + bad + ": format: expected a string, found 3");
+}
+
 TEST(MakeParserTest, UnknownNamesAreErrorsThatListTheKnownOnes) {
   EXPECT_EQ(ErrorOf({"parquet"}, {kF0}),
             "unknown data format parquet; there are corpus, criteo, csv, libffm, libsvm, "
             "multislot, tsv");
   EXPECT_EQ(ErrorOf({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
-            "criteo: unknown parameter hashdim; it has hash_dim, numeric");
+            "criteo: unknown parameter hashdim; it has hash_dim, numeric, statistics, "
+            "statistics_file");
 }
 
 TEST(MakeParserTest, ValuesOfParametersAreChecked) {
   EXPECT_EQ(ErrorOf({"criteo", {{"hash_dim", "many"}}}, CriteoInputs()),
             "criteo: hash_dim: 'many' is not a whole number");
   EXPECT_EQ(ErrorOf({"criteo", {{"numeric", "raw"}}}, CriteoInputs()),
-            "criteo: numeric: 'raw' is not one of seeds, log");
+            "criteo: numeric: 'raw' is not one of seeds, log, statistics");
   EXPECT_EQ(ErrorOf({"libffm", {{"single", "1"}}}, {kF0, kLabel}),
             "libffm: single: '1' is not one of no, yes");
   EXPECT_THAT(ErrorOf({"csv", {{"schema", "F0:what"}}}, {kF0}),

@@ -57,4 +57,9 @@ Status BadRow(size_t column, fmt::format_string<Args...> format, Args&&... args)
   return InvalidArgument("{}: {}", column, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// The error of a line that a reader did not keep because it is longer than `limit` bytes.
+inline Status LineTooLong(size_t limit) {
+  return BadRow(limit + 1, "expected the end of the line, it is longer than {} bytes", limit);
+}
+
 }  // namespace flotilla

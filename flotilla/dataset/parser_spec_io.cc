@@ -3,22 +3,30 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "flotilla/dataset/csv_schema.h"
+#include "flotilla/base/text_file.h"
 
 namespace flotilla {
 namespace {
 
 using Json = nlohmann::json;
 
-constexpr char kSchema[] = "schema";
-constexpr char kSchemaFile[] = "schema_file";
+constexpr size_t kMaxFileBytes = 16 << 20;
+
+// Parameters that name a file, and those that take its content instead.
+struct FileParam {
+  const char* file;
+  const char* text;
+};
+constexpr FileParam kFileParams[] = {{"schema_file", "schema"}, {"statistics_file", "statistics"}};
 
 }  // namespace
 
 StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec) {
   std::map<std::string, std::string> params = spec.params;
-  if (const auto file = params.find(kSchemaFile); file != params.end()) {
-    FL_ASSIGN_OR_RETURN(params[kSchema], ReadSchemaFile(file->second));
+  for (const FileParam& param : kFileParams) {
+    const auto file = params.find(param.file);
+    if (file == params.end()) continue;
+    FL_ASSIGN_OR_RETURN(params[param.text], ReadWholeFile(file->second, kMaxFileBytes));
     params.erase(file);
   }
   try {

@@ -11,8 +11,8 @@
 namespace flotilla {
 
 // A spec without a name stands for "not known" and comes back so. A file that a parameter names
-// (csv: schema_file) is read and its content stored instead, so that the text needs nothing else.
-// Errors: the file cannot be read, texts that are not UTF-8.
+// (csv: schema_file, criteo: statistics_file) is read and its content stored instead, so that the
+// text needs nothing else. Errors: the file cannot be read, texts that are not UTF-8.
 StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec);
 
 // Errors say where in the text. Whether there is such a format is found when a parser is made

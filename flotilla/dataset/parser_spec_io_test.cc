@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -46,6 +47,26 @@ TEST(ParserSpecIoTest, TheContentOfASchemaFileIsStoredInItsPlace) {
   const ParserSpec missing{.format = "csv", .params = {{"schema_file", dir.path() + "/none"}}};
   EXPECT_THAT(std::string(Message(ParserSpecToJson(missing).status())),
               HasSubstr(dir.path() + "/none"));
+}
+
+TEST(ParserSpecIoTest, TheContentOfAStatisticsFileIsStoredInItsPlace) {
+  const TempDir dir;
+  CriteoStatistics statistics;
+  statistics.columns[2] = {.min = -1, .p95 = 77};
+  const ParserSpec spec{
+      .format = "criteo",
+      .params = {{"numeric", "statistics"},
+                 {"statistics_file", dir.Write("statistics.json", ToText(statistics))}}};
+  const auto text = ParserSpecToJson(spec);
+  ASSERT_TRUE(text.ok()) << text.status();
+  const auto again = ParserSpecFromJson(*text);
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_FALSE(again->params.contains("statistics_file"));
+  const auto from_file = MakeParser(spec, CriteoInputs());
+  const auto from_text = MakeParser(*again, CriteoInputs());
+  ASSERT_TRUE(from_file.ok()) << from_file.status();
+  ASSERT_TRUE(from_text.ok()) << from_text.status();
+  EXPECT_EQ((*from_text)->identity(), (*from_file)->identity());
 }
 
 TEST(ParserSpecIoTest, ErrorsSayWhere) {

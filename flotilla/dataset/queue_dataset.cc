@@ -6,20 +6,10 @@
 #include <utility>
 
 #include "flotilla/dataset/file_list.h"
+#include "flotilla/dataset/reader_options.h"
 #include "flotilla/dataset/shuffle.h"
 
 namespace flotilla {
-namespace {
-
-// With what the parser says of headings. REQUIRES: the parser outlives the reader.
-LineReaderOptions ReaderOptions(LineReaderOptions options, const Parser& parser, LogLine log) {
-  options.log = std::move(log);
-  options.header_lines = parser.header_lines();
-  options.check_header = [&parser](std::string_view line) { return parser.CheckHeader(line); };
-  return options;
-}
-
-}  // namespace
 
 struct QueueDataset::Window {
   struct Line {
@@ -102,7 +92,7 @@ QueueDataset::QueueDataset(std::vector<std::string> files, std::shared_ptr<const
                                             options.reader.source.pipe_command)),
               options.allow_empty) {
   const int lanes = std::min<int>(options.readers, static_cast<int>(files_.size()));
-  const LineReaderOptions reader = ReaderOptions(options.reader, *parser_, options.log);
+  const LineReaderOptions reader = ReaderOptionsFor(*parser_, options.reader, options.log);
   int first = 0;
   for (int lane = 0; lane < lanes; ++lane) {
     std::vector<std::string> share = SplitFiles(files_, lanes, lane);
@@ -294,11 +284,8 @@ StatusOr<bool> QueueDataset::Take(int worker, Work** work, Batch* batch) {
 
 Status QueueDataset::ParseLine(const Work& work, std::string_view line, bool too_long, int file,
                                int64_t number, Batch* batch) {
-  const size_t limit = options_.reader.max_line_bytes;
   const Status status =
-      too_long
-          ? BadRow(limit + 1, "expected the end of the line, it is longer than {} bytes", limit)
-          : parser_->Parse(line, batch);
+      too_long ? LineTooLong(options_.reader.max_line_bytes) : parser_->Parse(line, batch);
   if (status.ok()) return status;
   return ledger_.SkipBadRow(
       fmt::format("{}:{}:{}", files_[work.first_file + file], number, Message(status)));

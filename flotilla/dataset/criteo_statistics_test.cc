@@ -1,0 +1,81 @@
+#include "flotilla/dataset/criteo_statistics.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+CriteoStatistics Example() {
+  CriteoStatistics statistics;
+  for (int i = 0; i < kCriteoNumbers; ++i) {
+    statistics.columns[i] = {
+        .count = 10 * i, .missing = i, .min = -i, .p95 = 100 * i, .exact = i != 4};
+  }
+  statistics.train_rows = 900;
+  statistics.test_rows = 100;
+  statistics.seed = UINT64_MAX;
+  statistics.test_share = 0.1;
+  statistics.buckets = "log2";
+  statistics.min_count = 10;
+  return statistics;
+}
+
+// The text of the example with one piece replaced.
+std::string Replaced(const std::string& from, const std::string& to) {
+  std::string text = ToText(Example());
+  const size_t at = text.find(from);
+  EXPECT_NE(at, std::string::npos) << from;
+  return text.replace(at, from.size(), to);
+}
+
+std::string ErrorOf(const std::string& text) {
+  const auto statistics = CriteoStatisticsFromText(text);
+  EXPECT_FALSE(statistics.ok());
+  return std::string(Message(statistics.status()));
+}
+
+TEST(CriteoStatisticsTest, TextReadsBackAsTheSameValues) {
+  const auto read = CriteoStatisticsFromText(ToText(Example()));
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Example());
+}
+
+TEST(CriteoStatisticsTest, WrongFilesAreRefusedWithThePlace) {
+  EXPECT_EQ(ErrorOf("{\n  \"format\": nope"), "line 2, column 14: no JSON");
+  EXPECT_EQ(ErrorOf("[]"), "expected an object");
+  EXPECT_EQ(ErrorOf("{}"), "format: expected a string, it is missing");
+  EXPECT_THAT(ErrorOf(Replaced("criteo statistics", "oracle")), HasSubstr("format: expected"));
+  EXPECT_EQ(ErrorOf(Replaced("\"version\": 1", "\"version\": 2")),
+            "version: 2 is not known here, 1 is");
+  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": \"300\"")),
+            "columns[3].p95: expected a whole number, found \"300\"");
+  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": -300")),
+            "columns[3].p95: -300 is below min -3");
+  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": 18446744073709551615")),
+            "columns[3].p95: 18446744073709551615 is out of range");
+  EXPECT_EQ(ErrorOf(Replaced("\"name\": \"I2\"", "\"name\": \"I3\"")),
+            "columns[1].name: expected \"I2\", found \"I3\"");
+  EXPECT_EQ(ErrorOf(Replaced("\"count\": 10,", "\"count\": -1,")),
+            "columns[1].count: -1 is out of range");
+  EXPECT_EQ(ErrorOf(Replaced("\"columns\": [", "\"columns\": [{},")),
+            "columns: expected an array of 13 objects");
+}
+
+TEST(CriteoStatisticsTest, ErrorsOfAFileStartWithItsPath) {
+  const TempDir dir;
+  const std::string good = dir.Write("good.json", ToText(Example()));
+  const auto read = ReadCriteoStatistics(good);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, Example());
+  const std::string bad = dir.Write("bad.json", "{}");
+  EXPECT_THAT(Message(ReadCriteoStatistics(bad).status()), ::testing::StartsWith(bad + ": format"));
+  EXPECT_THAT(Message(ReadCriteoStatistics(dir.path() + "/none").status()), HasSubstr("/none"));
+}
+
+}  // namespace
+}  // namespace flotilla

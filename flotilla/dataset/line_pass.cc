@@ -1,0 +1,153 @@
+#include "flotilla/dataset/line_pass.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+
+#include "flotilla/base/decompress.h"
+#include "flotilla/base/text_file.h"
+#include "flotilla/base/worker_pool.h"
+#include "flotilla/dataset/parser.h"
+
+namespace flotilla {
+namespace {
+
+// From a place in a list of files to the share of its bytes that lie before it.
+class ByteShare {
+ public:
+  ByteShare(const std::vector<std::string>& files, bool piped) {
+    for (const std::string& file : files) {
+      const StatusOr<FileStamp> stamp = StampOf(file);
+      if (!stamp.ok()) known_ = false;
+      bytes_.push_back(stamp.ok() ? stamp->bytes : 0);
+      // Offsets are of the text that is read, which is not that of the file.
+      other_text_.push_back(piped || IsCompressed(file));
+      total_ += bytes_.back();
+    }
+  }
+
+  // Calls must have ascending places.
+  double Before(const LinePosition& place) {
+    if (!known_ || total_ == 0) return 0;
+    for (; file_ < static_cast<size_t>(place.file); ++file_) finished_ += bytes_[file_];
+    int64_t inside = 0;
+    if (file_ < bytes_.size() && !other_text_[file_])
+      inside = std::min(place.offset, bytes_[file_]);
+    return static_cast<double>(finished_ + inside) / static_cast<double>(total_);
+  }
+
+ private:
+  bool known_ = true;
+  std::vector<int64_t> bytes_;
+  std::vector<bool> other_text_;
+  int64_t total_ = 0;
+  size_t file_ = 0;
+  int64_t finished_ = 0;
+};
+
+class Pass {
+ public:
+  using Work = std::function<void(int, const LineSlice&)>;
+  using Commit = std::function<Status(int, const LineSlice&)>;
+
+  Pass(const std::vector<std::string>& files, const LinePassOptions& options, const Work& work,
+       const Commit& commit)
+      : options_(options),
+        work_(work),
+        commit_(commit),
+        reader_(files, options.reader),
+        share_(files, !options.reader.source.pipe_command.empty()) {}
+
+  void Run(int worker) {
+    Taken taken;
+    while (Take(&taken)) {
+      if (taken.status.ok()) work_(worker, taken.slice);
+      if (!CommitInTurn(worker, taken)) return;
+    }
+  }
+  const Status& status() const { return error_; }
+
+ private:
+  struct Taken {
+    int64_t turn = 0;
+    LineSlice slice;
+    Status status;  // an error of reading, which has a turn like a slice
+    PassProgress progress;
+  };
+
+  // False when there is nothing more to do.
+  bool Take(Taken* taken) {
+    std::lock_guard lock(read_mutex_);
+    if (read_all_) return false;
+    const StatusOr<int64_t> lines = reader_.Take(options_.slice_lines, &taken->slice.lines);
+    read_all_ = !lines.ok() || *lines < options_.slice_lines;
+    if (lines.ok() && *lines == 0) return false;
+    taken->turn = next_turn_++;
+    taken->status = lines.status();
+    taken->slice.first = lines_;
+    if (lines.ok()) lines_ += *lines;
+    taken->progress = {.lines = lines_, .fraction = share_.Before(reader_.position())};
+    return true;
+  }
+
+  // False when the pass has failed.
+  bool CommitInTurn(int worker, const Taken& taken) {
+    std::unique_lock lock(turn_mutex_);
+    // The worker whose turn it is never waits for another, so this ends.
+    turned_.wait(lock, [&] { return !error_.ok() || turn_ == taken.turn; });
+    if (!error_.ok()) return false;
+    error_ = taken.status.ok() ? commit_(worker, taken.slice) : taken.status;
+    if (error_.ok() && options_.on_progress) options_.on_progress(taken.progress);
+    ++turn_;
+    const bool ok = error_.ok();
+    lock.unlock();
+    turned_.notify_all();
+    return ok;
+  }
+
+  // Constant after construction.
+  const LinePassOptions& options_;
+  const Work& work_;
+  const Commit& commit_;
+
+  std::mutex read_mutex_;
+  // Guarded by read_mutex_.
+  LineReader reader_;
+  ByteShare share_;
+  int64_t next_turn_ = 0;
+  int64_t lines_ = 0;
+  bool read_all_ = false;
+
+  std::mutex turn_mutex_;
+  std::condition_variable turned_;
+  // Guarded by turn_mutex_ while workers run.
+  int64_t turn_ = 0;
+  Status error_;
+};
+
+}  // namespace
+
+Status PassOverLines(const std::vector<std::string>& files, const LinePassOptions& options,
+                     const std::function<void(int worker, const LineSlice&)>& work,
+                     const std::function<Status(int worker, const LineSlice&)>& commit) {
+  Pass pass(files, options, work, commit);
+  WorkerPool(options.threads).Run([&](int worker) { pass.Run(worker); });
+  return pass.status();
+}
+
+void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions& reader,
+                 const LineSlice& slice,
+                 const std::function<Status(int64_t ordinal, std::string_view line)>& row,
+                 std::vector<std::string>* bad) {
+  LineCursor cursor(slice.lines);
+  std::string_view line;
+  for (int64_t ordinal = slice.first; cursor.Next(&line); ++ordinal) {
+    const Status status =
+        cursor.too_long() ? LineTooLong(reader.max_line_bytes) : row(ordinal, line);
+    if (status.ok()) continue;
+    bad->push_back(
+        fmt::format("{}:{}:{}", files[cursor.file()], cursor.line_number(), Message(status)));
+  }
+}
+
+}  // namespace flotilla

@@ -1,0 +1,72 @@
+// Counts how often values occur, by their 64-bit hashes: exactly, in memory that grows with the
+// number of distinct values; or in bounded memory, where counts that do not fit become estimates
+// that are never too low (a count-min sketch).
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+
+namespace flotilla {
+
+// Two values with the same hash count as one; a billion distinct values have such a pair in one
+// case of 40. Results do not depend on the order of adding or on threads.
+class ValueCounter {
+ public:
+  // What a worker adds at once. Not thread-safe; each worker has its own.
+  class Batch {
+   public:
+    void Add(uint64_t hash) { hashes_[ShardOf(hash)].push_back(hash); }
+
+   private:
+    friend class ValueCounter;
+    std::array<std::vector<uint64_t>, 64> hashes_;
+  };
+
+  // `memory_bytes` 0: exact, whatever memory that takes (about 30 bytes per distinct value).
+  // Otherwise about so many are used; a share of the values whose exact counts need more is
+  // estimated.
+  explicit ValueCounter(size_t memory_bytes = 0);
+
+  // Counts the batch and empties it. Thread-safe.
+  void Add(Batch* batch);
+
+  // How often the value was added; not less, and more only when not exact().
+  // REQUIRES: no Add is under way, here and below.
+  uint64_t CountOf(uint64_t hash) const;
+
+  bool exact() const;
+  // How much too high estimates are at most, for 98 % of the values; 0 when exact.
+  double likely_excess() const;
+  // Distinct values; only when exact().
+  int64_t distinct() const;
+
+ private:
+  static constexpr size_t kDepth = 4;  // rows of a sketch
+
+  struct Shard {
+    std::mutex mutex;
+    // Guarded by mutex while values are added.
+    absl::flat_hash_map<uint64_t, uint32_t> counts;
+    std::vector<uint32_t> sketch;  // (kDepth, width); empty while `counts` are exact
+    uint64_t added = 0;
+  };
+
+  static size_t ShardOf(uint64_t hash) { return hash >> 58; }
+  size_t Slot(size_t row, uint64_t hash) const;
+  void AddTo(Shard* shard, uint64_t hash, uint32_t count) const;
+  // Turns exact counts into estimates.
+  void Estimate(Shard* shard) const;
+
+  // Constant after construction.
+  size_t max_distinct_ = 0;  // of a shard
+  size_t width_ = 0;         // of a sketch
+
+  std::array<Shard, 64> shards_;
+};
+
+}  // namespace flotilla
