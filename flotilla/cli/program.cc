@@ -3,9 +3,11 @@
 #include <CLI/CLI.hpp>
 
 #include "flotilla/cli/build_dict_command.h"
+#include "flotilla/cli/check_command.h"
 #include "flotilla/cli/criteo_command.h"
 #include "flotilla/cli/export_command.h"
 #include "flotilla/cli/filter_corpus_command.h"
+#include "flotilla/cli/generate_command.h"
 #include "flotilla/cli/infer_command.h"
 #include "flotilla/cli/inspect_command.h"
 #include "flotilla/cli/launch_command.h"
@@ -32,6 +34,8 @@ void AddCommands(CLI::App& app, Action* action) {
   data->require_subcommand(1);
   synth->require_subcommand(1);
   AddCriteoCommand(*data, action);
+  AddCheckCommand(*data, action);
+  AddGenerateCommand(*data, action);
   AddSynthCriteoCommand(*synth, action);
   CLI::App* corpus = data->add_subcommand("corpus", "Prepares text: build-dict, filter, resplit");
   corpus->require_subcommand(1);

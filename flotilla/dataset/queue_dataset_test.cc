@@ -22,6 +22,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
+using ::testing::StartsWith;
 
 std::unique_ptr<QueueDataset> MakeDataset(std::vector<std::string> files,
                                           const QueueDatasetOptions& options) {
@@ -209,6 +210,17 @@ TEST(QueueDatasetTest, UnreadableFilesAreErrorsThatNameThem) {
   const std::string link = dir.path() + "/link";
   ASSERT_EQ(symlink("nowhere", link.c_str()), 0);
   EXPECT_EQ(ErrorOf(*MakeDataset({link}, {})), link + ": no such file");
+  if (geteuid() != 0) {  // who may read everything
+    const std::string closed = dir.Write("closed", "1\n");
+    ASSERT_EQ(chmod(closed.c_str(), 0), 0);
+    EXPECT_THAT(ErrorOf(*MakeDataset({closed}, {})), StartsWith(closed + ": "));
+  }
+}
+
+TEST(QueueDatasetTest, FileWhoseReadingFailsIsAnErrorThatNamesIt) {
+  const std::string path = "/proc/self/mem";  // opens, and has nothing at its first address
+  if (access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "skipped: no " << path;
+  EXPECT_THAT(ErrorOf(*MakeDataset({path}, {})), StartsWith(path + ": "));
 }
 
 TEST(QueueDatasetTest, CompressedFilesAreReadAndTruncatedOnesAreErrors) {

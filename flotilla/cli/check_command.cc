@@ -1,0 +1,184 @@
+#include "flotilla/cli/check_command.h"
+
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/cli/builtin_models.h"
+#include "flotilla/cli/source_flags.h"
+#include "flotilla/cli/task_progress.h"
+#include "flotilla/dataset/check_rows.h"
+#include "flotilla/dataset/input_text.h"
+#include "flotilla/dataset/make_parser.h"
+#include "flotilla/fleet/data_flags.h"
+#include "flotilla/fleet/open_data.h"
+
+namespace flotilla {
+namespace {
+
+struct CheckFlags {
+  std::vector<std::string> paths;
+  DataOptions data;
+  DataFlags data_flags;
+  int threads = 1;
+  std::string model;
+  std::string inputs;
+  bool json = false;
+  std::shared_ptr<const Parser> parser;  // made by Check
+};
+
+constexpr char kExamples[] = R"(
+Examples:
+  flotilla data check train/ --format criteo
+  flotilla data check test/ --model ctr_dnn --numeric log
+  ./generator < log.txt | flotilla data check - --format multislot --model ctr_dnn
+  flotilla data check log.txt --pipe_command ./generator --format multislot \
+      --inputs "user:id words:ids price:dense:1 click:label"
+  flotilla data check adult.data --format csv --format_param schema_file=adult.json
+
+A bad row is told as FILE:LINE:COLUMN: what was expected, what was found. Of a pipe command the line
+is that of its output. The exit code is 1 when there is a bad row.
+
+Parameters of the formats, for --format_param:
+)";
+
+std::string FormatParamsHelp() {
+  std::string text;
+  for (const ParserFormat& format : ParserFormats()) {
+    text += fmt::format("  {}: {}\n", format.name, format.help);
+    for (const ParserFormat::Param& param : format.params) {
+      text += fmt::format("    {:<16}{}\n", param.name, param.help);
+    }
+  }
+  return text;
+}
+
+// The parser that the flags ask for: of a model's rows, of the inputs given, or of what the format
+// itself says.
+StatusOr<std::shared_ptr<const Parser>> ParserOf(const CheckFlags& flags) {
+  if (!flags.model.empty()) {
+    FL_ASSIGN_OR_RETURN(const Model model, MakeBuiltinModel(flags.model, Config()));
+    return MakeModelParser(model, flags.data);
+  }
+  if (!flags.inputs.empty()) {
+    const StatusOr<InputText> text = InputsFromText(flags.inputs);
+    if (!text.ok()) return Annotate(text.status(), "--inputs");
+    DataOptions data = flags.data;
+    if (FormatOf({}, text->inputs, data).format == "multislot" && !text->single.empty()) {
+      data.format.params.try_emplace("single", fmt::format("{}", fmt::join(text->single, ",")));
+    }
+    return MakeModelParser({}, text->inputs, data);
+  }
+  if (flags.data.format.format.empty()) {
+    return InvalidArgument("what should rows hold? give --model, --inputs or --format");
+  }
+  const StatusOr<std::vector<InputSpec>> inputs = InputsOfFormat(flags.data.format);
+  if (!inputs.ok()) {
+    return InvalidArgument("{}: give --model or --inputs", Message(inputs.status()));
+  }
+  return MakeModelParser({}, *inputs, flags.data);
+}
+
+Status Check(CheckFlags* flags) {
+  if (!flags->model.empty() && !flags->inputs.empty()) {
+    return InvalidArgument("--model and --inputs both say the inputs: give one of them");
+  }
+  SettleDataFlags(flags->data_flags, &flags->data);
+  FL_ASSIGN_OR_RETURN(flags->parser, ParserOf(*flags));
+  return absl::OkStatus();
+}
+
+std::string Table(const CheckReport& report, const Parser& parser, double seconds) {
+  const double rows = static_cast<double>(report.rows);
+  std::string text = fmt::format(
+      "{:<14}{:>12}\n{:<14}{:>12}\n{:<14}{:>12.0f}\n", "rows", report.rows, "bad rows",
+      fmt::format("{}{}", report.bad.size(), report.complete ? "" : "+"), "rows/s", rows / seconds);
+  bool headed = false;
+  for (size_t i = 0; i < report.ids.size(); ++i) {
+    if (parser.inputs()[i].kind != InputKind::kIds || report.rows == 0) continue;
+    if (!headed) {
+      text += fmt::format("\n{:<20}{:>12}{:>12}{:>10}{:>14}\n", "input", "ids", "per row", "most",
+                          "rows without");
+    }
+    headed = true;
+    const CheckReport::Ids& ids = report.ids[i];
+    text += fmt::format("{:<20}{:>12}{:>12.2f}{:>10}{:>14}\n", parser.inputs()[i].name, ids.all,
+                        static_cast<double>(ids.all) / rows, ids.most, ids.empty);
+  }
+  return text;
+}
+
+std::string JsonOf(const CheckReport& report, const Parser& parser, double seconds) {
+  nlohmann::ordered_json inputs = nlohmann::ordered_json::object();
+  for (size_t i = 0; i < report.ids.size(); ++i) {
+    if (parser.inputs()[i].kind != InputKind::kIds) continue;
+    const CheckReport::Ids& ids = report.ids[i];
+    inputs[parser.inputs()[i].name] = {{"ids", ids.all}, {"most", ids.most}, {"empty", ids.empty}};
+  }
+  const nlohmann::ordered_json json = {
+      {"lines", report.lines},
+      {"rows", report.rows},
+      {"bad_rows", report.bad.size()},
+      {"complete", report.complete},
+      {"samples", report.bad},
+      {"inputs", inputs},
+      {"seconds", seconds},
+      {"rows_per_second", static_cast<double>(report.rows) / seconds}};
+  return json.dump() + "\n";
+}
+
+Status Run(const CheckFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                      FindFiles("PATH", flags.paths, flags.data));
+  TaskProgress progress(terminal, "rows");
+  CheckRowsOptions options{.max_bad_rows = flags.data.max_bad_rows, .threads = flags.threads};
+  options.reader.source = SourceOf(flags.data);
+  options.log = [&](std::string_view line) { terminal.log.warn("{}", line); };
+  options.on_progress = [&](const PassProgress& pass) {
+    progress.Update(pass.lines, pass.fraction, "check");
+  };
+  FL_ASSIGN_OR_RETURN(const CheckReport report, CheckRows(files, *flags.parser, options));
+  const double seconds = progress.Seconds();
+  terminal.out << (flags.json ? JsonOf(report, *flags.parser, seconds)
+                              : Table(report, *flags.parser, seconds));
+  if (report.bad.empty()) return absl::OkStatus();
+  if (report.bad.size() == 1) return InvalidArgument("{}", report.bad[0]);
+  return InvalidArgument("{} bad rows{}:\n  {}", report.bad.size(),
+                         report.complete ? "" : ", and the check ended there",
+                         fmt::join(report.bad, "\n  "));
+}
+
+void AddInputFlags(CLI::App& command, CheckFlags& flags) {
+  command.add_option("--model", flags.model, "The built-in model whose inputs the rows must fill")
+      ->type_name("NAME");
+  command
+      .add_option("--inputs", flags.inputs,
+                  "The inputs instead, in the order of the model: NAME:dense:WIDTH, NAME:ids (any "
+                  "number), NAME:id (one) or NAME:label; C1..C26:id stands for 26 of them. Left "
+                  "out: what the format itself says (criteo, csv, tsv)")
+      ->type_name("SPEC");
+}
+
+}  // namespace
+
+void AddCheckCommand(CLI::App& data, Action* action) {
+  auto flags = std::make_shared<CheckFlags>();
+  CLI::App* command = data.add_subcommand(
+      "check", "Reads rows as a model would and says the first bad line and column");
+  AddPathsArgument(*command, &flags->paths, "Rows");
+  AddInputFlags(*command, *flags);
+  AddMaxBadRowsFlag(*command, &flags->data.max_bad_rows,
+                    "Go on after a bad row and list up to so many; one more ends the check");
+  AddThreadsFlag(*command, &flags->threads, "How many parse at once; results do not depend on it.");
+  command->add_flag("--json", flags->json, "Print the results as one JSON object");
+  AddFormatFlags(*command, &flags->data, &flags->data_flags);
+  command->footer(kExamples + FormatParamsHelp());
+  command->callback([flags, action] {
+    action->check = [flags] { return Check(flags.get()); };
+    action->run = [flags](Terminal& terminal) { return Run(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,14 @@
+// `flotilla data check`: whether rows fit a model's inputs, and where they do not.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand "check" to `data`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddCheckCommand(CLI::App& data, Action* action);
+
+}  // namespace flotilla

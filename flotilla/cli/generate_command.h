@@ -1,0 +1,14 @@
+// `flotilla data generate`: runs a generator over raw files and keeps its rows.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand "generate" to `data`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddGenerateCommand(CLI::App& data, Action* action);
+
+}  // namespace flotilla
