@@ -14,6 +14,7 @@
 #include "flotilla/cli/resplit_corpus_command.h"
 #include "flotilla/cli/similar_command.h"
 #include "flotilla/cli/synth_command.h"
+#include "flotilla/cli/synth_corpus_command.h"
 #include "flotilla/cli/train_command.h"
 #include "flotilla/cli/train_word2vec_command.h"
 #include "flotilla/fleet/action.h"
@@ -37,6 +38,7 @@ void AddCommands(CLI::App& app, Action* action) {
   AddCheckCommand(*data, action);
   AddGenerateCommand(*data, action);
   AddSynthCriteoCommand(*synth, action);
+  AddSynthCorpusCommand(*synth, action);
   CLI::App* corpus = data->add_subcommand("corpus", "Prepares text: build-dict, filter, resplit");
   corpus->require_subcommand(1);
   AddBuildDictCommand(*corpus, action);

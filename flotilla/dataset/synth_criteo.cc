@@ -144,8 +144,7 @@ SynthCriteo::SynthCriteo(const SynthCriteoOptions& options)
     trait_keys_.push_back(key_.With("trait").With(column));
     double values = kCategories[c].values;
     if (values >= kLargeColumn) values = std::max(1.0, values * options.cardinality_scale);
-    cardinality_[c] = std::floor(values);
-    zipf_span_[c] = std::pow(cardinality_[c] + 1, 1 - options.zipf_exponent) - 1;
+    ranks_.emplace_back(std::floor(values), options.zipf_exponent);
   }
   bias_ = FindBias();
 }
@@ -169,14 +168,6 @@ int64_t SynthCriteo::DrawNumber(int column, double normal) const {
   return static_cast<int64_t>(kNumbers[column].shift + std::floor(value));
 }
 
-// The inverse of the distribution function of density x^-exponent on [1, values + 1).
-uint64_t SynthCriteo::DrawRank(int column, double u) const {
-  const double power = 1 - options_.zipf_exponent;
-  const double x = std::abs(power) < 1e-9 ? std::pow(cardinality_[column] + 1, u)
-                                          : std::pow(1 + u * zipf_span_[column], 1 / power);
-  return static_cast<uint64_t>(std::clamp(std::floor(x), 1.0, cardinality_[column]));
-}
-
 SynthCriteo::Draw SynthCriteo::DrawRow(const RngKey& key) const {
   Draw draw;
   uint64_t counter = 0;
@@ -187,7 +178,7 @@ SynthCriteo::Draw SynthCriteo::DrawRow(const RngKey& key) const {
   }
   for (int c = 0; c < kCriteoCategories; ++c) {
     const bool present = Unit(key.Bits(counter)) >= kCategories[c].missing;
-    draw.rank[c] = present ? DrawRank(c, Unit(key.Bits(counter + 1))) : 0;
+    draw.rank[c] = present ? ranks_[c].Rank(Unit(key.Bits(counter + 1))) : 0;
     counter += 2;
   }
   return draw;

@@ -14,6 +14,7 @@
 
 #include "flotilla/base/rng.h"
 #include "flotilla/base/status.h"
+#include "flotilla/base/zipf.h"
 #include "flotilla/dataset/criteo_parser.h"
 
 namespace flotilla {
@@ -72,7 +73,6 @@ class SynthCriteo {
   explicit SynthCriteo(const SynthCriteoOptions& options);
   Draw DrawRow(const RngKey& key) const;
   int64_t DrawNumber(int column, double normal) const;
-  uint64_t DrawRank(int column, double u) const;
   // The planted model without its constant term.
   double Logit(const Draw& draw) const;
   double NumberTerms(const Draw& draw) const;
@@ -86,8 +86,7 @@ class SynthCriteo {
   RngKey key_;
   // One per category column.
   std::vector<RngKey> value_keys_, effect_keys_, trait_keys_;
-  std::array<double, kCriteoCategories> cardinality_{};
-  std::array<double, kCriteoCategories> zipf_span_{};
+  std::vector<Zipf> ranks_;
   double bias_ = 0;
 };
 

@@ -1,0 +1,14 @@
+// `flotilla data synth corpus`: text with planted relations and its analogy questions.
+#pragma once
+
+#include <CLI/App.hpp>
+
+#include "flotilla/fleet/action.h"
+
+namespace flotilla {
+
+// Adds the subcommand "corpus" to `synth`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddSynthCorpusCommand(CLI::App& synth, Action* action);
+
+}  // namespace flotilla
