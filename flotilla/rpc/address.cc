@@ -69,12 +69,14 @@ std::string InodeOfPort(int port) {
 }
 
 std::string InodeOfPath(const std::string& path) {
+  constexpr std::string_view kListens = "00010000";  // SO_ACCEPTCON of the kernel
   std::ifstream lines("/proc/net/unix");
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string number, references, protocol, flags, type, state, inode, name;
     words >> number >> references >> protocol >> flags >> type >> state >> inode >> name;
-    if (name == path) return inode;
+    // Connections that wait to be accepted stand there too, under the same name.
+    if (name == path && flags == kListens) return inode;
   }
   return "";
 }

@@ -1,12 +1,18 @@
 #include "flotilla/server/server_checkpoint.h"
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/table/table_checkpoint.h"
 
 namespace flotilla {
+namespace {
+
+constexpr std::chrono::seconds kEndTimeout(60);
+
+}  // namespace
 
 ServerCheckpoint::ServerCheckpoint(ServerTables* tables, std::string name,
                                    const WriterOptions& options)
@@ -42,7 +48,8 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(std::vector<
 }
 
 Status ServerCheckpoint::End() {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  idle_.wait_for(lock, kEndTimeout, [this] { return !busy_; });
   return EndLocked();
 }
 
@@ -72,6 +79,7 @@ void ServerCheckpoint::Write(const std::string& directory,
       {
         std::lock_guard done_lock(mutex_);
         busy_ = false;
+        idle_.notify_all();
       }
       done(std::move(part));
     };
@@ -98,6 +106,7 @@ void ServerCheckpoint::Load(const std::string& directory, const ServerLoad& load
       {
         std::lock_guard done_lock(mutex_);
         busy_ = false;
+        idle_.notify_all();
       }
       done(std::move(step));
     };

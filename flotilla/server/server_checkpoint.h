@@ -3,6 +3,7 @@
 // reads the rows of its own virtual shards, in a thread of its own, while training goes on.
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -50,7 +51,8 @@ class ServerCheckpoint {
   // Writes the rows into `directory`; `done` hears, from the writing thread, what was written, as
   // text (CheckpointPart), or what went wrong. FailedPrecondition when no save was begun.
   void Write(const std::string& directory, std::function<void(StatusOr<std::string>)> done);
-  // Forgets the moment. Errors as Begin.
+  // Forgets the moment, after waiting for a write under way (another server's may have failed, and
+  // the trainer gives the save up). Errors as Begin, when that takes very long.
   Status End();
 
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
@@ -76,6 +78,7 @@ class ServerCheckpoint {
   // Guarded by mutex_.
   std::shared_ptr<const ServerSave> save_;
   bool busy_ = false;
+  std::condition_variable idle_;  // told when busy_ ends
   std::thread thread_;
 };
 
