@@ -11,6 +11,9 @@
 namespace flotilla {
 namespace {
 
+// With the blank, in English: a guess where nothing better is known.
+constexpr int64_t kBytesOfWord = 6;
+
 // Turns text blocks into ids. Thread-safe.
 class BlockToIds {
  public:
@@ -102,11 +105,11 @@ class MemoryIds : public IdCorpus {
 class StreamIds : public IdCorpus {
  public:
   StreamIds(const std::vector<std::string>& files, const Vocabulary& vocabulary, int64_t words,
-            const IdCorpusOptions& options)
+            int64_t bytes, const IdCorpusOptions& options)
       : to_ids_(files, vocabulary, options),
         words_(words),
-        // About six bytes a word.
-        batches_(1 + words * 6 / static_cast<int64_t>(options.blocks.block_bytes)),
+        batches_(1 + (bytes > 0 ? bytes : words * kBytesOfWord) /
+                         static_cast<int64_t>(options.blocks.block_bytes)),
         blocks_(files, options.blocks) {}
 
   int64_t words() const override { return words_; }
@@ -161,9 +164,9 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
 }
 
 std::unique_ptr<IdCorpus> StreamIdCorpus(const std::vector<std::string>& files,
-                                         const Vocabulary& vocabulary, int64_t words,
+                                         const Vocabulary& vocabulary, int64_t words, int64_t bytes,
                                          const IdCorpusOptions& options) {
-  return std::make_unique<StreamIds>(files, vocabulary, words, options);
+  return std::make_unique<StreamIds>(files, vocabulary, words, bytes, options);
 }
 
 }  // namespace flotilla

@@ -66,10 +66,10 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
                                                  const Vocabulary& vocabulary,
                                                  const IdCorpusOptions& options);
 
-// Keeps nothing. `words` is what a first pass counted. REQUIRES: the vocabulary outlives the
-// corpus.
+// Keeps nothing. `words` and `bytes` of text are what a first pass counted; bytes may be 0: not
+// known. REQUIRES: the vocabulary outlives the corpus.
 std::unique_ptr<IdCorpus> StreamIdCorpus(const std::vector<std::string>& files,
-                                         const Vocabulary& vocabulary, int64_t words,
+                                         const Vocabulary& vocabulary, int64_t words, int64_t bytes,
                                          const IdCorpusOptions& options);
 
 }  // namespace flotilla

@@ -64,10 +64,11 @@ TEST(IdCorpusTest, MemoryAndStreamGiveTheSameBatchesForAnyThreads) {
   const auto one = LoadIdCorpus(files, vocabulary, options);
   options.threads = 3;
   const auto three = LoadIdCorpus(files, vocabulary, options);
-  const auto stream = StreamIdCorpus(files, vocabulary, 5000, options);
+  const auto stream = StreamIdCorpus(files, vocabulary, 5000, 10000, options);
   const Epoch expected = ReadEpoch(**one);
   EXPECT_GT(expected.batches.size(), 10u);
   EXPECT_EQ((*one)->words(), 5000);
+  EXPECT_NEAR(static_cast<double>(stream->batches()), static_cast<double>((*one)->batches()), 2);
   for (int epoch = 0; epoch < 2; ++epoch) {
     for (IdCorpus* corpus : {one->get(), three->get(), stream.get()}) {
       const Epoch read = ReadEpoch(*corpus);

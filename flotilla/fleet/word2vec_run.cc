@@ -179,7 +179,7 @@ Status Run::OpenCorpus() {
     FL_ASSIGN_OR_RETURN(corpus_, LoadIdCorpus(options_.files, vocabulary_, corpus));
     terminal_.console.EndTask();
   } else {
-    corpus_ = StreamIdCorpus(options_.files, vocabulary_, text_words_, corpus);
+    corpus_ = StreamIdCorpus(options_.files, vocabulary_, text_words_, text_bytes_, corpus);
   }
   WindowOptions windows = options_.windows;
   windows.seed = options_.seed;
