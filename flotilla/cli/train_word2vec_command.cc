@@ -96,7 +96,7 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->group(group);
   command
       .add_option("--learning_rate", options.learning_rate,
-                  "Of the first step (default 0.025, and 0.05 with --cbow)")
+                  "Of the first step (default 0.025, and 0.1 with --cbow)")
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);

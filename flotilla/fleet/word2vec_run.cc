@@ -190,7 +190,7 @@ Status Run::OpenCorpus() {
 
 ScheduleSpec Run::ScheduleFor(int64_t steps) const {
   double rate = options_.learning_rate;
-  if (rate == 0) rate = options_.cbow ? 0.05 : 0.025;
+  if (rate == 0) rate = options_.cbow ? 0.1 : 0.025;
   switch (options_.schedule) {
     case Word2VecRunOptions::Schedule::kLinear:
       return PolynomialDecay(rate, std::max<int64_t>(1, steps), rate * kLastRate);

@@ -31,7 +31,7 @@ struct Word2VecRunOptions {
   bool bias = false;
   bool cbow = false;
   int64_t epochs = 5;
-  // Of the first step. 0: 0.025, and 0.05 for cbow.
+  // Of the first step. 0: 0.025, and 0.1 for cbow, whose inputs share the gradient.
   double learning_rate = 0;
   enum class Schedule { kLinear, kExponential, kConstant };
   Schedule schedule = Schedule::kLinear;  // linear: to a ten thousandth of the first
