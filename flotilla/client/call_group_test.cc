@@ -1,1 +1,175 @@
+#include "flotilla/client/call_group.h"
+
 #include <gtest/gtest.h>
+
+#include <mutex>
+#include <thread>
+
+namespace flotilla {
+namespace {
+
+// Answers as the test says, in the calling thread; or keeps the call.
+class ScriptedTransport : public Transport {
+ public:
+  using Script = std::function<std::optional<StatusOr<Payload>>(int server, int attempt)>;
+  ScriptedTransport(int servers, Script script) : script_(std::move(script)) {
+    for (int s = 0; s < servers; ++s) names_.push_back("host" + std::to_string(s));
+    attempts_.resize(servers);
+  }
+  ~ScriptedTransport() override { ScriptedTransport::Close(); }
+
+  int servers() const override { return static_cast<int>(names_.size()); }
+  const std::string& address(int server) const override { return names_[server]; }
+  void Call(int server, Payload, int64_t, ReplyCallback done) override {
+    const auto answer = script_(server, ++attempts_[server]);
+    if (answer.has_value()) return done(*answer);
+    std::lock_guard lock(mutex_);
+    kept_.push_back(std::move(done));
+  }
+  void Close() override {
+    std::vector<ReplyCallback> kept;
+    {
+      std::lock_guard lock(mutex_);
+      kept.swap(kept_);
+    }
+    for (const ReplyCallback& done : kept) done(absl::CancelledError("closed"));
+  }
+  int attempts(int server) const { return attempts_[server]; }
+
+ private:
+  const Script script_;
+  std::vector<std::string> names_;
+  std::vector<int> attempts_;
+  std::mutex mutex_;
+  std::vector<ReplyCallback> kept_;
+};
+
+constexpr RetryOptions kFast = {.retry_times = 3, .first_backoff_ms = 1, .max_backoff_ms = 2};
+
+Payload Good() { return EncodeResponse({}, {}); }
+
+std::vector<ServerCall> CallsTo(int servers, int* taken = nullptr) {
+  std::vector<ServerCall> calls(servers);
+  for (int s = 0; s < servers; ++s) {
+    calls[s].server = s;
+    calls[s].timeout_ms = 1000;
+    calls[s].take = [taken](ResponseMessage&) {
+      if (taken != nullptr) ++*taken;
+      return absl::OkStatus();
+    };
+  }
+  return calls;
+}
+
+TEST(CallGroupTest, AllAnswersAreTaken) {
+  ScriptedTransport transport(3, [](int, int) { return Good(); });
+  CallSender sender(&transport, kFast);
+  int taken = 0;
+  EXPECT_TRUE(sender.Run("push", CallsTo(3, &taken)).ok());
+  EXPECT_EQ(taken, 3);
+  EXPECT_TRUE(sender.Run("nothing", {}).ok());
+}
+
+TEST(CallGroupTest, TransientFailuresAreTriedAgain) {
+  ScriptedTransport transport(2, [](int server, int attempt) -> StatusOr<Payload> {
+    if (server == 1 && attempt == 1) return absl::UnavailableError("broken");
+    if (server == 1 && attempt == 2) return absl::DeadlineExceededError("slow");
+    return Good();
+  });
+  CallSender sender(&transport, kFast);
+  int taken = 0;
+  EXPECT_TRUE(sender.Run("push", CallsTo(2, &taken)).ok());
+  EXPECT_EQ(taken, 2);
+  EXPECT_EQ(transport.attempts(0), 1);
+  EXPECT_EQ(transport.attempts(1), 3);
+}
+
+TEST(CallGroupTest, GivesUpAfterSoManyAttemptsAndNamesTheServer) {
+  ScriptedTransport transport(2, [](int server, int) -> StatusOr<Payload> {
+    if (server == 1) return absl::UnavailableError("host1: refused");
+    return Good();
+  });
+  CallSender sender(&transport, kFast);
+  const Status status = sender.Run("pull", CallsTo(2));
+  EXPECT_EQ(status, absl::UnavailableError("pull: server 1, tried 4 times: host1: refused"));
+  EXPECT_TRUE(sender.status().ok());  // of this call, not of the job
+}
+
+TEST(CallGroupTest, OtherFailuresAreNotTriedAgain) {
+  ScriptedTransport transport(
+      1, [](int, int) -> StatusOr<Payload> { return ResourceExhausted("host0: too large"); });
+  CallSender sender(&transport, kFast);
+  EXPECT_EQ(sender.Run("push", CallsTo(1)).message(), "push: server 0: host0: too large");
+  EXPECT_EQ(transport.attempts(0), 1);
+}
+
+TEST(CallGroupTest, ErrorsInAnswersNameTheServerAndAreNotTriedAgain) {
+  ScriptedTransport transport(
+      1, [](int, int) { return EncodeError(absl::UnavailableError("no such"), false); });
+  CallSender sender(&transport, kFast);
+  EXPECT_EQ(sender.Run("pull", CallsTo(1)).message(), "pull: server 0 (host0): no such");
+  EXPECT_EQ(transport.attempts(0), 1);
+}
+
+TEST(CallGroupTest, AnAnswerThatIsNoMessageIsAnError) {
+  ScriptedTransport transport(1, [](int, int) { return Payload(); });
+  CallSender sender(&transport, kFast);
+  EXPECT_EQ(sender.Run("pull", CallsTo(1)).code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(CallGroupTest, AnErrorOfOneServerDoesNotWaitForTheOthers) {
+  // Server 0 never answers.
+  ScriptedTransport transport(2, [](int server, int) -> std::optional<StatusOr<Payload>> {
+    if (server == 0) return std::nullopt;
+    return EncodeError(NotFound("gone"), false);
+  });
+  CallSender sender(&transport, kFast);
+  EXPECT_EQ(sender.Run("push", CallsTo(2)).code(), absl::StatusCode::kNotFound);
+}
+
+TEST(CallGroupTest, TheErrorThatEndsTheJobEndsAllCalls) {
+  ScriptedTransport transport(2, [](int server, int) -> std::optional<StatusOr<Payload>> {
+    if (server == 0) return std::nullopt;
+    return EncodeError(absl::DataLossError("train.txt:3"), true);
+  });
+  CallSender sender(&transport, kFast);
+  std::vector<Status> heard;
+  sender.set_on_failure([&](const Status& error) { heard.push_back(error); });
+  auto calls = CallsTo(1);
+  const auto waiting = sender.Start("barrier", std::move(calls));
+  Status status;
+  std::thread waiter([&] { status = waiting->Wait(); });
+  EXPECT_EQ(sender.Run("push", CallsTo(2)).code(), absl::StatusCode::kDataLoss);
+  waiter.join();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_EQ(sender.Run("later", CallsTo(1)).code(), absl::StatusCode::kDataLoss);
+  sender.Fail(absl::InternalError("second"));
+  ASSERT_EQ(heard.size(), 1u);
+  EXPECT_EQ(heard[0].message(), "push: server 1 (host1): train.txt:3");
+}
+
+TEST(CallGroupTest, ARequestIsSentAgainWhereTheServerAsksForIt) {
+  ScriptedTransport transport(1, [](int, int attempt) {
+    wire::ResponseHead head;
+    head.mutable_push()->set_send_again(attempt < 3);
+    return EncodeResponse(std::move(head), {});
+  });
+  CallSender sender(&transport, kFast);
+  auto calls = CallsTo(1);
+  calls[0].again = [](const wire::ResponseHead& head) {
+    return head.push().send_again() ? std::optional<Payload>(Good()) : std::nullopt;
+  };
+  EXPECT_TRUE(sender.Run("push", std::move(calls)).ok());
+  EXPECT_EQ(transport.attempts(0), 3);
+}
+
+TEST(CallGroupTest, AnErrorOfTakingAnAnswerIsTheCallsError) {
+  ScriptedTransport transport(1, [](int, int) { return Good(); });
+  CallSender sender(&transport, kFast);
+  auto calls = CallsTo(1);
+  calls[0].take = [](ResponseMessage&) { return InvalidArgument("too short"); };
+  EXPECT_EQ(sender.Run("pull", std::move(calls)).message(), "pull: server 0 (host0): too short");
+}
+
+}  // namespace
+}  // namespace flotilla

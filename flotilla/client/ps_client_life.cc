@@ -13,7 +13,9 @@ namespace flotilla {
 namespace {
 
 constexpr int64_t kTellEveryMs = 3'000;
-constexpr int64_t kAskAgainMs = 100;
+// Between two attempts to reach a server; the pause doubles.
+constexpr int64_t kFirstPauseMs = 5;
+constexpr int64_t kMaxPauseMs = 200;
 constexpr int64_t kHandshakeTimeoutMs = 5'000;
 // How long an error may take to reach the servers when this process ends.
 constexpr int64_t kAbortTimeoutMs = 2'000;
@@ -92,7 +94,7 @@ Status PsClient::WaitForServers(int64_t start_timeout_ms) {
   const auto deadline = start + milliseconds(start_timeout_ms);
   auto tell_at = start + milliseconds(kTellEveryMs);
   std::vector<bool> ready(servers());
-  for (;;) {
+  for (int64_t pause_ms = kFirstPauseMs;; pause_ms = std::min(kMaxPauseMs, 2 * pause_ms)) {
     FL_RETURN_IF_ERROR(TryHandshakes(&ready));
     std::string missing;
     for (int s = 0; s < servers(); ++s) {
@@ -110,7 +112,7 @@ Status PsClient::WaitForServers(int64_t start_timeout_ms) {
       if (log_) log_("waiting for " + missing);
       tell_at += milliseconds(kTellEveryMs);
     }
-    std::this_thread::sleep_until(std::min(deadline, now + milliseconds(kAskAgainMs)));
+    std::this_thread::sleep_until(std::min(deadline, now + milliseconds(pause_ms)));
   }
   heartbeat_.Start();
   return absl::OkStatus();

@@ -69,14 +69,13 @@ std::string InodeOfPort(int port) {
 }
 
 std::string InodeOfPath(const std::string& path) {
-  constexpr std::string_view kListens = "00010000";  // SO_ACCEPTCON of the kernel
   std::ifstream lines("/proc/net/unix");
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string number, references, protocol, flags, type, state, inode, name;
     words >> number >> references >> protocol >> flags >> type >> state >> inode >> name;
-    // Connections that wait to be accepted stand there too, under the same name.
-    if (name == path && flags == kListens) return inode;
+    // Sockets of its connections have the name too; only one listens.
+    if (name == path && flags == "00010000") return inode;
   }
   return "";
 }

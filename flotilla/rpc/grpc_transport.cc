@@ -184,8 +184,8 @@ void ClientCall::Finished(bool) {
   if (!status.ok() && transport_->closed()) {
     status = absl::CancelledError("the connection was closed");
   } else if (absl::IsCancelled(status)) {
-    // Not by us: a server that ends drops its calls, and sometimes still says so.
-    status = absl::UnavailableError("the server broke the call off");
+    // Not by us: a server that closes drops its calls.
+    status = absl::UnavailableError("the server dropped the call");
   }
   if (status.ok()) {
     done_(response_.TakePayload());

@@ -1,1 +1,102 @@
+#include "flotilla/server/liveness.h"
+
 #include <gtest/gtest.h>
+
+#include <thread>
+
+#include "flotilla/testing/manual_clock.h"
+
+namespace flotilla {
+namespace {
+
+TEST(LivenessTest, ASilentTrainerEndsTheJob) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 2}, &clock);
+  liveness.Join(0);
+  liveness.Join(1);
+  clock.AdvanceMs(9'000);
+  EXPECT_TRUE(liveness.Heard(0).ok());
+  clock.AdvanceMs(1'001);
+  EXPECT_TRUE(liveness.Check().empty());
+  EXPECT_EQ(liveness.status().message(), "trainer 1 has been silent for 10001 ms: taken for dead");
+  EXPECT_FALSE(liveness.Heard(1).ok());
+  EXPECT_TRUE(liveness.Heard(0).ok());
+}
+
+TEST(LivenessTest, WhereAllowedTheOthersGoOnAndTheDeadMayReturn) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 3, .lost_trainer_ends_job = false}, &clock);
+  for (int t = 0; t < 3; ++t) liveness.Join(t);
+  clock.AdvanceMs(11'000);
+  EXPECT_TRUE(liveness.Heard(0).ok());
+  EXPECT_TRUE(liveness.Heard(2).ok());
+  EXPECT_EQ(liveness.Check(), std::vector<int>{1});
+  EXPECT_TRUE(liveness.Check().empty());  // told once
+  EXPECT_TRUE(liveness.status().ok());
+  EXPECT_EQ(liveness.Heard(1).code(), absl::StatusCode::kFailedPrecondition);
+  liveness.Join(1);
+  EXPECT_TRUE(liveness.Heard(1).ok());
+}
+
+TEST(LivenessTest, AJobThatLosesEveryoneFails) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 2, .lost_trainer_ends_job = false}, &clock);
+  liveness.Join(0);
+  liveness.Join(1);
+  clock.AdvanceMs(11'000);
+  EXPECT_EQ(liveness.Check().size(), 2u);
+  EXPECT_EQ(liveness.status().message(), "all trainers have fallen silent");
+}
+
+TEST(LivenessTest, ThoseWhoStoppedMayBeSilent) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 2}, &clock);
+  liveness.Join(0);
+  liveness.Join(1);
+  liveness.Stop(0);
+  EXPECT_FALSE(liveness.WaitForEnd(0, 0));
+  clock.AdvanceMs(9'000);
+  EXPECT_TRUE(liveness.Heard(1).ok());
+  clock.AdvanceMs(9'000);
+  liveness.Check();
+  EXPECT_TRUE(liveness.status().ok());
+  liveness.Stop(1);
+  EXPECT_TRUE(liveness.WaitForEnd(0, 0));
+  EXPECT_TRUE(liveness.status().ok());
+}
+
+TEST(LivenessTest, TrainersThatNeverCameAreNamed) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 3, .start_timeout_ms = 5'000}, &clock);
+  liveness.Join(1);
+  EXPECT_FALSE(liveness.Heard(0).ok());
+  clock.AdvanceMs(4'999);
+  liveness.Check();
+  EXPECT_TRUE(liveness.status().ok());
+  clock.AdvanceMs(1);
+  liveness.Check();
+  EXPECT_EQ(liveness.status().message(), "trainer 0, 2 did not connect within 5000 ms");
+}
+
+TEST(LivenessTest, TheFirstErrorIsKept) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 1}, &clock);
+  liveness.Fail(absl::AbortedError("first"));
+  liveness.Fail(absl::AbortedError("second"));
+  EXPECT_EQ(liveness.status().message(), "first");
+}
+
+TEST(LivenessTest, AfterAFailureTheEndComesWhenEveryoneAliveWasTold) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 3}, &clock);
+  liveness.Join(0);
+  liveness.Join(1);
+  liveness.Stop(1);
+  liveness.Fail(absl::AbortedError("over"));
+  std::thread teller([&] { liveness.Told(0); });
+  EXPECT_TRUE(liveness.WaitForEnd(0, 60'000));  // trainer 2 never came
+  teller.join();
+}
+
+}  // namespace
+}  // namespace flotilla

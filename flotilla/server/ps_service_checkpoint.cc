@@ -31,7 +31,8 @@ void PsService::Save(const std::shared_ptr<Call>& call) {
         });
       });
     case wire::SAVE_END:
-      return Answer(call, checkpoint_.End());
+      checkpoint_.End();
+      return Answer(call, absl::OkStatus());
     default:
       return Answer(call, InvalidArgument("phase {} of a save", static_cast<int>(request.phase())));
   }

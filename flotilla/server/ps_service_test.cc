@@ -1,1 +1,176 @@
+// What the service refuses: strangers, garbage, requests that make no sense. What it does for
+// trainers is tested with the client, in testing/.
+#include "flotilla/server/ps_service.h"
+
 #include <gtest/gtest.h>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/rpc/model_text.h"
+#include "flotilla/testing/manual_clock.h"
+
+namespace flotilla {
+namespace {
+
+class PsServiceTest : public ::testing::Test {
+ protected:
+  PsServiceTest() {
+    spec_.parameters.push_back({.name = "w", .shape = {20}});
+    spec_.tables.push_back({.name = "emb", .dim = 2});
+    spec_.optimizer = Sgd(1);
+    PsServiceOptions options;
+    options.job_id = "job";
+    options.liveness.trainers = 2;
+    service_ = *PsService::Make(spec_, options, &clock_, {});
+  }
+
+  wire::RequestHead Head(wire::Method method, uint64_t sequence = 0) {
+    wire::RequestHead head;
+    head.set_protocol_version(kProtocolVersion);
+    head.set_method(method);
+    head.set_job_id("job");
+    head.set_sender_kind(wire::SENDER_TRAINER);
+    head.set_incarnation(1);
+    head.set_sequence(sequence);
+    head.set_shard_map_version(1);
+    return head;
+  }
+
+  ResponseMessage Send(const Payload& payload) {
+    StatusOr<Payload> answer = absl::UnknownError("no answer");
+    service_->Handle(payload, [&](StatusOr<Payload> reply) { answer = std::move(reply); });
+    EXPECT_TRUE(answer.ok()) << answer.status();
+    return *DecodeResponse(*std::move(answer));
+  }
+  Status Ask(const wire::RequestHead& head, const TensorWriter& tensors = {}) {
+    return StatusOf(Send(EncodeRequest(head, tensors)).head);
+  }
+
+  void Introduce() {
+    wire::RequestHead head = Head(wire::METHOD_HANDSHAKE);
+    head.mutable_handshake()->set_servers(1);
+    head.mutable_handshake()->set_trainers(2);
+    head.mutable_handshake()->set_model_text(ModelText(spec_, ""));
+    const Status status = Ask(head);
+    ASSERT_TRUE(status.ok()) << status;
+  }
+
+  // Of emb, with these ids and this many values.
+  static TensorWriter Rows(std::vector<uint64_t> ids, size_t values) {
+    TensorWriter tensors;
+    tensors.AddOwned(std::move(ids));
+    tensors.AddOwned(AlignedVector<float>(values, 1));
+    return tensors;
+  }
+  wire::RequestHead Push(uint64_t sequence) {
+    wire::RequestHead head = Head(wire::METHOD_PUSH, sequence);
+    head.mutable_push()->set_kind(wire::PUSH_ON_ARRIVAL);
+    head.mutable_push()->add_tables(0);
+    head.mutable_push()->set_batches(1);
+    return head;
+  }
+
+  ManualClock clock_;
+  ModelSpec spec_;
+  std::unique_ptr<PsService> service_;
+};
+
+TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
+  wire::RequestHead head = Head(wire::METHOD_PING);
+  head.set_protocol_version(99);
+  EXPECT_NE(Ask(head).ToString().find("protocol version 99, the server has 1"), std::string::npos);
+  head = Head(wire::METHOD_PING);
+  head.set_job_id("another");
+  EXPECT_NE(Ask(head).ToString().find("\"another\""), std::string::npos);
+  head = Head(wire::METHOD_PING);
+  head.set_sender_index(2);
+  EXPECT_EQ(Ask(head).message(), "a request of trainer 2, the job has 2");
+  EXPECT_EQ(Ask(Head(wire::METHOD_PING)).message(), "trainer 0, life 1, has not introduced itself");
+}
+
+TEST_F(PsServiceTest, UnknownMethodsAreNamed) {
+  Introduce();
+  EXPECT_EQ(Ask(Head(static_cast<wire::Method>(77))).code(), absl::StatusCode::kUnimplemented);
+  EXPECT_EQ(Ask(Head(wire::METHOD_UNKNOWN)).code(), absl::StatusCode::kUnimplemented);
+}
+
+TEST_F(PsServiceTest, GarbageIsAnsweredWithAnError) {
+  for (uint64_t round = 0; round < 200; ++round) {
+    std::string bytes(round % 40, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(RngKey(round).Bits(i));
+    Payload payload;
+    payload.AddCopy(bytes.data(), bytes.size());
+    EXPECT_EQ(StatusOf(Send(payload).head).code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(PsServiceTest, PushesThatMakeNoSenseChangeNothing) {
+  Introduce();
+  EXPECT_FALSE(Ask(Push(0), Rows({1}, 2)).ok());  // no sequence
+  EXPECT_FALSE(Ask(Push(1), Rows({1}, 3)).ok());  // 3 values for one row of dim 2
+  EXPECT_FALSE(Ask(Push(2), {}).ok());            // no tensors
+  wire::RequestHead head = Push(3);
+  head.mutable_push()->add_tables(0);  // a table twice
+  TensorWriter twice = Rows({1}, 2);
+  twice.AddOwned(std::vector<uint64_t>{2});
+  twice.AddOwned(AlignedVector<float>(2, 1));
+  EXPECT_FALSE(Ask(head, twice).ok());
+  head = Push(4);
+  head.mutable_push()->set_tables(0, 5);  // no such table
+  EXPECT_FALSE(Ask(head, Rows({1}, 2)).ok());
+  head = Push(5);
+  head.mutable_push()->set_has_dense(true);  // a slice that is too short
+  TensorWriter dense = Rows({1}, 2);
+  dense.AddOwned(AlignedVector<float>(3, 1));
+  EXPECT_FALSE(Ask(head, dense).ok());
+  EXPECT_EQ(service_->tables().table(0).size(), 0);
+  EXPECT_EQ(service_->global_step(), 0);
+  EXPECT_EQ(service_->applied(), 0);
+  EXPECT_TRUE(Ask(Push(6), Rows({1}, 2)).ok());
+  EXPECT_EQ(service_->applied(), 1);
+}
+
+TEST_F(PsServiceTest, ARefusedPushIsRefusedAgainWhenItIsRepeated) {
+  Introduce();
+  const Status first = Ask(Push(1), Rows({1}, 3));
+  EXPECT_FALSE(first.ok());
+  EXPECT_EQ(Ask(Push(1), Rows({1}, 2)), first);
+}
+
+TEST_F(PsServiceTest, OtherRequestsWithNonsenseAreRefusedToo) {
+  Introduce();
+  wire::RequestHead head = Head(wire::METHOD_PULL);
+  head.mutable_pull()->add_tables(9);
+  EXPECT_FALSE(Ask(head, Rows({1}, 0)).ok());
+  head = Head(wire::METHOD_READ_ROWS);
+  head.mutable_read_rows()->set_table(9);
+  EXPECT_FALSE(Ask(head).ok());
+  head = Head(wire::METHOD_READ_ROWS);
+  head.mutable_read_rows()->set_first_shard(100'000);
+  EXPECT_TRUE(Ask(head).ok());  // nothing is left to read
+  head = Head(wire::METHOD_WRITE_ROWS, 1);
+  EXPECT_FALSE(Ask(head, Rows({1}, 1)).ok());
+  head = Head(wire::METHOD_WRITE_DENSE, 2);
+  head.mutable_write_dense()->set_begin(UINT64_MAX);
+  TensorWriter values;
+  values.AddOwned(AlignedVector<float>(1));
+  EXPECT_FALSE(Ask(head, values).ok());
+  EXPECT_FALSE(Ask(Head(wire::METHOD_SAVE, 3)).ok());
+}
+
+TEST_F(PsServiceTest, AfterAFailureEveryRequestGetsTheCause) {
+  Introduce();
+  wire::RequestHead abort = Head(wire::METHOD_ABORT);
+  abort.mutable_abort()->set_code(static_cast<uint32_t>(absl::StatusCode::kDataLoss));
+  abort.mutable_abort()->set_message("disk on fire");
+  EXPECT_TRUE(Ask(abort).ok());
+  const ResponseMessage response = Send(EncodeRequest(Head(wire::METHOD_PING), {}));
+  EXPECT_TRUE(response.head.job_failed());
+  EXPECT_EQ(StatusOf(response.head).message(), "trainer 0: disk on fire");
+  EXPECT_EQ(Ask(Push(1), Rows({1}, 2)).code(), absl::StatusCode::kDataLoss);
+  EXPECT_TRUE(service_->liveness().WaitForEnd(0, 0));
+  EXPECT_TRUE(Ask(Head(wire::METHOD_STOP)).ok());
+}
+
+}  // namespace
+}  // namespace flotilla

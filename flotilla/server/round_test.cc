@@ -1,1 +1,194 @@
+#include "flotilla/server/round.h"
+
 #include <gtest/gtest.h>
+
+#include <map>
+
+#include "flotilla/testing/manual_clock.h"
+
+namespace flotilla {
+namespace {
+
+// Rounds over one table of dim 1 whose updates are written down.
+class RoundsTest : public ::testing::Test {
+ protected:
+  void Make(int trainers, size_t max_waiting_bytes = 1000) {
+    ModelSpec spec;
+    spec.tables.push_back({.name = "emb", .dim = 1});
+    spec.optimizer.learning_rate.params = {{"rate", 1}};
+    tables_ = *ServerTables::Make(spec, 0, 1, UpdatePolicy::kOnBarrier, {});
+    rounds_ = std::make_unique<Rounds>(
+        RoundOptions{.trainers = trainers, .max_waiting_bytes = max_waiting_bytes}, tables_.get(),
+        &clock_, [this](const RoundPart& mean) -> StatusOr<int64_t> {
+          updates_.push_back(mean.sparse[0].row(0)[0]);
+          order_.push_back(mean.sparse[0].ids);
+          return static_cast<int64_t>(updates_.size());
+        });
+    for (int t = 0; t < trainers; ++t) Enter(t);
+  }
+  void Enter(int trainer) {
+    rounds_->Enter(trainer, 1000, [this, trainer](const RoundResult& result) {
+      if (result.status.ok()) entered_.push_back(trainer);
+      errors_[trainer] = result.status;
+    });
+  }
+  // The trainer's row is its number, so the order of adding shows in the order of rows.
+  void Push(int trainer, float value, int64_t timeout_ms = 1000) {
+    RoundPart part;
+    part.sparse.push_back(
+        {.dim = 1, .ids = {77, static_cast<uint64_t>(trainer)}, .values = {value, 0}});
+    rounds_->Push(trainer, std::move(part), timeout_ms, [this, trainer](const RoundResult& result) {
+      results_[trainer].push_back(result);
+    });
+  }
+
+  ManualClock clock_;
+  std::unique_ptr<ServerTables> tables_;
+  std::unique_ptr<Rounds> rounds_;
+  std::vector<float> updates_;
+  std::vector<std::vector<uint64_t>> order_;
+  std::vector<int> entered_;
+  std::map<int, Status> errors_;
+  std::map<int, std::vector<RoundResult>> results_;
+};
+
+TEST_F(RoundsTest, EnteringWaitsForAll) {
+  Make(3);
+  EXPECT_EQ(entered_, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(RoundsTest, PartsAreAddedInTrainerOrderWhateverTheOrderOfArrival) {
+  Make(3);
+  Push(2, 3);
+  Push(0, 1);
+  EXPECT_TRUE(updates_.empty());
+  Push(1, 5);
+  EXPECT_EQ(updates_, std::vector<float>{3});
+  EXPECT_EQ(order_[0], (std::vector<uint64_t>{77, 0, 1, 2}));
+  for (int t = 0; t < 3; ++t) {
+    ASSERT_EQ(results_[t].size(), 1u);
+    EXPECT_TRUE(results_[t][0].status.ok());
+    EXPECT_EQ(results_[t][0].step, 1);
+  }
+}
+
+TEST_F(RoundsTest, APartThatIsNotKeptIsAskedForWhenItsTurnComes) {
+  Make(3, 0);
+  Push(2, 3);
+  Push(1, 2);
+  Push(0, 1);
+  ASSERT_EQ(results_[1].size(), 1u);
+  EXPECT_TRUE(results_[1][0].send_again);
+  EXPECT_TRUE(results_[2].empty());
+  Push(1, 2);
+  ASSERT_EQ(results_[2].size(), 1u);
+  EXPECT_TRUE(results_[2][0].send_again);
+  Push(2, 3);
+  EXPECT_EQ(updates_, std::vector<float>{2});
+  EXPECT_FALSE(results_[2].back().send_again);
+}
+
+TEST_F(RoundsTest, LeavingCompletesARoundThatWaitedForTheLeaver) {
+  Make(3);
+  Push(0, 1);
+  Push(2, 3);
+  rounds_->Leave(1);
+  EXPECT_EQ(updates_, std::vector<float>{2});
+  Push(2, 7);
+  Push(0, 1);
+  EXPECT_EQ(updates_.back(), 4);
+  rounds_->Leave(0);
+  Push(2, 9);
+  EXPECT_EQ(updates_.back(), 9);
+}
+
+TEST_F(RoundsTest, NothingHappensWhenAllHaveLeft) {
+  Make(2);
+  rounds_->Leave(0);
+  rounds_->Leave(1);
+  EXPECT_TRUE(updates_.empty());
+  Push(0, 1);
+  EXPECT_EQ(results_[0][0].status.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(RoundsTest, TrainersMayComeBackForTheNextEpoch) {
+  Make(2);
+  rounds_->Leave(1);
+  entered_.clear();
+  Enter(1);
+  EXPECT_TRUE(entered_.empty());
+  Push(0, 5);  // alone: trainer 1 waits for the next epoch
+  EXPECT_EQ(updates_, std::vector<float>{5});
+  Enter(0);
+  EXPECT_EQ(entered_, (std::vector<int>{0, 1}));
+  Push(1, 1);
+  Push(0, 3);
+  EXPECT_EQ(updates_.back(), 2);
+}
+
+TEST_F(RoundsTest, ALostTrainerIsNotWaitedForUntilItReturns) {
+  Make(3);
+  Push(0, 1);
+  Push(1, 3);
+  rounds_->Lose(2);
+  EXPECT_EQ(updates_, std::vector<float>{2});
+  rounds_->Leave(0);
+  rounds_->Leave(1);
+  entered_.clear();
+  Enter(0);
+  Enter(1);
+  EXPECT_EQ(entered_, (std::vector<int>{0, 1}));
+  rounds_->Return(2);
+  entered_.clear();
+  Enter(0);
+  Enter(1);
+  EXPECT_TRUE(entered_.empty());
+  Enter(2);
+  EXPECT_EQ(entered_.size(), 3u);
+}
+
+TEST_F(RoundsTest, WhatALostTrainerHadAddedStays) {
+  Make(2);
+  Push(0, 4);  // added
+  rounds_->Lose(0);
+  Push(1, 8);
+  EXPECT_EQ(updates_, std::vector<float>{6});
+}
+
+TEST_F(RoundsTest, TwoPushesIntoOneRoundAreRefused) {
+  Make(2);
+  Push(0, 1);
+  Push(0, 1);
+  ASSERT_EQ(results_[0].size(), 1u);
+  EXPECT_EQ(results_[0][0].status.code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(RoundsTest, WaitsThatAreOverNameWhoIsMissing) {
+  Make(3);
+  EXPECT_TRUE(rounds_->CheckWaits().ok());
+  Push(1, 1, 500);
+  clock_.AdvanceMs(499);
+  EXPECT_TRUE(rounds_->CheckWaits().ok());
+  clock_.AdvanceMs(1);
+  EXPECT_EQ(rounds_->CheckWaits().message(), "a round waits in vain for trainer 0, 2");
+  rounds_->Leave(0);
+  rounds_->Leave(2);
+  Enter(1);
+  clock_.AdvanceMs(1000);
+  EXPECT_EQ(rounds_->CheckWaits().message(), "rounds wait in vain to be entered by trainer 0, 2");
+}
+
+TEST_F(RoundsTest, AFailureEndsAllWaitsAndLaterCalls) {
+  Make(3);
+  Push(1, 1);
+  rounds_->Fail(absl::AbortedError("over"));
+  EXPECT_EQ(results_[1][0].status.message(), "over");
+  Push(0, 1);
+  EXPECT_EQ(results_[0][0].status.message(), "over");
+  Enter(2);
+  EXPECT_EQ(errors_[2].message(), "over");
+  EXPECT_TRUE(updates_.empty());
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,18 +1,12 @@
 #include "flotilla/server/server_checkpoint.h"
 
 #include <algorithm>
-#include <chrono>
 #include <utility>
 
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/table/table_checkpoint.h"
 
 namespace flotilla {
-namespace {
-
-constexpr std::chrono::seconds kEndTimeout(60);
-
-}  // namespace
 
 ServerCheckpoint::ServerCheckpoint(ServerTables* tables, std::string name,
                                    const WriterOptions& options)
@@ -30,7 +24,8 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(std::vector<
                                                                     bool optimizer_state,
                                                                     int64_t step) {
   std::lock_guard lock(mutex_);
-  FL_RETURN_IF_ERROR(EndLocked());
+  if (busy_) return FailedPrecondition("a model is being saved or loaded");
+  EndLocked();
   auto save = std::make_shared<ServerSave>();
   save->step = step;
   save->optimizer_state = optimizer_state;
@@ -47,19 +42,27 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(std::vector<
   return save_;
 }
 
-Status ServerCheckpoint::End() {
-  std::unique_lock lock(mutex_);
-  idle_.wait_for(lock, kEndTimeout, [this] { return !busy_; });
-  return EndLocked();
+void ServerCheckpoint::End() {
+  std::lock_guard lock(mutex_);
+  if (busy_) {
+    end_later_ = true;
+  } else {
+    EndLocked();
+  }
 }
 
-Status ServerCheckpoint::EndLocked() {
-  if (busy_) return FailedPrecondition("a model is being saved or loaded");
+void ServerCheckpoint::EndLocked() {
   if (save_ != nullptr) {
     for (const int table : save_->tables) tables_->table(table).EndCut();
   }
   save_ = nullptr;
-  return absl::OkStatus();
+  end_later_ = false;
+}
+
+void ServerCheckpoint::Rest() {
+  std::lock_guard lock(mutex_);
+  busy_ = false;
+  if (end_later_) EndLocked();
 }
 
 bool ServerCheckpoint::RunLocked(std::function<void()> work) {
@@ -76,11 +79,7 @@ void ServerCheckpoint::Write(const std::string& directory,
     std::lock_guard lock(mutex_);
     const auto work = [this, directory, save = save_, done] {
       StatusOr<std::string> part = WriteNow(directory, *save);
-      {
-        std::lock_guard done_lock(mutex_);
-        busy_ = false;
-        idle_.notify_all();
-      }
+      Rest();
       done(std::move(part));
     };
     if (save_ != nullptr && RunLocked(work)) return;
@@ -103,11 +102,7 @@ void ServerCheckpoint::Load(const std::string& directory, const ServerLoad& load
     std::lock_guard lock(mutex_);
     const auto work = [this, directory, load, done] {
       StatusOr<int64_t> step = LoadNow(directory, load);
-      {
-        std::lock_guard done_lock(mutex_);
-        busy_ = false;
-        idle_.notify_all();
-      }
+      Rest();
       done(std::move(step));
     };
     if (RunLocked(work)) return;

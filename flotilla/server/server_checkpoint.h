@@ -3,7 +3,6 @@
 // reads the rows of its own virtual shards, in a thread of its own, while training goes on.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -51,9 +50,8 @@ class ServerCheckpoint {
   // Writes the rows into `directory`; `done` hears, from the writing thread, what was written, as
   // text (CheckpointPart), or what went wrong. FailedPrecondition when no save was begun.
   void Write(const std::string& directory, std::function<void(StatusOr<std::string>)> done);
-  // Forgets the moment, after waiting for a write under way (another server's may have failed, and
-  // the trainer gives the save up). Errors as Begin, when that takes very long.
-  Status End();
+  // Forgets the moment, when it has been written if it is being written.
+  void End();
 
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
   // `done` hears, from a thread of its own, the step that was saved. Tables must be empty.
@@ -66,9 +64,12 @@ class ServerCheckpoint {
   ShardRange shards() const;
   StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
   Status LoadDense(const CheckpointReader& reader, const ServerLoad& load);
-  Status EndLocked();
-  // Runs `work` in the background thread. False when it is busy.
+  // Both REQUIRE: mutex_ is held. RunLocked runs `work` in the background thread; false when that
+  // is busy.
+  void EndLocked();
   bool RunLocked(std::function<void()> work);
+  // The background thread has done its work.
+  void Rest();
 
   ServerTables* const tables_;
   const std::string name_;
@@ -78,7 +79,7 @@ class ServerCheckpoint {
   // Guarded by mutex_.
   std::shared_ptr<const ServerSave> save_;
   bool busy_ = false;
-  std::condition_variable idle_;  // told when busy_ ends
+  bool end_later_ = false;  // End was called while busy
   std::thread thread_;
 };
 

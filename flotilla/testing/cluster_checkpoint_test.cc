@@ -142,8 +142,12 @@ TEST(ClusterCheckpointTest, SavesAndLoadsThatCannotBeAreRefused) {
   EXPECT_FALSE(written.ok());
   EXPECT_NE(written.status().ToString().find("nowhere"), std::string::npos) << written.status();
   ASSERT_OK(client.EndSave());
-  // A save that was begun and forgotten is given up by the next.
-  ASSERT_TRUE(client.BeginSave(std::vector<int>{0, 1}, true).ok());
+  // A save that was begun and forgotten is given up by the next; the first may still be written.
+  StatusOr<SavedDense> begun = client.BeginSave(std::vector<int>{0, 1}, true);
+  while (absl::IsFailedPrecondition(begun.status())) {
+    begun = client.BeginSave(std::vector<int>{0, 1}, true);
+  }
+  ASSERT_TRUE(begun.ok()) << begun.status();
   ASSERT_TRUE(client.BeginSave(std::vector<int>{0, 1}, true).ok());
   ASSERT_OK(client.EndSave());
   EXPECT_EQ(client.Load(temp.path() + "/none", {}, {}, true).code(), absl::StatusCode::kNotFound);

@@ -184,6 +184,7 @@ TEST(LivenessInClusterTest, TrainersThatNeverComeAreNamed) {
   ClusterOptions options{.trainers = 3};
   options.server.service.liveness.start_timeout_ms = 50;
   options.server.tick_ms = 10;
+  options.client.heartbeat.interval_ms = 20;
   InProcessCluster cluster(CountingModel({}, {1}), options);
   ASSERT_OK(cluster.Connect(1));
   const Status status = cluster.server(0).Wait();

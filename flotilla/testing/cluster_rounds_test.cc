@@ -10,7 +10,7 @@ namespace flotilla {
 namespace {
 
 using RoundsTest = ClusterTest;
-FL_ON_EVERY_WIRE(RoundsTest);
+FL_INPROC_AND_TCP(RoundsTest);
 
 constexpr int64_t kDim = 3;
 
@@ -161,7 +161,8 @@ TEST(RoundsValueTest, TrainersEnterAgainForTheNextEpoch) {
 
 TEST(RoundsValueTest, ARoundThatWaitsTooLongNamesTheTrainerWaitedFor) {
   ClusterOptions options{.trainers = 3, .policy = UpdatePolicy::kOnBarrier};
-  options.client.wait_timeout_ms = 200;
+  options.client.wait_timeout_ms = 100;
+  options.client.heartbeat.interval_ms = 20;
   options.server.tick_ms = 20;
   InProcessCluster cluster(CountingModel({}, {1}), options);
   std::vector<Status> results(3);

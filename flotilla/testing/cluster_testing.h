@@ -59,4 +59,9 @@ class ClusterTest : public ::testing::TestWithParam<Wire> {};
                            ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kUnix), \
                            [](const auto& wire) { return NameOf(wire.param); })
 
+// The longer ones: unix sockets add nothing that TCP has not.
+#define FL_INPROC_AND_TCP(test)                                                            \
+  INSTANTIATE_TEST_SUITE_P(OnTwoWires, test, ::testing::Values(Wire::kInproc, Wire::kTcp), \
+                           [](const auto& wire) { return NameOf(wire.param); })
+
 }  // namespace flotilla
