@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "flotilla/kernels/vec.h"
 #include "flotilla/table/initializer.h"
 #include "flotilla/table/table.h"
 
@@ -153,6 +154,22 @@ void DenseTable::Apply(size_t first, size_t count, const float* gradient, double
       .rate = static_cast<float>(rate * piece.rate_factor), .step = step, .decay = piece.decay};
   piece.rule->Apply(context, piece.length, gradient, data_.data() + piece.begin,
                     state_.data() + piece.state_begin);
+}
+
+void DenseTable::Add(int64_t begin, std::span<const float> delta) {
+  const int64_t end = begin + static_cast<int64_t>(delta.size());
+  FL_CHECK(0 <= begin && end <= layout_.size());
+  for (size_t p = 0; p < pieces_.size(); ++p) {
+    const int64_t from = std::max(begin, pieces_[p].begin);
+    const int64_t to = std::min(end, pieces_[p].begin + pieces_[p].length);
+    if (from >= to) continue;
+    std::lock_guard lock(mutexes_[p]);
+    HogwildAdd(delta.subspan(from - begin, to - from), data_.data() + from);
+  }
+}
+
+[[gnu::noinline]] void DenseTable::HogwildAdd(std::span<const float> delta, float* weights) {
+  kernels::Add(static_cast<int64_t>(delta.size()), weights, delta.data(), weights);
 }
 
 void DenseTable::Write(int parameter, std::span<const float> values) {

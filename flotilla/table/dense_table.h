@@ -27,10 +27,10 @@ struct DenseCut {
   std::vector<std::vector<float>> states;  // per parameter, as DenseTable::State has it
 };
 
-// Thread safety: Push may run in several threads, and beside readers of data(), who then see some
-// elements before and some after it (Hogwild, a documented race in HogwildApply). Cut may run
-// beside Push: every piece in it is between two updates. Everything else needs the table for
-// itself.
+// Thread safety: Push and Add may run in several threads, and beside readers of data(), who then
+// see some elements before and some after it (Hogwild, a documented race in HogwildApply and
+// HogwildAdd). Cut may run beside them: every piece in it is between two updates. Everything else
+// needs the table for itself.
 class DenseTable {
  public:
   // All parameters of the spec with their first values. Parameters learn by the spec's optimizer,
@@ -60,6 +60,10 @@ class DenseTable {
   // The same for one parameter, whose gradient has its length.
   void PushParameter(int parameter, const float* gradient, double rate, int64_t step);
 
+  // data()[begin + i] += delta[i] for what is trained; no push beside it gets lost.
+  // REQUIRES: 0 <= begin, begin + delta.size() <= layout().size().
+  void Add(int64_t begin, std::span<const float> delta);
+
   // Puts new weights into a parameter and starts its state afresh.
   // REQUIRES: values.size() == layout().length(parameter).
   void Write(int parameter, std::span<const float> values);
@@ -88,6 +92,7 @@ class DenseTable {
   void Apply(size_t first, size_t count, const float* gradient, double rate, int64_t step);
   void HogwildApply(const Piece& piece, double rate, int64_t step, const float* gradient);
   void CopyState(const Piece& piece, std::vector<float>* state) const;
+  static void HogwildAdd(std::span<const float> delta, float* weights);
 
   const DenseLayout layout_;
   std::unique_ptr<const UpdateRule> optimizer_;
