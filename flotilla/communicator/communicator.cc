@@ -1,5 +1,6 @@
 #include "flotilla/communicator/communicator.h"
 
+#include <algorithm>
 #include <cmath>
 #include <set>
 #include <utility>
@@ -41,7 +42,25 @@ Status CheckTable(const TableSpec& table) {
   return CheckAttributes(table.attributes);
 }
 
+template <typename Spec>
+int IndexOf(const std::vector<Spec>& specs, const std::string& name) {
+  const auto at =
+      std::find_if(specs.begin(), specs.end(), [&](const Spec& spec) { return spec.name == name; });
+  return at == specs.end() ? -1 : static_cast<int>(at - specs.begin());
+}
+
+class FilledPull : public PendingPull {
+ public:
+  Status Wait() override { return absl::OkStatus(); }
+};
+
 }  // namespace
+
+int FindParameter(const ModelSpec& spec, const std::string& name) {
+  return IndexOf(spec.parameters, name);
+}
+
+int FindTable(const ModelSpec& spec, const std::string& name) { return IndexOf(spec.tables, name); }
 
 Status CheckModelSpec(const ModelSpec& spec) {
   std::set<std::string> names;
@@ -72,5 +91,11 @@ Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place,
       layout_(spec_.parameters),
       dense_in_place_(dense_in_place),
       tables_in_place_(tables_in_place) {}
+
+StatusOr<std::unique_ptr<PendingPull>> Communicator::StartPull(int worker, Missing missing,
+                                                               std::span<SparseRows> rows) {
+  FL_RETURN_IF_ERROR(Pull(worker, missing, rows));
+  return std::make_unique<FilledPull>();
+}
 
 }  // namespace flotilla

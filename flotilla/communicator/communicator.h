@@ -8,22 +8,27 @@
 //   mode        Pull                          Push                               dense()
 //   local       rows of the tables here       the calling worker runs the rule   the tables' own
 //                                             in place (Hogwild)                 storage, live
-//   sync        RPC to the servers            RPC, then the barrier of the       written only in
-//                                             round, then pulls dense            Push
-//   half-async  RPC                           RPC, no barrier between trainers,  the same
-//                                             then pulls dense
-//   async       RPC, or rows prefetched for   hands the gradients to a bounded   refreshed in place
-//               the batch that was announced  queue; a sender merges and sends   by the receiver
-//   geo         rows of the local copy        the rule on the local copy; every  the local copy
-//                                             k-th call exchanges deltas
+//   sync        RPC to the servers            RPC into the round of all          written only in
+//                                             trainers; its answer brings dense  Push
+//   half-async  RPC                           RPC, no wait for other trainers;   the same
+//                                             its answer brings dense
+//   async       RPC, started while the batch  hands the gradients to a bounded   refreshed in place
+//               before it is computed         queue; a sender merges and sends   by the sender
+//   geo         rows of the local copy        the rule on the local copy; every  the local copy,
+//                                             so often a thread exchanges        live
+//                                             differences with the servers
 //
 // workers() tells the trainer how its workers meet: in kFree modes (local, async, geo) each worker
 // pushes its own batches; in kJoined modes (sync, half-async, and local when deterministic) the
 // trainer adds the gradients of a round in worker order and pushes once.
 //
-// Thread safety: in kFree modes every method but BeginSave and Load may be called from several
-// workers at once, each with its own `worker` number; in kJoined modes Pull may, Push may not.
-// BeginSave may run beside Pull, and in kFree modes beside Push.
+// An epoch is BeginEpoch, then pulls and pushes, then Flush. docs/add_mode.md tells how to add a
+// mode, docs/threading.md which threads each of them has.
+//
+// Thread safety: in kFree modes pulls and pushes may be called from several workers at once, each
+// with its own `worker` number; in kJoined modes Pull may, Push may not. Everything else is called
+// by one thread while no worker is in a call; getters by anyone. BeginSave may run beside Pull, and
+// in kFree modes beside Push.
 #pragma once
 
 #include <cstdint>
@@ -49,6 +54,18 @@ enum class WorkerSchedule { kFree, kJoined };
 // Ok, or what is wrong with the spec and where: a name that is empty or used twice, a dimension
 // that is not positive, a factor or a schedule that makes no sense.
 Status CheckModelSpec(const ModelSpec& spec);
+
+// The index of a dense parameter or a table of this name, or -1.
+int FindParameter(const ModelSpec& spec, const std::string& name);
+int FindTable(const ModelSpec& spec, const std::string& name);
+
+// A pull under way. Destroyed before Wait has returned, the rows' values are unspecified.
+class PendingPull {
+ public:
+  virtual ~PendingPull() = default;
+  // Returns when the rows are filled, or why they are not. To be called once.
+  virtual Status Wait() = 0;
+};
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
 // gradient is complete, while both are in the caches. What Push would do for them, in advance of
@@ -147,6 +164,15 @@ class Communicator {
   // REQUIRES: rows.size() == number of tables.
   virtual Status Pull(int worker, Missing missing, std::span<SparseRows> rows) = 0;
 
+  // Whether pulls take long enough that a worker should start the one for its next batch before it
+  // computes the current one, with StartPull. Constant; only in kFree modes.
+  virtual bool prefetches() const { return false; }
+  // Pull in two parts: `rows` must stay where they are until Wait of the result has returned. Modes
+  // that do not prefetch pull at once.
+  // REQUIRES: a worker has at most one batch that it computes and one that it has started to pull.
+  virtual StatusOr<std::unique_ptr<PendingPull>> StartPull(int worker, Missing missing,
+                                                           std::span<SparseRows> rows);
+
   // Takes the gradients of one step: applies, sends or queues them, as the mode says. May exchange
   // the buffers of `gradients` for others of any content. An error that a background thread met
   // since the last call is returned here.
@@ -175,8 +201,12 @@ class Communicator {
   // Sets rows of a table to the given weights and fresh optimizer state.
   virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
 
+  // Begins an epoch: called by every trainer before its first batch, also by one that will have no
+  // batch. Sync waits here for all trainers.
+  virtual Status BeginEpoch() { return absl::OkStatus(); }
+
   // Everything pushed before is applied when it returns: queues are empty, tails are sent.
-  // Called at the end of an epoch and before the end of training.
+  // Called by every trainer at the end of each epoch, by one thread, when no worker is in a call.
   virtual Status Flush() = 0;
 
   // Marks this moment for a save: copies dense parameters, begins the cuts of tables. Short; what

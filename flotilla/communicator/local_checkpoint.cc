@@ -169,7 +169,7 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   }
   set_seed(info.seed);
   for (const auto& table : tables_) table->SetSeed(info.seed);
-  step_ = options.optimizer_state ? info.step : 0;
+  pushes_ = options.optimizer_state ? info.step / options_.steps_per_push : 0;
   return LoadedModel{.step = info.step,
                      .seed = info.seed,
                      .sections = info.sections,

@@ -48,8 +48,8 @@ Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
     return InvalidArgument("push of {} dense gradients, the model has {}", gradients.dense.size(),
                            layout().size());
   }
-  const int64_t step = step_.fetch_add(1, std::memory_order_relaxed) + 1;
-  const double rate = LearningRate(spec().optimizer.learning_rate, step - 1);
+  const int64_t step = pushes_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const double rate = RateOf(step);
   for (size_t t = 0; t < tables_.size(); ++t) {
     const ParameterAttributes& attributes = spec().tables[t].attributes;
     const UpdateContext context{.rate = static_cast<float>(rate * attributes.learning_rate_factor),
@@ -63,9 +63,12 @@ Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
 
 // Of the step that the Push of these gradients will count, if no other worker comes in between.
 void LocalCommunicator::Update(int parameter, const float* gradient) {
-  const int64_t step = global_step() + 1;
-  dense_->PushParameter(parameter, gradient, LearningRate(spec().optimizer.learning_rate, step - 1),
-                        step);
+  const int64_t step = pushes() + 1;
+  dense_->PushParameter(parameter, gradient, RateOf(step), step);
+}
+
+double LocalCommunicator::RateOf(int64_t push) const {
+  return LearningRate(spec().optimizer.learning_rate, (push - 1) * options_.steps_per_push);
 }
 
 StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
@@ -92,35 +95,19 @@ StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
 
 Status LocalCommunicator::End(int /*worker*/, Work work,
                               std::span<const std::vector<uint32_t>> /*touched*/) {
-  step_.fetch_add(1, std::memory_order_relaxed);
+  pushes_.fetch_add(1, std::memory_order_relaxed);
   work.hold.reset();
   return absl::OkStatus();
 }
 
-double LocalCommunicator::learning_rate() const {
-  return LearningRate(spec().optimizer.learning_rate, global_step());
-}
-
-int LocalCommunicator::FindParameter(const std::string& name) const {
-  const auto& parameters = spec().parameters;
-  const auto at = std::find_if(parameters.begin(), parameters.end(),
-                               [&](const ParameterSpec& p) { return p.name == name; });
-  return at == parameters.end() ? -1 : static_cast<int>(at - parameters.begin());
-}
-
-int LocalCommunicator::FindTable(const std::string& name) const {
-  const auto& tables = spec().tables;
-  const auto at = std::find_if(tables.begin(), tables.end(),
-                               [&](const TableSpec& t) { return t.name == name; });
-  return at == tables.end() ? -1 : static_cast<int>(at - tables.begin());
-}
+double LocalCommunicator::learning_rate() const { return RateOf(pushes() + 1); }
 
 StatusOr<Tensor> LocalCommunicator::ReadParameter(const std::string& name) {
-  if (const int p = FindParameter(name); p >= 0) {
+  if (const int p = FindParameter(spec(), name); p >= 0) {
     const std::span<const float> weights = dense_->weights(p);
     return Tensor{.shape = {spec().parameters[p].shape}, .data = {weights.begin(), weights.end()}};
   }
-  if (const int t = FindTable(name); t >= 0) return ReadTable(*tables_[t]);
+  if (const int t = FindTable(spec(), name); t >= 0) return ReadTable(*tables_[t]);
   return NotFound("the model has no parameter or table {}", name);
 }
 
@@ -142,8 +129,8 @@ Tensor LocalCommunicator::ReadTable(const SparseTable& table) const {
 }
 
 Status LocalCommunicator::WriteParameter(const std::string& name, std::span<const float> values) {
-  const int p = FindParameter(name);
-  if (p < 0 && FindTable(name) >= 0) {
+  const int p = FindParameter(spec(), name);
+  if (p < 0 && FindTable(spec(), name) >= 0) {
     return InvalidArgument("{} is a table: write its rows by id", name);
   }
   if (p < 0) return NotFound("the model has no parameter {}", name);
@@ -156,7 +143,7 @@ Status LocalCommunicator::WriteParameter(const std::string& name, std::span<cons
 }
 
 Status LocalCommunicator::WriteRows(const std::string& table, const SparseRows& rows) {
-  const int t = FindTable(table);
+  const int t = FindTable(spec(), table);
   if (t < 0) return NotFound("the model has no table {}", table);
   return tables_[t]->WriteRows(rows);
 }

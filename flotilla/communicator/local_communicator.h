@@ -20,6 +20,10 @@ struct LocalOptions {
   // Workers meet after each round and the trainer pushes once (deterministic training); otherwise
   // each worker pushes for itself (Hogwild).
   bool joined = false;
+  // Steps that a push stands for in the global step, which schedules count: the number of trainers
+  // when each has a communicator like this one (GEO). Adam's correction counts the pushes made
+  // here, as its state does.
+  int64_t steps_per_push = 1;
   TableOptions tables;
   WriterOptions save;
 };
@@ -38,7 +42,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // gradients or tables changes nothing.
   Status Push(int worker, Gradients& gradients) override;
   std::span<const float> dense() const override { return dense_->data(); }
-  int64_t global_step() const override { return step_.load(std::memory_order_relaxed); }
+  int64_t global_step() const override { return pushes() * options_.steps_per_push; }
   double learning_rate() const override;
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
@@ -50,6 +54,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
 
   // The table with this index in the spec, for fused steps (rows in place), saving and reports.
   SparseTable& table(int index) { return *tables_[index]; }
+  DenseTable& dense_table() { return *dense_; }
 
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
@@ -60,9 +65,9 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
   bool wants_touched() const override { return false; }
 
-  // The index of a parameter or table, or -1.
-  int FindParameter(const std::string& name) const;
-  int FindTable(const std::string& name) const;
+  int64_t pushes() const { return pushes_.load(std::memory_order_relaxed); }
+  // The schedule's rate for the push with this number, counted from 1.
+  double RateOf(int64_t push) const;
   Tensor ReadTable(const SparseTable& table) const;
   // Load, whose errors do not name the directory.
   StatusOr<LoadedModel> LoadFrom(const std::string& dir, const LoadOptions& options);
@@ -70,7 +75,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   const LocalOptions options_;
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
-  std::atomic<int64_t> step_ = 0;
+  std::atomic<int64_t> pushes_ = 0;
 };
 
 }  // namespace flotilla

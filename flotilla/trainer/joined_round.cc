@@ -32,6 +32,11 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
       ComputeChunk(w, batch, begin, &chunks_[c], *steps[w], times[w]);
     }
   });
+  if (used_ == 1) {
+    FL_RETURN_IF_ERROR(chunks_[0].status);
+    JoinFetched(batch.rows);
+    return &chunks_[0].gradients;
+  }
   merger_.Start();
   for (size_t c = 0; c < used_; ++c) {
     FL_RETURN_IF_ERROR(chunks_[c].status);

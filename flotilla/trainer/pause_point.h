@@ -21,6 +21,7 @@ class PausePoint {
 
   // The next time all workers stand here, `Arrive` does its work. Requests do not add up.
   void Request() { requested_.store(true, std::memory_order_relaxed); }
+  bool requested() const { return requested_.load(std::memory_order_relaxed); }
 
   // Called by each worker between two batches. The error of `work` is returned to all who waited.
   Status Arrive(const std::function<Status()>& work);

@@ -20,13 +20,6 @@ void PrefetchRow(const RowBlock& block, uint32_t id) {
   for (int64_t at = 0; at < block.dim; at += kLine) __builtin_prefetch(row + at, 1);
 }
 
-int FindTable(const ModelSpec& spec, std::string_view name) {
-  for (size_t t = 0; t < spec.tables.size(); ++t) {
-    if (spec.tables[t].name == name) return static_cast<int>(t);
-  }
-  return -1;
-}
-
 }  // namespace
 
 SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler* sampler,
@@ -87,6 +80,7 @@ Status SkipgramTrainer::FindTables() {
 }
 
 StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t epoch) {
+  FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
   corpus.StartEpoch();
   for (Worker& worker : workers_) {
     worker.report = {};

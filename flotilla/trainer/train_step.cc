@@ -12,13 +12,9 @@ void StageTimes::Add(const StageTimes& other) {
   wait += other.wait;
 }
 
-Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
-                        const Clock& clock, Gradients& gradients, StageTimes& times) {
-  const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(step.Prepare(slice));
-  const int64_t prepared = clock.NowNanos();
-  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
-  const int64_t pulled = clock.NowNanos();
+namespace {
+
+Status RunStep(Step& step, Communicator& communicator, Gradients& gradients) {
   DenseInPlace* in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
                                ? communicator.dense_in_place()
                                : nullptr;
@@ -27,9 +23,44 @@ Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communi
     ready = [in_place](int parameter, const float* g) { in_place->Update(parameter, g); };
   }
   gradients.dense_applied = in_place != nullptr;
-  FL_RETURN_IF_ERROR(step.Run(communicator.dense(), &gradients, ready));
+  return step.Run(communicator.dense(), &gradients, ready);
+}
+
+}  // namespace
+
+Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
+                        const Clock& clock, Gradients& gradients, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  FL_RETURN_IF_ERROR(step.Prepare(slice));
+  const int64_t prepared = clock.NowNanos();
+  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
+  const int64_t pulled = clock.NowNanos();
+  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
   times.pull += pulled - prepared;
   times.compute += (prepared - start) + (clock.NowNanos() - pulled);
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<PendingPull>> StartGradients(int worker, const BatchSlice& slice,
+                                                      Step& step, Communicator& communicator,
+                                                      const Clock& clock, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  FL_RETURN_IF_ERROR(step.Prepare(slice));
+  const int64_t prepared = clock.NowNanos();
+  auto pull = communicator.StartPull(worker, Missing::kCreate, step.rows());
+  times.compute += prepared - start;
+  times.pull += clock.NowNanos() - prepared;
+  return pull;
+}
+
+Status FinishGradients(PendingPull& pull, Step& step, Communicator& communicator,
+                       const Clock& clock, Gradients& gradients, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  FL_RETURN_IF_ERROR(pull.Wait());
+  const int64_t pulled = clock.NowNanos();
+  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
+  times.pull += pulled - start;
+  times.compute += clock.NowNanos() - pulled;
   return absl::OkStatus();
 }
 

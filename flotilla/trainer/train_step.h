@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
@@ -26,6 +27,14 @@ struct StageTimes {
 // on the way.
 Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
                         const Clock& clock, Gradients& gradients, StageTimes& times);
+
+// The same in two parts, for a worker that works on two batches at a time: the rows of one are on
+// their way while the other is computed. The slice's batch must stay until FinishGradients returns.
+StatusOr<std::unique_ptr<PendingPull>> StartGradients(int worker, const BatchSlice& slice,
+                                                      Step& step, Communicator& communicator,
+                                                      const Clock& clock, StageTimes& times);
+Status FinishGradients(PendingPull& pull, Step& step, Communicator& communicator,
+                       const Clock& clock, Gradients& gradients, StageTimes& times);
 
 // Rows needed -> Pull, making none -> forward only: step.fetched() of a slice of a batch.
 Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator);

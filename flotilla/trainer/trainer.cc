@@ -44,7 +44,14 @@ Status Trainer::Init() {
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   for (int w = 0; w < options_.workers; ++w) {
     Worker worker;
-    worker.train = std::make_unique<Step>(train_plan_.get(), StepOptions{.seed = options_.seed});
+    const StepOptions step_options{.seed = options_.seed};
+    if (communicator_->prefetches()) {
+      for (Lane& lane : worker.lanes) {
+        lane.step = std::make_unique<Step>(train_plan_.get(), step_options);
+      }
+    } else {
+      worker.train = std::make_unique<Step>(train_plan_.get(), step_options);
+    }
     worker.evaluate = std::make_unique<Step>(evaluate_plan_.get(),
                                              StepOptions{.seed = options_.seed, .training = false});
     workers_.push_back(std::move(worker));
@@ -72,13 +79,15 @@ StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& p
 }
 
 StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
+  FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
   if (communicator_->workers() == WorkerSchedule::kJoined) {
     pause_.Start(1);
     FL_RETURN_IF_ERROR(TrainJoined(dataset, epoch));
   } else {
     pause_.Start(options_.workers);
     FL_RETURN_IF_ERROR(RunWorkers([&](int w) {
-      Status status = TrainFree(w, dataset, epoch);
+      Status status = communicator_->prefetches() ? TrainAhead(w, dataset, epoch)
+                                                  : TrainFree(w, dataset, epoch);
       Status paused = pause_.Leave(options_.at_pause);
       return status.ok() ? paused : status;
     }));
@@ -103,22 +112,69 @@ StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
 Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
   Worker& worker = workers_[w];
   while (!failed_.load(std::memory_order_relaxed)) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &worker.batch));
     if (!more) return absl::OkStatus();
     const BatchSlice slice(worker.batch);
     FL_RETURN_IF_ERROR(ComputeGradients(w, slice, *worker.train, *communicator_, *clock_,
                                         worker.gradients, worker.times));
-    // Push may take the gradients' buffers.
-    const int64_t rows = worker.gradients.rows;
-    const double loss = worker.gradients.loss;
-    FL_RETURN_IF_ERROR(ApplyGradients(w, *communicator_, *clock_, worker.gradients, worker.times));
-    CollectFetched(worker, *worker.train);
-    Count(w, rows, loss, worker.fetched);
-    TellProgress(epoch, rows, loss);
-    TellFetched(worker.fetched);
+    FL_RETURN_IF_ERROR(FinishStep(w, epoch, *worker.train));
     FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
     if (!go_on) break;
   }
+  return absl::OkStatus();
+}
+
+Status Trainer::TrainAhead(int w, Dataset& dataset, int64_t epoch) {
+  Lane* now = &workers_[w].lanes[0];
+  Lane* next = &workers_[w].lanes[1];
+  now->pull = nullptr;
+  next->pull = nullptr;
+  while (!failed_.load(std::memory_order_relaxed)) {
+    if (now->pull == nullptr) {
+      FL_RETURN_IF_ERROR(StartLane(w, dataset, *now));
+      if (now->pull == nullptr) break;
+    }
+    // What was read is trained before a pause or a stop, so nothing is read ahead of one.
+    if (!pause_.requested() && !StopWanted()) FL_RETURN_IF_ERROR(StartLane(w, dataset, *next));
+    FL_RETURN_IF_ERROR(FinishLane(w, epoch, *now));
+    std::swap(now, next);
+    if (now->pull != nullptr) {
+      AskForPause();
+      continue;
+    }
+    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
+    if (!go_on) break;
+  }
+  return absl::OkStatus();
+}
+
+Status Trainer::StartLane(int w, Dataset& dataset, Lane& lane) {
+  Worker& worker = workers_[w];
+  FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &lane.batch));
+  if (!more) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(lane.pull, StartGradients(w, BatchSlice(lane.batch), *lane.step,
+                                                *communicator_, *clock_, worker.times));
+  return absl::OkStatus();
+}
+
+Status Trainer::FinishLane(int w, int64_t epoch, Lane& lane) {
+  Worker& worker = workers_[w];
+  const std::unique_ptr<PendingPull> pull = std::move(lane.pull);
+  FL_RETURN_IF_ERROR(
+      FinishGradients(*pull, *lane.step, *communicator_, *clock_, worker.gradients, worker.times));
+  return FinishStep(w, epoch, *lane.step);
+}
+
+Status Trainer::FinishStep(int w, int64_t epoch, const Step& step) {
+  Worker& worker = workers_[w];
+  // Push may take the gradients' buffers.
+  const int64_t rows = worker.gradients.rows;
+  const double loss = worker.gradients.loss;
+  FL_RETURN_IF_ERROR(ApplyGradients(w, *communicator_, *clock_, worker.gradients, worker.times));
+  CollectFetched(worker, step);
+  Count(w, rows, loss, worker.fetched);
+  TellProgress(epoch, rows, loss);
+  TellFetched(worker.fetched);
   return absl::OkStatus();
 }
 
@@ -129,7 +185,7 @@ Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
   Worker& first = workers_[0];
   const kernels::FlushDenormals flush;
   while (true) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, &first.batch));
     if (!more) break;
     FL_ASSIGN_OR_RETURN(Gradients* const gradients,
                         train_round_->Compute(first.batch, pool_, steps, times));
@@ -150,7 +206,7 @@ Status Trainer::EvaluateFree(int w, Dataset& dataset) {
   Worker& worker = workers_[w];
   Step& step = *worker.evaluate;
   while (!failed_.load(std::memory_order_relaxed)) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &worker.batch));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(Predict(w, BatchSlice(worker.batch), step, *communicator_));
     CollectFetched(worker, step);
@@ -165,7 +221,7 @@ Status Trainer::EvaluateJoined(Dataset& dataset) {
   std::vector<StageTimes> times(workers_.size());
   Worker& first = workers_[0];
   while (true) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, &first.batch));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(evaluate_round_->Compute(first.batch, pool_, steps, times).status());
     CountEvaluated(0, evaluate_round_->fetched());
@@ -177,8 +233,12 @@ void Trainer::CountEvaluated(int w, std::span<const FetchedValue> fetched) {
   Count(w, workers_[w].batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
 }
 
-StatusOr<bool> Trainer::BetweenBatches() {
+void Trainer::AskForPause() {
   if (options_.want_pause && options_.want_pause()) pause_.Request();
+}
+
+StatusOr<bool> Trainer::BetweenBatches() {
+  AskForPause();
   FL_RETURN_IF_ERROR(pause_.Arrive(options_.at_pause));
   return !StopWanted();
 }
@@ -258,9 +318,9 @@ Status Trainer::RunWorkers(const std::function<Status(int)>& work) {
   return first_error_;
 }
 
-StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset) {
+StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset, Batch* batch) {
   const int64_t start = clock_->NowNanos();
-  StatusOr<bool> more = dataset.Next(w, &worker.batch);
+  StatusOr<bool> more = dataset.Next(w, batch);
   worker.times.read += clock_->NowNanos() - start;
   return more;
 }

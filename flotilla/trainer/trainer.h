@@ -3,10 +3,13 @@
 // meet; the trainer follows its WorkerSchedule.
 //
 // kFree:   every worker takes its own batches and pushes its own gradients (Hogwild in local mode).
+//          Where the communicator prefetches, it reads its next batch and starts the pull for it
+//          before it computes the current one.
 // kJoined: batch after batch; the workers share a batch (joined_round.h) and push once. Same seed,
 //          same bits, for any number of workers.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -87,9 +90,16 @@ class Trainer {
   std::vector<std::pair<std::string, double>> MetricsSoFar() const;
 
  private:
+  // A batch on its way through a worker.
+  struct Lane {
+    std::unique_ptr<Step> step;
+    Batch batch;
+    std::unique_ptr<PendingPull> pull;  // null: no batch
+  };
   // What one worker owns.
   struct Worker {
     std::unique_ptr<Step> train;
+    std::array<Lane, 2> lanes;  // where the communicator prefetches, instead of `train`
     std::unique_ptr<Step> evaluate;
     Batch batch;
     Gradients gradients;
@@ -106,6 +116,13 @@ class Trainer {
 
   StatusOr<Report> TrainStarted(Dataset& dataset, int64_t epoch);
   Status TrainFree(int w, Dataset& dataset, int64_t epoch);
+  // TrainFree for communicators that prefetch.
+  Status TrainAhead(int w, Dataset& dataset, int64_t epoch);
+  // Reads a batch into the lane and starts its pull; at the end of the epoch the lane stays empty.
+  Status StartLane(int w, Dataset& dataset, Lane& lane);
+  Status FinishLane(int w, int64_t epoch, Lane& lane);
+  // Push and all that is counted and told of a step whose gradients the worker has.
+  Status FinishStep(int w, int64_t epoch, const Step& step);
   Status TrainJoined(Dataset& dataset, int64_t epoch);
   Status EvaluateFree(int w, Dataset& dataset);
   Status EvaluateJoined(Dataset& dataset);
@@ -116,7 +133,7 @@ class Trainer {
   MetricSet MergedMetrics() const;
   // Runs `work` on every worker; the first error makes the others stop at their next batch.
   Status RunWorkers(const std::function<Status(int)>& work);
-  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset);
+  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset, Batch* batch);
   void Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched);
   void CountEvaluated(int w, std::span<const FetchedValue> fetched);
   void CollectFetched(Worker& worker, const Step& step);
@@ -126,6 +143,7 @@ class Trainer {
   void TellFetched(std::span<const FetchedValue> fetched);
   // Between two batches: pauses if somebody wants it. False when the epoch is to end here.
   StatusOr<bool> BetweenBatches();
+  void AskForPause();
   bool StopWanted() const { return options_.stop && options_.stop(); }
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }

@@ -1,0 +1,193 @@
+#include "flotilla/communicator/async_communicator.h"
+
+#include <utility>
+
+namespace flotilla {
+
+namespace {
+
+// Momentum's update is a sum over past gradients, so it is linear in them like plain SGD's.
+bool IsLinear(const OptimizerSpec& optimizer) {
+  return optimizer.name == "sgd" || optimizer.name == "momentum";
+}
+
+GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& options) {
+  const bool average = options.merge_rule == MergeRule::kAverage ||
+                       (options.merge_rule == MergeRule::kByOptimizer && !IsLinear(spec.optimizer));
+  return {.queue_size = options.send_queue_size,
+          .max_merge = options.max_merge,
+          .merge_wait_ms = options.merge_wait_ms,
+          .average = average,
+          .threads = options.send_threads};
+}
+
+class PendingServerPull : public PendingPull {
+ public:
+  explicit PendingServerPull(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
+  Status Wait() override { return calls_->Wait(); }
+
+ private:
+  const std::unique_ptr<PendingCalls> calls_;
+};
+
+// What a pull gives when nothing is asked of the servers.
+void FillWithZeros(const ModelSpec& spec, std::span<SparseRows> rows) {
+  for (size_t t = 0; t < rows.size(); ++t) {
+    rows[t].dim = spec.tables[t].dim;
+    rows[t].values.assign(rows[t].size() * static_cast<size_t>(rows[t].dim), 0.0f);
+  }
+}
+
+}  // namespace
+
+Status CheckAsyncOptions(const AsyncOptions& options) {
+  const std::pair<const char*, int64_t> at_least_one[] = {
+      {"send_queue_size", options.send_queue_size},
+      {"max_merge", options.max_merge},
+      {"send_threads", options.send_threads},
+      {"sends_per_refresh", options.sends_per_refresh}};
+  for (const auto& [name, value] : at_least_one) {
+    if (value < 1) return InvalidArgument("async: {} is {}, must be >= 1", name, value);
+  }
+  if (options.merge_wait_ms < 0) {
+    return InvalidArgument("async: merge_wait_ms is {}, must be >= 0", options.merge_wait_ms);
+  }
+  return absl::OkStatus();
+}
+
+AsyncCommunicator::AsyncCommunicator(PsClient* client, const AsyncOptions& options)
+    : ServerCommunicator(client),
+      options_(options),
+      sender_(spec(), SenderOptions(spec(), options),
+              [this](const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
+                return Send(gradients, batches);
+              }) {
+  if (options_.independent_receive && !options_.fake_rpc) {
+    receiver_ = std::thread([this] { ReceiveLoop(); });
+  }
+}
+
+StatusOr<std::unique_ptr<AsyncCommunicator>> AsyncCommunicator::Make(PsClient* client,
+                                                                     const AsyncOptions& options) {
+  FL_RETURN_IF_ERROR(CheckModelSpec(client->spec()));
+  FL_RETURN_IF_ERROR(CheckAsyncOptions(options));
+  std::unique_ptr<AsyncCommunicator> made(new AsyncCommunicator(client, options));
+  FL_RETURN_IF_ERROR(made->RefreshDense());
+  return made;
+}
+
+AsyncCommunicator::~AsyncCommunicator() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  if (receiver_.joinable()) receiver_.join();
+}
+
+bool AsyncCommunicator::prefetches() const {
+  return options_.prefetch && options_.max_staleness != 0;
+}
+
+Status AsyncCommunicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
+  if (options_.fake_rpc) {
+    FillWithZeros(spec(), rows);
+    return absl::OkStatus();
+  }
+  if (options_.max_staleness >= 0) {
+    FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, options_.max_staleness));
+  }
+  return ServerCommunicator::Pull(worker, missing, rows);
+}
+
+StatusOr<std::unique_ptr<PendingPull>> AsyncCommunicator::StartPull(int worker, Missing missing,
+                                                                    std::span<SparseRows> rows) {
+  if (!prefetches() || options_.fake_rpc) return Communicator::StartPull(worker, missing, rows);
+  // The step under way has not been pushed: these rows will lack it, too.
+  if (options_.max_staleness >= 0) {
+    FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, options_.max_staleness - 1));
+  }
+  return std::make_unique<PendingServerPull>(client().StartPull(missing, rows));
+}
+
+Status AsyncCommunicator::Push(int worker, Gradients& gradients) {
+  FL_RETURN_IF_ERROR(CheckGradients(gradients));
+  FL_RETURN_IF_ERROR(ReceiveError());
+  return sender_.Put(worker, gradients);
+}
+
+Status AsyncCommunicator::Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
+  if (options_.fake_rpc) return absl::OkStatus();
+  PushValues values{.kind = PushKind::kOnArrival,
+                    .dense = gradients->dense,
+                    .sparse = gradients->sparse,
+                    .batches = batches,
+                    .rows = gradients->rows,
+                    .owner = gradients};
+  if (!TakeRefresh()) return client().Push(values);
+  if (options_.independent_receive) {
+    FL_RETURN_IF_ERROR(client().Push(values));
+    WakeReceiver();
+    return absl::OkStatus();
+  }
+  // One at a time: two answers must not be mixed.
+  if (refreshing_.exchange(true, std::memory_order_acquire)) return client().Push(values);
+  values.fresh_dense = live_dense();
+  const Status status = HogwildSend(values);
+  refreshing_.store(false, std::memory_order_release);
+  return status;
+}
+
+bool AsyncCommunicator::TakeRefresh() {
+  const int64_t send = sends_.fetch_add(1, std::memory_order_relaxed) + 1;
+  return send % options_.sends_per_refresh == 0;
+}
+
+[[gnu::noinline]] Status AsyncCommunicator::HogwildSend(const PushValues& values) {
+  return client().Push(values);
+}
+
+[[gnu::noinline]] Status AsyncCommunicator::HogwildReceive() {
+  std::lock_guard lock(receive_mutex_);
+  return options_.fake_rpc ? absl::OkStatus() : RefreshDense();
+}
+
+void AsyncCommunicator::WakeReceiver() {
+  {
+    std::lock_guard lock(mutex_);
+    receive_wanted_ = true;
+  }
+  wake_.notify_one();
+}
+
+void AsyncCommunicator::ReceiveLoop() {
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_ || receive_wanted_; });
+      if (stop_) return;
+      receive_wanted_ = false;
+    }
+    const Status status = HogwildReceive();
+    if (status.ok()) continue;
+    std::lock_guard lock(mutex_);
+    receive_error_ = status;
+    return;
+  }
+}
+
+Status AsyncCommunicator::ReceiveError() {
+  if (!options_.independent_receive) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  return receive_error_;
+}
+
+Status AsyncCommunicator::BeginEpoch() { return HogwildReceive(); }
+
+Status AsyncCommunicator::Flush() {
+  FL_RETURN_IF_ERROR(sender_.Flush());
+  FL_RETURN_IF_ERROR(ReceiveError());
+  return HogwildReceive();
+}
+
+}  // namespace flotilla

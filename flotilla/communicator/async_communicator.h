@@ -1,0 +1,114 @@
+// The mode in which nobody waits for anybody: workers hand their gradients to a queue and go on, a
+// sender merges and pushes what has gathered there, servers apply on arrival. Rows of the next
+// batch are pulled while the current one is computed; dense parameters are renewed in place by the
+// answers to the pushes, beside the workers that read them (Hogwild).
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+#include "flotilla/communicator/gradient_sender.h"
+#include "flotilla/communicator/server_communicator.h"
+
+namespace flotilla {
+
+// How gradients that travel together become one.
+enum class MergeRule {
+  kByOptimizer,  // the sum where an update is linear in the gradient (sgd, momentum), else the mean
+  kSum,
+  kAverage,
+};
+
+// Beside each option the flag of the seeds that sets it, and what they set.
+//
+//   FLAGS_communicator_..         seeds  here
+//   max_merge_var_num                20  max_merge
+//   send_queue_size                  20  send_queue_size
+//   send_wait_times                   5  merge_wait_ms: 10 ms each
+//   is_sgd_optimizer                     merge_rule: true kSum, false kAverage
+//   thread_pool_size                  5  send_threads
+//   min_send_grad_num_before_recv    20  sends_per_refresh
+//   independent_recv_thread           1  independent_receive
+//   fake_rpc                          0  fake_rpc
+//   merge_sparse_grad                 1  always so: rows of one id travel once. 0 has no meaning
+//                                        here, and whoever reads the flag refuses it
+struct AsyncOptions {
+  // Gradients of single batches that may wait to be sent; a worker that finds the queue full waits.
+  int send_queue_size = 20;
+  // Gradients that are merged into one send at most; only what waits already is merged ..
+  int max_merge = 4;
+  // .. unless this says for how long a send waits for more.
+  int64_t merge_wait_ms = 0;
+  MergeRule merge_rule = MergeRule::kByOptimizer;
+  // Threads that send; each has one push under way.
+  int send_threads = 1;
+  // The dense parameters are renewed after every so many sends: by the answer to that send, or ..
+  int sends_per_refresh = 1;
+  // .. by a thread of its own.
+  bool independent_receive = false;
+  // Pull the rows of a worker's next batch while it computes the current one.
+  bool prefetch = true;
+  // A worker's batch is computed on rows that lack at most so many of its earlier steps; its pull
+  // waits until that holds. 0 means no prefetching, whatever `prefetch` says. Negative: no bound.
+  int64_t max_staleness = -1;
+  // Nothing is sent: parameters stay as they are. Shows what communication costs.
+  bool fake_rpc = false;
+};
+
+// Ok, or which option makes no sense.
+Status CheckAsyncOptions(const AsyncOptions& options);
+
+class AsyncCommunicator : public ServerCommunicator {
+ public:
+  // An error says what in the options or in the client's spec is wrong, or which server failed.
+  // REQUIRES: the client has met its servers, which apply on arrival, and outlives the
+  // communicator.
+  static StatusOr<std::unique_ptr<AsyncCommunicator>> Make(PsClient* client,
+                                                           const AsyncOptions& options);
+  // Drops what was not flushed.
+  ~AsyncCommunicator() override;
+
+  WorkerSchedule workers() const override { return WorkerSchedule::kFree; }
+  bool prefetches() const override;
+  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  StatusOr<std::unique_ptr<PendingPull>> StartPull(int worker, Missing missing,
+                                                   std::span<SparseRows> rows) override;
+  // Takes the buffers and returns, unless the queue is full. An error of an earlier send or receive
+  // comes back here, and from pulls and Flush.
+  Status Push(int worker, Gradients& gradients) override;
+  Status BeginEpoch() override;
+  Status Flush() override;
+
+ private:
+  AsyncCommunicator(PsClient* client, const AsyncOptions& options);
+
+  Status Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches);
+  Status HogwildSend(const PushValues& values);
+  Status HogwildReceive();
+  // Whether this send is to bring the dense parameters along.
+  bool TakeRefresh();
+  void ReceiveLoop();
+  void WakeReceiver();
+  Status ReceiveError();
+
+  const AsyncOptions options_;
+  std::atomic<int64_t> sends_ = 0;
+  std::atomic<bool> refreshing_ = false;  // a send brings dense parameters
+  std::mutex receive_mutex_;              // held while dense parameters are pulled
+
+  std::mutex mutex_;
+  std::condition_variable wake_;
+  // Guarded by mutex_, used with independent_receive only.
+  bool receive_wanted_ = false;
+  bool stop_ = false;
+  Status receive_error_;
+  std::thread receiver_;
+
+  GradientSender sender_;  // last: its threads use what stands above
+};
+
+}  // namespace flotilla

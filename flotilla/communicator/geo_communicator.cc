@@ -1,0 +1,204 @@
+#include "flotilla/communicator/geo_communicator.h"
+
+#include <utility>
+
+#include "flotilla/communicator/server_parameters.h"
+#include "flotilla/kernels/denormals.h"
+
+namespace flotilla {
+
+Status CheckGeoOptions(const GeoOptions& options) {
+  const GeoIntervalOptions& interval = options.interval;
+  if (interval.push_nums < 0) {
+    return InvalidArgument("geo: push_nums is {}, must be >= 0", interval.push_nums);
+  }
+  if (!(interval.cost_share > 0 && interval.cost_share <= 1)) {
+    return InvalidArgument("geo: cost_share is {}, must be in (0, 1]", interval.cost_share);
+  }
+  const std::pair<const char*, int64_t> at_least_one[] = {
+      {"exchanges_per_epoch", interval.exchanges_per_epoch},
+      {"first_batches", interval.first_batches},
+      {"most_batches", interval.most_batches},
+      {"frequent_touches", options.frequent_touches},
+      {"rare_exchanges", options.rare_exchanges}};
+  for (const auto& [name, value] : at_least_one) {
+    if (value < 1) return InvalidArgument("geo: {} is {}, must be >= 1", name, value);
+  }
+  return absl::OkStatus();
+}
+
+GeoCommunicator::GeoCommunicator(PsClient* client, const GeoOptions& options, const Clock* clock,
+                                 std::unique_ptr<LocalCommunicator> local,
+                                 std::unique_ptr<GeoExchange> exchange)
+    : Communicator(local->spec(), local->dense_in_place(), this),
+      client_(client),
+      options_(options),
+      clock_(clock),
+      local_(std::move(local)),
+      touched_(spec().tables),
+      exchange_(std::move(exchange)),
+      interval_(options.interval) {
+  interval_.set_epoch_batches(options.epoch_batches);
+  next_exchange_ = interval_.batches();
+  exchanged_nanos_ = clock_->NowNanos();
+  thread_ = std::thread([this] { Loop(); });
+}
+
+StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* client,
+                                                                 const GeoOptions& options,
+                                                                 const Clock* clock) {
+  FL_RETURN_IF_ERROR(CheckGeoOptions(options));
+  const int trainers = client->options().trainers;
+  FL_ASSIGN_OR_RETURN(
+      auto local, LocalCommunicator::Make(client->spec(),
+                                          {.steps_per_push = trainers, .tables = options.tables}));
+  const double divisor = options.divisor == GeoDivisor::kTrainers ? trainers : 1;
+  FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), divisor));
+  FL_RETURN_IF_ERROR(exchange->LoadFromServers());
+  return std::unique_ptr<GeoCommunicator>(
+      new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
+}
+
+GeoCommunicator::~GeoCommunicator() {
+  {
+    std::lock_guard lock(mutex_);
+    stop_ = true;
+  }
+  wake_.notify_all();
+  thread_.join();
+}
+
+Status GeoCommunicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
+  return local_->Pull(worker, missing, rows);
+}
+
+Status GeoCommunicator::Push(int worker, Gradients& gradients) {
+  if (failed_.load(std::memory_order_relaxed)) return error();
+  FL_RETURN_IF_ERROR(local_->Push(worker, gradients));
+  for (size_t t = 0; t < gradients.sparse.size(); ++t) {
+    if (!spec().tables[t].attributes.trainable) continue;
+    touched_.Add(worker, static_cast<int>(t), gradients.sparse[t].ids);
+  }
+  CountBatch();
+  return absl::OkStatus();
+}
+
+StatusOr<TablesInPlace::Work> GeoCommunicator::Begin(int worker) {
+  if (failed_.load(std::memory_order_relaxed)) return error();
+  return local_->tables_in_place()->Begin(worker);
+}
+
+Status GeoCommunicator::End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) {
+  FL_RETURN_IF_ERROR(local_->tables_in_place()->End(worker, std::move(work), touched));
+  for (size_t t = 0; t < touched.size(); ++t) {
+    touched_.Add(worker, static_cast<int>(t), touched[t]);
+  }
+  CountBatch();
+  return absl::OkStatus();
+}
+
+void GeoCommunicator::CountBatch() {
+  const int64_t batches = batches_.fetch_add(1, std::memory_order_relaxed) + 1;
+  if (batches < next_exchange_.load(std::memory_order_relaxed)) return;
+  // The lock makes sure that the thread does not fall asleep between its look and this word.
+  { std::lock_guard lock(mutex_); }
+  wake_.notify_one();
+}
+
+void GeoCommunicator::Loop() {
+  const kernels::FlushDenormals flush;
+  while (true) {
+    {
+      std::unique_lock lock(mutex_);
+      wake_.wait(lock, [this] { return stop_ || batches_ >= next_exchange_; });
+      if (stop_) return;
+    }
+    std::lock_guard lock(exchange_mutex_);
+    if (batches_ < next_exchange_) continue;  // Flush came first
+    if (!KeepError(ExchangeAndMeasure()).ok()) return;
+  }
+}
+
+Status GeoCommunicator::ExchangeAndMeasure() {
+  const int64_t start = clock_->NowNanos();
+  const int64_t batches = batches_ - exchanged_batches_;
+  const double seconds = static_cast<double>(start - exchanged_nanos_) * 1e-9;
+  exchanged_nanos_ = start;
+  const bool all = (exchanges_ + 1) % options_.rare_exchanges == 0;
+  FL_RETURN_IF_ERROR(Exchange(all));
+  interval_.Measured(static_cast<double>(clock_->NowNanos() - start) * 1e-9, batches, seconds);
+  next_exchange_ = exchanged_batches_ + interval_.batches();
+  return absl::OkStatus();
+}
+
+Status GeoCommunicator::Exchange(bool all) {
+  const int64_t batches = batches_ - exchanged_batches_;
+  exchanged_batches_ += batches;
+  std::vector<std::vector<uint64_t>> touched(spec().tables.size());
+  for (size_t t = 0; t < touched.size(); ++t) {
+    touched[t] = touched_.Take(static_cast<int>(t), all ? 1 : options_.frequent_touches);
+  }
+  FL_RETURN_IF_ERROR(exchange_->SendDeltas(std::move(touched), batches));
+  FL_RETURN_IF_ERROR(exchange_->TakeDirty());
+  exchanges_.fetch_add(1, std::memory_order_relaxed);
+  return absl::OkStatus();
+}
+
+Status GeoCommunicator::BeginEpoch() {
+  FL_RETURN_IF_ERROR(error());
+  epoch_start_ = batches_;
+  std::lock_guard lock(exchange_mutex_);
+  exchanged_nanos_ = clock_->NowNanos();
+  return absl::OkStatus();
+}
+
+Status GeoCommunicator::Flush() {
+  FL_RETURN_IF_ERROR(error());
+  std::lock_guard lock(exchange_mutex_);
+  FL_RETURN_IF_ERROR(KeepError(Exchange(true)));
+  FL_RETURN_IF_ERROR(KeepError(client_->Barrier("geo flush")));
+  FL_RETURN_IF_ERROR(KeepError(exchange_->TakeDirty()));
+  if (batches_ > epoch_start_) interval_.set_epoch_batches(batches_ - epoch_start_);
+  next_exchange_ = exchanged_batches_ + interval_.batches();
+  return absl::OkStatus();
+}
+
+Status GeoCommunicator::KeepError(const Status& status) {
+  if (status.ok()) return status;
+  std::lock_guard lock(mutex_);
+  if (error_.ok()) error_ = Annotate(status, "exchange with the servers");
+  failed_ = true;
+  return error_;
+}
+
+Status GeoCommunicator::error() {
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+StatusOr<Tensor> GeoCommunicator::ReadParameter(const std::string& name) {
+  return ReadServerParameter(*client_, name);
+}
+
+Status GeoCommunicator::WriteParameter(const std::string& name, std::span<const float> values) {
+  FL_RETURN_IF_ERROR(WriteServerParameter(*client_, name, values));
+  std::lock_guard lock(exchange_mutex_);
+  exchange_->WriteParameter(FindParameter(spec(), name), values);
+  return absl::OkStatus();
+}
+
+Status GeoCommunicator::WriteRows(const std::string& table, const SparseRows& rows) {
+  FL_RETURN_IF_ERROR(WriteServerRows(*client_, table, rows));
+  std::lock_guard lock(exchange_mutex_);
+  return exchange_->WriteRows(FindTable(spec(), table), rows);
+}
+
+StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveContents&) {
+  return ServersCannot("save");
+}
+
+StatusOr<LoadedModel> GeoCommunicator::Load(const std::string&, const LoadOptions&) {
+  return ServersCannot("load");
+}
+
+}  // namespace flotilla

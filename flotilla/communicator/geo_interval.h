@@ -1,0 +1,54 @@
+// How many batches lie between two exchanges of GEO: a fixed number, or one that follows from what
+// an exchange costs.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+
+namespace flotilla {
+
+struct GeoIntervalOptions {
+  // Batches of this trainer between two exchanges; 0: found by measuring, as the rest says.
+  int64_t push_nums = 0;
+  // The time that exchanges may take, of all.
+  double cost_share = 0.03;
+  // An epoch whose length is known has at least so many exchanges.
+  int64_t exchanges_per_epoch = 20;
+  // Until an exchange was measured, and at most.
+  int64_t first_batches = 10;
+  int64_t most_batches = 400;
+};
+
+// Not thread-safe.
+class GeoInterval {
+ public:
+  explicit GeoInterval(const GeoIntervalOptions& options)
+      : options_(options), wanted_(options.first_batches) {}
+
+  // An exchange took `cost_seconds`; it was about `batches` batches, which took `seconds`.
+  void Measured(double cost_seconds, int64_t batches, double seconds) {
+    if (batches < 1 || !(seconds > 0)) return;
+    const double per_batch = seconds / static_cast<double>(batches);
+    const double wanted = std::ceil(cost_seconds / (options_.cost_share * per_batch));
+    wanted_ = static_cast<int64_t>(std::min(wanted, static_cast<double>(options_.most_batches)));
+  }
+
+  // Batches of an epoch of this trainer; 0: not known.
+  void set_epoch_batches(int64_t batches) { epoch_batches_ = batches; }
+
+  // At least 1.
+  int64_t batches() const {
+    if (options_.push_nums > 0) return options_.push_nums;
+    const int64_t most =
+        epoch_batches_ > 0 ? epoch_batches_ / options_.exchanges_per_epoch : options_.most_batches;
+    return std::max<int64_t>(1, std::min(wanted_, most));
+  }
+
+ private:
+  const GeoIntervalOptions options_;
+  int64_t wanted_;
+  int64_t epoch_batches_ = 0;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,103 @@
+#include "flotilla/communicator/gradient_sender.h"
+
+#include <chrono>
+#include <utility>
+
+#include "flotilla/kernels/denormals.h"
+
+namespace flotilla {
+
+GradientSender::GradientSender(const ModelSpec& spec, const GradientSenderOptions& options,
+                               Push push)
+    : spec_(spec),
+      options_(options),
+      push_(std::move(push)),
+      queue_(static_cast<size_t>(options.queue_size)) {
+  for (int i = 0; i < options_.threads; ++i) threads_.emplace_back([this] { Loop(); });
+}
+
+GradientSender::~GradientSender() {
+  {
+    std::lock_guard lock(mutex_);
+    if (error_.ok()) error_ = absl::CancelledError("the sender of gradients has stopped");
+  }
+  queue_.Close();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+Status GradientSender::Put(int worker, Gradients& gradients) {
+  {
+    std::lock_guard lock(mutex_);
+    FL_RETURN_IF_ERROR(error_);
+    if (unapplied_.size() <= static_cast<size_t>(worker)) unapplied_.resize(worker + 1);
+    ++unapplied_[worker];
+    ++all_unapplied_;
+  }
+  if (queue_.Push({worker, buffers_.Exchange(gradients)})) return absl::OkStatus();
+  std::lock_guard lock(mutex_);
+  return error_;
+}
+
+Status GradientSender::WaitUntilBehind(int worker, int64_t steps) {
+  std::unique_lock lock(mutex_);
+  applied_.wait(lock, [&] {
+    return !error_.ok() || unapplied_.size() <= static_cast<size_t>(worker) ||
+           unapplied_[worker] <= steps;
+  });
+  return error_;
+}
+
+Status GradientSender::Flush() {
+  std::unique_lock lock(mutex_);
+  applied_.wait(lock, [&] { return !error_.ok() || all_unapplied_ == 0; });
+  return error_;
+}
+
+void GradientSender::Loop() {
+  const kernels::FlushDenormals flush;
+  GradientMerger merger(spec_);
+  while (true) {
+    const std::vector<Item> items = TakeItems();
+    if (items.empty()) return;
+    {
+      std::lock_guard lock(mutex_);
+      if (!error_.ok()) return;
+    }
+    Finish(items, push_(Merge(items, &merger), static_cast<int64_t>(items.size())));
+  }
+}
+
+std::vector<GradientSender::Item> GradientSender::TakeItems() {
+  std::vector<Item> items;
+  std::optional<Item> item = queue_.Pop();
+  const auto deadline =
+      std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.merge_wait_ms);
+  while (item.has_value()) {
+    items.push_back(*std::move(item));
+    if (items.size() == static_cast<size_t>(options_.max_merge)) break;
+    item = options_.merge_wait_ms > 0 ? queue_.PopUntil(deadline) : queue_.TryPop();
+  }
+  return items;
+}
+
+std::shared_ptr<const Gradients> GradientSender::Merge(const std::vector<Item>& items,
+                                                       GradientMerger* merger) {
+  if (items.size() == 1) return items[0].gradients;
+  const float scale = options_.average ? 1.0f / static_cast<float>(items.size()) : 1.0f;
+  merger->Start();
+  for (const Item& item : items) merger->Add(*item.gradients, scale);
+  return buffers_.Exchange(merger->Result());
+}
+
+void GradientSender::Finish(const std::vector<Item>& items, const Status& status) {
+  {
+    std::lock_guard lock(mutex_);
+    for (const Item& item : items) --unapplied_[item.worker];
+    all_unapplied_ -= static_cast<int64_t>(items.size());
+    if (error_.ok()) error_ = status;
+  }
+  applied_.notify_all();
+  if (!status.ok()) queue_.Close();
+}
+
+}  // namespace flotilla

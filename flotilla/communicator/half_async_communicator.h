@@ -1,0 +1,27 @@
+// The mode between sync and async: the workers of one trainer compute a batch together and push
+// once, and the push is applied when the trainer goes on; other trainers are not waited for.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/communicator/server_communicator.h"
+
+namespace flotilla {
+
+class HalfAsyncCommunicator : public ServerCommunicator {
+ public:
+  // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
+  // has met its servers, which apply on arrival, and outlives the communicator.
+  static StatusOr<std::unique_ptr<HalfAsyncCommunicator>> Make(PsClient* client);
+
+  WorkerSchedule workers() const override { return WorkerSchedule::kJoined; }
+  // Returns when the servers have applied the gradients; dense() is then what they have.
+  Status Push(int worker, Gradients& gradients) override;
+  // Push has applied everything already; brings what other trainers did meanwhile.
+  Status Flush() override { return RefreshDense(); }
+
+ private:
+  explicit HalfAsyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
+};
+
+}  // namespace flotilla

@@ -1,0 +1,55 @@
+#include "flotilla/communicator/make_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include "flotilla/communicator/mode_testing.h"
+
+namespace flotilla {
+namespace {
+
+TEST(MakeCommunicatorTest, EveryNameMakesItsMode) {
+  EXPECT_EQ(ModeNames().size(), 5u);
+  const SteadyClock clock;
+  for (const std::string& mode : ModeNames()) {
+    SCOPED_TRACE(mode);
+    if (!HasServers(mode)) {
+      EXPECT_TRUE(MakeCommunicator(CountingSpec(), {.mode = mode}, nullptr, &clock).ok());
+      continue;
+    }
+    InProcessCluster cluster(CountingSpec(), {.policy = PolicyOf(mode)});
+    ASSERT_OK(cluster.ConnectAll());
+    auto made = MakeCommunicator(CountingSpec(), {.mode = mode}, &cluster.client(0), &clock);
+    ASSERT_TRUE(made.ok()) << made.status();
+    const bool joined = mode == "sync" || mode == "half-async";
+    EXPECT_EQ((*made)->workers() == WorkerSchedule::kJoined, joined);
+    EXPECT_EQ((*made)->prefetches(), mode == "async");
+    EXPECT_EQ((*made)->dense_in_place() != nullptr, mode == "geo");
+  }
+}
+
+TEST(MakeCommunicatorTest, AnUnknownNameTellsTheOneThatWasMeant) {
+  const SteadyClock clock;
+  const auto made = MakeCommunicator(CountingSpec(), {.mode = "half_async"}, nullptr, &clock);
+  EXPECT_EQ(Message(made.status()), "unknown training mode half_async, did you mean half-async?");
+}
+
+TEST(MakeCommunicatorTest, AModeWithServersNeedsAClient) {
+  const SteadyClock clock;
+  const auto made = MakeCommunicator(CountingSpec(), {.mode = "geo"}, nullptr, &clock);
+  EXPECT_EQ(Message(made.status()), "training mode geo needs servers");
+}
+
+TEST(MakeCommunicatorTest, OptionsThatMakeNoSenseAreNamed) {
+  EXPECT_EQ(Message(CheckAsyncOptions({.max_merge = 0})), "async: max_merge is 0, must be >= 1");
+  EXPECT_EQ(Message(CheckAsyncOptions({.merge_wait_ms = -1})),
+            "async: merge_wait_ms is -1, must be >= 0");
+  EXPECT_EQ(Message(CheckGeoOptions({.interval = {.push_nums = -5}})),
+            "geo: push_nums is -5, must be >= 0");
+  EXPECT_EQ(Message(CheckGeoOptions({.rare_exchanges = 0})),
+            "geo: rare_exchanges is 0, must be >= 1");
+  EXPECT_TRUE(CheckAsyncOptions({}).ok());
+  EXPECT_TRUE(CheckGeoOptions({}).ok());
+}
+
+}  // namespace
+}  // namespace flotilla

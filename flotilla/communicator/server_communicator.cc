@@ -1,0 +1,71 @@
+#include "flotilla/communicator/server_communicator.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "flotilla/communicator/server_parameters.h"
+#include "flotilla/optim/schedule.h"
+
+namespace flotilla {
+
+ServerCommunicator::ServerCommunicator(PsClient* client)
+    : Communicator(client->spec()),
+      client_(client),
+      dense_(static_cast<size_t>(client->layout().size())) {}
+
+Status ServerCommunicator::Pull(int /*worker*/, Missing missing, std::span<SparseRows> rows) {
+  return client_->Pull(missing, rows);
+}
+
+double ServerCommunicator::learning_rate() const {
+  return LearningRate(spec().optimizer.learning_rate, global_step());
+}
+
+StatusOr<Tensor> ServerCommunicator::ReadParameter(const std::string& name) {
+  return ReadServerParameter(*client_, name);
+}
+
+Status ServerCommunicator::WriteParameter(const std::string& name, std::span<const float> values) {
+  FL_RETURN_IF_ERROR(WriteServerParameter(*client_, name, values));
+  const int p = FindParameter(spec(), name);
+  std::copy(values.begin(), values.end(), dense_.begin() + layout().offset(p));
+  return absl::OkStatus();
+}
+
+Status ServerCommunicator::WriteRows(const std::string& table, const SparseRows& rows) {
+  return WriteServerRows(*client_, table, rows);
+}
+
+Status ServerCommunicator::CheckGradients(const Gradients& gradients) const {
+  if (gradients.sparse.size() != spec().tables.size()) {
+    return InvalidArgument("push of {} tables, the model has {}", gradients.sparse.size(),
+                           spec().tables.size());
+  }
+  if (gradients.dense.size() != static_cast<size_t>(layout().size())) {
+    return InvalidArgument("push of {} dense gradients, the model has {}", gradients.dense.size(),
+                           layout().size());
+  }
+  return absl::OkStatus();
+}
+
+Status ServerCommunicator::PushAndRefresh(PushKind kind, Gradients& gradients) {
+  FL_RETURN_IF_ERROR(CheckGradients(gradients));
+  const std::shared_ptr<const Gradients> taken = buffers_.Exchange(gradients);
+  return client_->Push({.kind = kind,
+                        .dense = taken->dense,
+                        .sparse = taken->sparse,
+                        .batches = 1,
+                        .rows = taken->rows,
+                        .owner = taken,
+                        .fresh_dense = dense_});
+}
+
+StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents&) {
+  return ServersCannot("save");
+}
+
+StatusOr<LoadedModel> ServerCommunicator::Load(const std::string&, const LoadOptions&) {
+  return ServersCannot("load");
+}
+
+}  // namespace flotilla

@@ -1,0 +1,52 @@
+// What the modes have in common whose parameters live on servers (sync, half-async, async): rows
+// are pulled from there, dense parameters are a copy in this process. When that copy is renewed,
+// and what a push does, is the mode's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/client/ps_client.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/communicator/gradient_buffers.h"
+
+namespace flotilla {
+
+class ServerCommunicator : public Communicator {
+ public:
+  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  std::span<const float> dense() const override { return dense_; }
+  int64_t global_step() const override { return client_->global_step(); }
+  double learning_rate() const override;
+  StatusOr<Tensor> ReadParameter(const std::string& name) override;
+  Status WriteParameter(const std::string& name, std::span<const float> values) override;
+  Status WriteRows(const std::string& table, const SparseRows& rows) override;
+  // Renews the copy of the dense parameters, which others may have changed since the last epoch.
+  Status BeginEpoch() override { return RefreshDense(); }
+  // Unimplemented: servers cannot save and load yet.
+  StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
+  StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
+
+ protected:
+  // The client must outlive the communicator and have met its servers.
+  explicit ServerCommunicator(PsClient* client);
+
+  PsClient& client() const { return *client_; }
+  std::span<float> live_dense() { return dense_; }
+  Status RefreshDense() { return client_->PullDense(dense_); }
+
+  // InvalidArgument when `gradients` do not fit the model.
+  Status CheckGradients(const Gradients& gradients) const;
+  // Sends the gradients of one batch, waits until they are applied and brings the dense parameters
+  // as they are then. Takes the buffers of `gradients`.
+  Status PushAndRefresh(PushKind kind, Gradients& gradients);
+
+ private:
+  PsClient* const client_;
+  GradientBuffers buffers_;
+  AlignedVector<float> dense_;
+};
+
+}  // namespace flotilla

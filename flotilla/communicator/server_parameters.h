@@ -1,0 +1,25 @@
+// Parameters by name, as the servers have them: what every mode with servers does for
+// ReadParameter, WriteParameter and WriteRows.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+#include "flotilla/client/ps_client.h"
+#include "flotilla/tensor/sparse_rows.h"
+#include "flotilla/tensor/tensor.h"
+
+namespace flotilla {
+
+// Contracts: the methods of Communicator with these names. Thread-safe.
+StatusOr<Tensor> ReadServerParameter(PsClient& client, const std::string& name);
+Status WriteServerParameter(PsClient& client, const std::string& name,
+                            std::span<const float> values);
+Status WriteServerRows(PsClient& client, const std::string& table, const SparseRows& rows);
+
+// What BeginSave and Load return as long as servers have no part in them.
+Status ServersCannot(std::string_view what);
+
+}  // namespace flotilla

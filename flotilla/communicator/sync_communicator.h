@@ -1,0 +1,35 @@
+// The mode in which all trainers move in step: the servers add the gradients of a round in trainer
+// order, update once with their mean, and every trainer goes on from the same parameters. W
+// trainers with batches of b rows train as one process that averages the gradients of W batches;
+// the result has the same bits in every run and for any number of servers.
+#pragma once
+
+#include <memory>
+
+#include "flotilla/communicator/server_communicator.h"
+
+namespace flotilla {
+
+class SyncCommunicator : public ServerCommunicator {
+ public:
+  // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
+  // has met its servers, which apply on barrier, and outlives the communicator.
+  static StatusOr<std::unique_ptr<SyncCommunicator>> Make(PsClient* client);
+
+  WorkerSchedule workers() const override { return WorkerSchedule::kJoined; }
+  // Returns when every trainer of the round has pushed and the update is made; dense() is then what
+  // it led to. REQUIRES: an epoch has begun.
+  Status Push(int worker, Gradients& gradients) override;
+  // Enters the rounds, which waits until every trainer does. A trainer without data enters too, and
+  // leaves at once with Flush.
+  Status BeginEpoch() override;
+  // Leaves the rounds: the others go on without this trainer until the next epoch.
+  Status Flush() override;
+
+ private:
+  explicit SyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
+
+  bool in_rounds_ = false;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,107 @@
+#include "flotilla/communicator/touched_rows.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace flotilla {
+
+TouchedRows::TouchedRows(std::span<const TableSpec> tables) : tables_(tables.size()) {
+  for (size_t t = 0; t < tables.size(); ++t) {
+    Table& table = tables_[t];
+    table.taken.resize(kLists);
+    if (tables[t].rows == 0 || tables[t].rows > kMaxCounters) continue;
+    table.rows = tables[t].rows;
+    table.counters = std::make_unique<std::atomic<uint8_t>[]>(static_cast<size_t>(table.rows));
+  }
+}
+
+void TouchedRows::Add(int worker, int table, std::span<const uint64_t> ids) {
+  Table& t = tables_[table];
+  t.rows > 0 ? Count(t, ids) : Append(t.lists[worker % kLists], ids);
+}
+
+void TouchedRows::Add(int worker, int table, std::span<const uint32_t> ids) {
+  Table& t = tables_[table];
+  t.rows > 0 ? Count(t, ids) : Append(t.lists[worker % kLists], ids);
+}
+
+// Not one atomic step: two workers may count as one. What is stored is never 0, so that whoever
+// takes the row does not miss it.
+template <typename Id>
+void TouchedRows::Count(Table& table, std::span<const Id> ids) {
+  for (const Id id : ids) {
+    std::atomic<uint8_t>& counter = table.counters[id];
+    const uint8_t count = counter.load(std::memory_order_relaxed);
+    counter.store(count == 255 ? 255 : count + 1, std::memory_order_release);
+  }
+}
+
+template <typename Id>
+void TouchedRows::Append(List& list, std::span<const Id> ids) {
+  std::lock_guard lock(list.mutex);
+  list.ids.insert(list.ids.end(), ids.begin(), ids.end());
+}
+
+std::vector<uint64_t> TouchedRows::Take(int index, uint32_t min_count) {
+  Table& table = tables_[index];
+  return table.rows > 0 ? TakeCounted(table, min_count) : TakeListed(table, min_count);
+}
+
+std::vector<uint64_t> TouchedRows::TakeCounted(Table& table, uint32_t min_count) {
+  const uint32_t wanted = std::min<uint32_t>(min_count, 255);
+  std::vector<uint64_t> result;
+  for (int64_t id = 0; id < table.rows; ++id) {
+    std::atomic<uint8_t>& counter = table.counters[id];
+    if (counter.load(std::memory_order_relaxed) < wanted) continue;
+    counter.exchange(0, std::memory_order_acquire);
+    result.push_back(static_cast<uint64_t>(id));
+  }
+  return result;
+}
+
+size_t TouchedRows::SwapLists(Table& table) {
+  size_t occurrences = 0;
+  for (int i = 0; i < kLists; ++i) {
+    table.taken[i].clear();
+    {
+      std::lock_guard lock(table.lists[i].mutex);
+      std::swap(table.taken[i], table.lists[i].ids);
+    }
+    occurrences += table.taken[i].size();
+  }
+  return occurrences;
+}
+
+// What was kept comes first, so it has the first positions.
+void TouchedRows::CountOccurrences(Table& table) {
+  const size_t added = SwapLists(table);
+  table.unique.Reset(table.kept.size() + added);
+  table.positions.resize(table.kept.size());
+  table.unique.Add(table.kept, table.positions);
+  table.counts = std::move(table.kept_counts);
+  for (const std::vector<uint64_t>& ids : table.taken) {
+    table.positions.resize(ids.size());
+    table.unique.Add(ids, table.positions);
+    table.counts.resize(table.unique.ids().size(), 0);
+    for (uint32_t position : table.positions) ++table.counts[position];
+  }
+}
+
+std::vector<uint64_t> TouchedRows::TakeListed(Table& table, uint32_t min_count) {
+  CountOccurrences(table);
+  table.kept.clear();
+  table.kept_counts.clear();
+  std::vector<uint64_t> result;
+  const std::vector<uint64_t>& ids = table.unique.ids();
+  for (size_t i = 0; i < table.counts.size(); ++i) {
+    if (table.counts[i] >= min_count) {
+      result.push_back(ids[i]);
+    } else {
+      table.kept.push_back(ids[i]);
+      table.kept_counts.push_back(table.counts[i]);
+    }
+  }
+  return result;
+}
+
+}  // namespace flotilla

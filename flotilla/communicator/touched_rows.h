@@ -1,0 +1,69 @@
+// Which rows of which tables the workers of this trainer have changed, and how often, since they
+// were exchanged: what a GEO exchange is about.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <vector>
+
+#include "flotilla/tensor/parameter_spec.h"
+#include "flotilla/tensor/unique_ids.h"
+
+namespace flotilla {
+
+// Add may be called from several workers at once, beside one thread that calls Take.
+class TouchedRows {
+ public:
+  explicit TouchedRows(std::span<const TableSpec> tables);
+
+  // A worker has changed rows: notes the ids, no more. Workers do not wait for each other.
+  // REQUIRES: ids within the bounds of the table.
+  void Add(int worker, int table, std::span<const uint64_t> ids);
+  void Add(int worker, int table, std::span<const uint32_t> ids);
+
+  // The distinct ids of a table that were added at least min_count times since they were taken
+  // last. The others are kept, with their counts, for a later call. Counts end at 255 for tables
+  // whose ids are bounded, and may then miss some of what workers add at the same instant, but
+  // never all of it.
+  std::vector<uint64_t> Take(int table, uint32_t min_count);
+
+ private:
+  // Workers share a list only beyond so many.
+  static constexpr int kLists = 64;
+  // Tables with at most so many rows have a counter for each, which is cheaper than lists.
+  static constexpr int64_t kMaxCounters = int64_t{1} << 24;
+
+  struct alignas(64) List {
+    std::mutex mutex;
+    std::vector<uint64_t> ids;  // guarded by mutex
+  };
+  struct Table {
+    int64_t rows = 0;  // counters; 0: lists instead
+    std::unique_ptr<std::atomic<uint8_t>[]> counters;
+    std::array<List, kLists> lists;
+    // Used by the thread that takes.
+    std::vector<uint64_t> kept;         // ids not taken yet ..
+    std::vector<uint32_t> kept_counts;  // .. and how often they were added
+    UniqueIds unique;
+    std::vector<std::vector<uint64_t>> taken;  // what the lists had, by list
+    std::vector<uint32_t> positions;
+    std::vector<uint32_t> counts;
+  };
+
+  template <typename Id>
+  static void Count(Table& table, std::span<const Id> ids);
+  template <typename Id>
+  static void Append(List& list, std::span<const Id> ids);
+  static std::vector<uint64_t> TakeCounted(Table& table, uint32_t min_count);
+  static std::vector<uint64_t> TakeListed(Table& table, uint32_t min_count);
+  static size_t SwapLists(Table& table);
+  static void CountOccurrences(Table& table);
+
+  std::vector<Table> tables_;
+};
+
+}  // namespace flotilla

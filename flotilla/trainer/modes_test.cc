@@ -1,0 +1,278 @@
+// Trainers of one job, each with its own data, in every mode: the whole path from dataset to
+// servers, in one process.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <mutex>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/dataset/empty_dataset.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/graph/layers.h"
+#include "flotilla/optim/adam.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/testing/cluster_testing.h"
+#include "flotilla/trainer/trainer.h"
+
+namespace flotilla {
+namespace {
+
+constexpr int kSlots = 3;
+const SteadyClock kClock;
+
+std::vector<InputSpec> Inputs() {
+  return {{.name = "dense", .width = 2},
+          {.name = "C0", .kind = InputKind::kIds},
+          {.name = "C1", .kind = InputKind::kIds},
+          {.name = "C2", .kind = InputKind::kIds},
+          {.name = "label", .kind = InputKind::kLabel}};
+}
+
+void AppendRow(int64_t r, Batch* batch) {
+  const RngKey row = RngKey(5).With(static_cast<uint64_t>(r));
+  for (int d = 0; d < 2; ++d) batch->fields[0].values.push_back(row.Uniform(d) - 0.5f);
+  double logit = 0;
+  for (int s = 0; s < kSlots; ++s) {
+    const uint64_t id = 100 * s + row.Below(10 + s, 30);
+    batch->fields[1 + s].ids.ids.push_back(id);
+    logit += 4 * (RngKey(6).Uniform(id) - 0.5f);
+  }
+  batch->fields[4].values.push_back(row.Uniform(20) < 1 / (1 + std::exp(-logit)) ? 1 : 0);
+  ++batch->rows;
+}
+
+// Batch k of trainer t has the rows [(k * trainers + t) * batch_size, + batch_size): together the
+// trainers' k-th batches are the k-th batch of one process with batches of trainers * batch_size.
+std::unique_ptr<Dataset> DataOf(int trainer, int trainers, int64_t rows, int64_t batch_size) {
+  Batch batch{.rows = 0, .fields = std::vector<Field>(2 + kSlots)};
+  for (int64_t r = 0; r < rows; ++r) {
+    if (r / batch_size % trainers == trainer) AppendRow(r, &batch);
+  }
+  if (batch.rows == 0) return std::make_unique<EmptyDataset>(Inputs());
+  return *InMemoryDataset::FromRows(Inputs(), std::move(batch), {.batch_size = batch_size});
+}
+
+Model SmallModel(OptimizerSpec optimizer) {
+  Graph g;
+  std::vector<Var> parts = {g.Dense("dense", 2)};
+  for (int s = 0; s < kSlots; ++s) {
+    parts.push_back(Embedding(g.Ids(fmt::format("C{}", s)),
+                              {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)}));
+  }
+  const Var predict = Fc(Fc(Concat(parts), 16, Relu), 2, Softmax);
+  const Var label = g.Label("label");
+  const Var loss = ReduceMean(CrossEntropy(predict, label));
+  return {.graph = std::move(g),
+          .loss = loss,
+          .optimizer = std::move(optimizer),
+          .metrics = {Auc(predict, label)}};
+}
+
+// Every parameter, one after the other.
+std::vector<float> ParametersOf(Communicator& communicator) {
+  std::vector<float> all;
+  std::vector<std::string> names;
+  for (const ParameterSpec& spec : communicator.spec().parameters) names.push_back(spec.name);
+  names.push_back("t");
+  for (const std::string& name : names) {
+    const auto tensor = communicator.ReadParameter(name);
+    EXPECT_TRUE(tensor.ok()) << tensor.status();
+    if (tensor.ok()) all.insert(all.end(), tensor->data.begin(), tensor->data.end());
+  }
+  return all;
+}
+
+struct Job {
+  ModeOptions mode;
+  OptimizerSpec optimizer = Adam(1e-2);
+  int servers = 1;
+  int trainers = 1;
+  int workers = 1;
+  int64_t rows = 600;
+  int64_t batch_size = 20;
+  int epochs = 1;
+  Wire wire = Wire::kInproc;
+};
+
+struct Outcome {
+  Status status;
+  std::vector<float> parameters;  // as the servers have them
+  int64_t rows = 0;               // trained by all trainers
+  int64_t global_step = 0;
+  double first_loss = 0, last_loss = 0;  // of trainer 0's epochs
+};
+
+StatusOr<std::vector<Report>> TrainOne(const Job& job, const Model& model, Communicator& mode,
+                                       Dataset& dataset) {
+  FL_ASSIGN_OR_RETURN(auto trainer,
+                      Trainer::Make(&model, &mode, &kClock, {.workers = job.workers}));
+  std::vector<Report> reports;
+  for (int epoch = 0; epoch < job.epochs; ++epoch) {
+    FL_ASSIGN_OR_RETURN(Report report, trainer->TrainEpoch(dataset, epoch));
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Outcome RunJob(const Job& job) {
+  const Model model = SmallModel(job.optimizer);
+  const ModelSpec spec = SpecOf(model, 3);
+  const std::string& mode = job.mode.mode;
+  const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
+                              : mode == "geo" ? UpdatePolicy::kAddDelta
+                                              : UpdatePolicy::kOnArrival;
+  InProcessCluster cluster(
+      spec, {.servers = job.servers, .trainers = job.trainers, .wire = job.wire, .policy = policy});
+  std::mutex mutex;
+  Outcome outcome;
+  outcome.status = cluster.RunTrainers([&](int t, PsClient& client) -> Status {
+    FL_ASSIGN_OR_RETURN(auto communicator, MakeCommunicator(spec, job.mode, &client, &kClock));
+    const auto dataset = DataOf(t, job.trainers, job.rows, job.batch_size);
+    FL_ASSIGN_OR_RETURN(const auto reports, TrainOne(job, model, *communicator, *dataset));
+    FL_RETURN_IF_ERROR(client.Barrier("end"));
+    std::lock_guard lock(mutex);
+    for (const Report& report : reports) outcome.rows += report.rows;
+    if (t == 0) {
+      outcome.first_loss = reports.front().loss;
+      outcome.last_loss = reports.back().loss;
+    }
+    return absl::OkStatus();
+  });
+  EXPECT_TRUE(outcome.status.ok()) << outcome.status;
+  if (!outcome.status.ok()) return outcome;
+  auto reader = MakeCommunicator(spec, {.mode = "half-async"}, &cluster.client(0), &kClock);
+  EXPECT_TRUE(reader.ok()) << reader.status();
+  outcome.parameters = ParametersOf(**reader);
+  outcome.global_step = cluster.server(0).service().global_step();
+  const Status stopped = cluster.StopAll();
+  EXPECT_TRUE(stopped.ok()) << stopped;
+  return outcome;
+}
+
+// One process, batch after batch.
+std::vector<float> Local(const OptimizerSpec& optimizer, int64_t rows, int64_t batch_size,
+                         int epochs) {
+  const Model model = SmallModel(optimizer);
+  auto local = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = true});
+  const auto dataset = DataOf(0, 1, rows, batch_size);
+  const auto reports = TrainOne({.epochs = epochs}, model, *local, *dataset);
+  EXPECT_TRUE(reports.ok()) << reports.status();
+  return ParametersOf(*local);
+}
+
+void ExpectNear(const std::vector<float>& a, const std::vector<float>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) ASSERT_NEAR(a[i], b[i], 1e-5) << "parameter " << i;
+}
+
+TEST(ModesTest, SyncTrainersEqualOneProcessThatAveragesTheirBatches) {
+  for (int trainers : {1, 2, 4}) {
+    const Outcome outcome = RunJob(
+        {.mode = {.mode = "sync"}, .servers = 2, .trainers = trainers, .rows = 480, .epochs = 2});
+    ExpectNear(outcome.parameters, Local(Adam(1e-2), 480, 20 * trainers, 2));
+    EXPECT_EQ(outcome.global_step, 2 * 480 / (20 * trainers)) << "rounds";
+  }
+}
+
+TEST(ModesTest, SyncHasTheSameBitsForAnyNumberOfServersAndWorkers) {
+  const Job job{.mode = {.mode = "sync"}, .trainers = 2, .rows = 270};
+  const std::vector<float> expected = RunJob(job).parameters;
+  for (int servers : {1, 2, 5}) {
+    for (int workers : {1, 2}) {
+      Job other = job;
+      other.servers = servers;
+      other.workers = workers;
+      EXPECT_EQ(RunJob(other).parameters, expected) << servers << " servers";
+    }
+  }
+}
+
+TEST(ModesTest, HalfAsyncWithOneTrainerEqualsLocal) {
+  ExpectNear(RunJob({.mode = {.mode = "half-async"}, .servers = 2}).parameters,
+             Local(Adam(1e-2), 600, 20, 1));
+}
+
+TEST(ModesTest, AsyncThatIsNeverBehindEqualsLocal) {
+  Job job{.mode = {.mode = "async"}, .servers = 2, .epochs = 2};
+  job.mode.async.max_merge = 1;
+  job.mode.async.prefetch = false;
+  job.mode.async.max_staleness = 0;
+  ExpectNear(RunJob(job).parameters, Local(Adam(1e-2), 600, 20, 2));
+}
+
+TEST(ModesTest, GeoWithOneTrainerEqualsLocal) {
+  for (const OptimizerSpec& optimizer : {Sgd(0.5), Adam(1e-2)}) {
+    Job job{.mode = {.mode = "geo"}, .optimizer = optimizer, .servers = 2, .epochs = 2};
+    job.mode.geo.interval.push_nums = 3;
+    ExpectNear(RunJob(job).parameters, Local(optimizer, 600, 20, 2));
+  }
+}
+
+TEST(ModesTest, EveryModeLearnsFromUnevenDataOnJobsOfAnyShape) {
+  const std::pair<int, int> shapes[] = {{1, 1}, {2, 2}, {3, 4}};
+  for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
+    for (const auto& [servers, trainers] : shapes) {
+      SCOPED_TRACE(fmt::format("{} {}x{}", mode, servers, trainers));
+      // 47 batches, the last one short: no number of trainers divides them.
+      Job job{.mode = {.mode = mode}, .servers = servers, .trainers = trainers, .rows = 930};
+      job.epochs = 8;
+      job.workers = 2;
+      job.wire = servers == 2 ? Wire::kTcp : Wire::kInproc;
+      job.mode.geo.interval.push_nums = 2;
+      const Outcome outcome = RunJob(job);
+      EXPECT_EQ(outcome.rows, 930 * job.epochs) << "every row is trained once an epoch";
+      EXPECT_LT(outcome.last_loss, outcome.first_loss - 0.02);
+      const int64_t rounds = (47 + trainers - 1) / trainers;
+      EXPECT_EQ(outcome.global_step, job.epochs * (mode == "sync" ? rounds : 47));
+    }
+  }
+}
+
+TEST(ModesTest, ATrainerWithoutDataWorksInEveryMode) {
+  for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
+    SCOPED_TRACE(mode);
+    // Two batches for four trainers: the last two have none.
+    const Outcome outcome =
+        RunJob({.mode = {.mode = mode}, .trainers = 4, .rows = 40, .epochs = 2});
+    EXPECT_EQ(outcome.rows, 80);
+    EXPECT_EQ(outcome.global_step, mode == "sync" ? 2 : 4);
+  }
+}
+
+TEST(ModesTest, APauseComesWhenEverythingThatWasReadIsTrained) {
+  const Model model = SmallModel(Sgd(0.1));
+  const ModelSpec spec = SpecOf(model, 3);
+  InProcessCluster cluster(spec, {});
+  ASSERT_OK(cluster.ConnectAll());
+  auto communicator = *MakeCommunicator(spec, {.mode = "async"}, &cluster.client(0), &kClock);
+  ASSERT_TRUE(communicator->prefetches());
+  const auto dataset = DataOf(0, 1, 900, 10);
+  int64_t trained = 0;
+  int pauses = 0;
+  TrainerOptions options{.workers = 3};
+  options.progress_batches = 1;
+  options.on_progress = [&](const Progress& progress) { trained = progress.rows; };
+  std::atomic<int> asked = 0;
+  options.want_pause = [&] { return ++asked % 20 == 0; };
+  options.at_pause = [&] {
+    ++pauses;
+    EXPECT_EQ(dataset->counts().rows, trained) << "read, but not trained";
+    return absl::OkStatus();
+  };
+  std::atomic<bool> stop = false;
+  options.stop = [&] { return stop.load(); };
+  auto trainer = *Trainer::Make(&model, communicator.get(), &kClock, options);
+  auto report = trainer->TrainEpoch(*dataset, 0);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_EQ(report->rows, 900);
+  EXPECT_GE(pauses, 2);
+  stop = true;
+  report = trainer->TrainEpoch(*dataset, 1);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->stopped);
+  EXPECT_EQ(report->rows, dataset->counts().rows);
+}
+
+}  // namespace
+}  // namespace flotilla
