@@ -37,7 +37,7 @@ struct LaunchFlags {
   std::string host;
   int start_port = 0;
   int threads = 0;
-  ClusterOptions cluster;
+  LocalClusterOptions cluster;
 };
 
 Status CheckLaunch(LaunchFlags* flags) {
@@ -57,7 +57,7 @@ Status CheckLaunch(LaunchFlags* flags) {
 }
 
 Status Launch(const LaunchFlags& flags, Terminal& terminal) {
-  ClusterOptions cluster = flags.cluster;
+  LocalClusterOptions cluster = flags.cluster;
   const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   // Hosts of one job must agree: only where all is started here may the name be made up.
   cluster.variables[kJobIdVariable] =

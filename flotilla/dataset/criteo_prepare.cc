@@ -95,7 +95,7 @@ class Preparation {
   Status CountLine(int64_t ordinal, std::string_view line, Found* found) const;
   Status WriteLine(int64_t ordinal, std::string_view line, Found* found) const;
   void ApplyRecipe(Row* row, Found* found) const;
-  Status CommitWrite(PartWriter* train, PartWriter* test, Found* found);
+  Status CommitWrite(PartFileWriter* train, PartFileWriter* test, Found* found);
 
   // Constant after construction.
   const std::vector<std::string>& files_;
@@ -206,7 +206,7 @@ Status Preparation::WriteLine(int64_t ordinal, std::string_view line, Found* fou
   return absl::OkStatus();
 }
 
-Status Preparation::CommitWrite(PartWriter* train, PartWriter* test, Found* found) {
+Status Preparation::CommitWrite(PartFileWriter* train, PartFileWriter* test, Found* found) {
   FL_RETURN_IF_ERROR(train->Append(found->train.text, found->train.lines));
   FL_RETURN_IF_ERROR(test->Append(found->test.text, found->test.lines));
   for (int i = 0; i < kCriteoNumbers; ++i) missing_[i] += std::exchange(found->missing[i], 0);
@@ -215,8 +215,8 @@ Status Preparation::CommitWrite(PartWriter* train, PartWriter* test, Found* foun
 }
 
 Status Preparation::Write(const std::string& directory) {
-  PartWriter train(directory + "/train", options_.part_rows);
-  PartWriter test(directory + "/test", options_.part_rows);
+  PartFileWriter train(directory + "/train", options_.part_rows);
+  PartFileWriter test(directory + "/test", options_.part_rows);
   auto work = [this](const LineSlice& slice, Found* found) {
     for (Side* side : {&found->train, &found->test}) {
       side->text.clear();

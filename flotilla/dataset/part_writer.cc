@@ -16,7 +16,7 @@ size_t BytesOfLines(std::string_view text, int64_t lines) {
 
 std::string PartName(int64_t part) { return fmt::format("part-{:06}", part); }
 
-Status PartWriter::Append(std::string_view text, int64_t lines) {
+Status PartFileWriter::Append(std::string_view text, int64_t lines) {
   while (lines > 0) {
     const int64_t in_part = lines_ % part_lines_;
     if (in_part == 0) {
@@ -35,7 +35,7 @@ Status PartWriter::Append(std::string_view text, int64_t lines) {
   return absl::OkStatus();
 }
 
-Status PartWriter::Finish() {
+Status PartFileWriter::Finish() {
   if (file_ == nullptr) return absl::OkStatus();
   const Status status = file_->Finish();
   file_.reset();

@@ -17,10 +17,10 @@ std::string PartName(int64_t part);
 
 // Not thread-safe. Files are directory/part-000000 and so on, each of `part_lines` lines but the
 // last. Without lines there is no file.
-class PartWriter {
+class PartFileWriter {
  public:
   // REQUIRES: the directory exists, part_lines >= 1.
-  PartWriter(std::string directory, int64_t part_lines)
+  PartFileWriter(std::string directory, int64_t part_lines)
       : directory_(std::move(directory)), part_lines_(part_lines) {}
 
   // Appends `lines` lines. REQUIRES: text has so many, each with its '\n'.

@@ -13,7 +13,7 @@ namespace {
 
 TEST(PartWriterTest, EveryFileButTheLastHasThatManyLines) {
   const TempDir dir;
-  PartWriter writer(dir.path(), 3);
+  PartFileWriter writer(dir.path(), 3);
   ASSERT_TRUE(writer.Append("a\nb\n", 2).ok());
   ASSERT_TRUE(writer.Append("", 0).ok());
   ASSERT_TRUE(writer.Append("c\nd\ne\nf\ng\n", 5).ok());
@@ -27,14 +27,14 @@ TEST(PartWriterTest, EveryFileButTheLastHasThatManyLines) {
 
 TEST(PartWriterTest, WithoutLinesThereIsNoFile) {
   const TempDir dir;
-  PartWriter writer(dir.path(), 3);
+  PartFileWriter writer(dir.path(), 3);
   EXPECT_TRUE(writer.Finish().ok());
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
 TEST(PartWriterTest, ErrorsNameTheFile) {
   const TempDir dir;
-  PartWriter writer(dir.path() + "/none", 3);
+  PartFileWriter writer(dir.path() + "/none", 3);
   EXPECT_THAT(Message(writer.Append("a\n", 1)),
               ::testing::StartsWith(dir.path() + "/none/part-000000: "));
 }

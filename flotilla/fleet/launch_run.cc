@@ -42,7 +42,7 @@ TaskMoment JobMoment(const std::vector<std::string>& files) {
 
 }  // namespace
 
-Status RunCluster(ClusterOptions options, Terminal& terminal) {
+Status RunCluster(LocalClusterOptions options, Terminal& terminal) {
   const StopSignal signal;
   LocalCluster cluster(std::move(options), &terminal.clock,
                        [&](std::string_view line) { terminal.log.info("{}", line); });

@@ -10,6 +10,6 @@ namespace flotilla {
 
 // Runs the cluster until all has ended, with a live line that sums up the trainers. The exit code
 // of the first process that failed becomes the terminal's. Ctrl-C and SIGTERM stop all.
-Status RunCluster(ClusterOptions options, Terminal& terminal);
+Status RunCluster(LocalClusterOptions options, Terminal& terminal);
 
 }  // namespace flotilla

@@ -29,7 +29,7 @@ struct LocalCluster::Member {
   bool ended = false;
 };
 
-LocalCluster::LocalCluster(ClusterOptions options, const Clock* clock, LogLine log)
+LocalCluster::LocalCluster(LocalClusterOptions options, const Clock* clock, LogLine log)
     : options_(std::move(options)), clock_(clock), log_(std::move(log)) {}
 
 LocalCluster::~LocalCluster() = default;

@@ -18,7 +18,7 @@
 
 namespace flotilla {
 
-struct ClusterOptions {
+struct LocalClusterOptions {
   std::vector<std::string> command;  // the program and its arguments
   // Of the whole job. Processes whose host is not in `own_hosts` are started elsewhere.
   std::vector<std::string> servers;        // "host:port"
@@ -42,7 +42,7 @@ struct ClusterResult {
 class LocalCluster {
  public:
   // REQUIRES: clock outlives the cluster.
-  LocalCluster(ClusterOptions options, const Clock* clock, LogLine log);
+  LocalCluster(LocalClusterOptions options, const Clock* clock, LogLine log);
   // Kills what still runs.
   ~LocalCluster();
 
@@ -67,7 +67,7 @@ class LocalCluster {
   bool TrainersEnded() const;
   void WaitForEvent() const;
 
-  const ClusterOptions options_;
+  const LocalClusterOptions options_;
   const Clock* const clock_;
   const LogLine log_;
   std::vector<std::unique_ptr<Member>> members_;

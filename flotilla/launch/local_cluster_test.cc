@@ -35,7 +35,7 @@ class LocalClusterTest : public ::testing::Test {
   // Runs `script` as two servers and two trainers; `stop_when` gives the signal to stop for.
   StatusOr<ClusterResult> Run(
       const std::string& script, std::function<int()> stop = [] { return 0; }) {
-    ClusterOptions options;
+    LocalClusterOptions options;
     options.command = {"/bin/sh", "-c", script};
     options.servers = {"127.0.0.1:6170", "127.0.0.1:6171"};
     options.trainer_hosts = {"127.0.0.1", "127.0.0.1"};
@@ -121,7 +121,7 @@ TEST_F(LocalClusterTest, WhatAProcessLeavesRunningIsKilledWithIt) {
 }
 
 TEST_F(LocalClusterTest, ACommandThatIsNotThereIsAnError) {
-  ClusterOptions options;
+  LocalClusterOptions options;
   options.command = {"no-such-program"};
   options.servers = {"127.0.0.1:6170"};
   options.trainer_hosts = {"127.0.0.1"};
