@@ -139,7 +139,10 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
     EXPECT_EQ(run.code, kUsageError);
     return run.err;
   };
-  EXPECT_THAT(error({"--mode", "sync"}), HasSubstr("this version trains in one process"));
+  EXPECT_THAT(error({"--mode", "sync"}), HasSubstr("--mode sync needs servers"));
+  EXPECT_THAT(error({"--mode", "asynk"}), HasSubstr("did you mean async?"));
+  EXPECT_THAT(error({"--mode", "local", "--server_num", "1", "--worker_num", "1"}),
+              HasSubstr("for modes with servers"));
   EXPECT_THAT(error({"--recipe", "best"}), HasSubstr("known are default and seeds"));
   EXPECT_THAT(error({"--optimizer", "adamm"}), HasSubstr("unknown optimizer 'adamm'"));
   EXPECT_THAT(error({"--shuffle", "--no_in_memory"}), HasSubstr("--shuffle needs the rows"));

@@ -205,6 +205,10 @@ class Communicator {
   // batch. Sync waits here for all trainers.
   virtual Status BeginEpoch() { return absl::OkStatus(); }
 
+  // Renews this process's copy of what others have changed since: before a test that comes after
+  // the other trainers' epochs. Between epochs, when no worker is in a call.
+  virtual Status Refresh() { return absl::OkStatus(); }
+
   // Everything pushed before is applied when it returns: queues are empty, tails are sent.
   // Called by every trainer at the end of each epoch, by one thread, when no worker is in a call.
   virtual Status Flush() = 0;

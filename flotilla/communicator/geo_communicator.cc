@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "flotilla/communicator/server_parameters.h"
+#include "flotilla/communicator/server_save.h"
 #include "flotilla/kernels/denormals.h"
 
 namespace flotilla {
@@ -193,8 +194,8 @@ Status GeoCommunicator::WriteRows(const std::string& table, const SparseRows& ro
   return exchange_->WriteRows(FindTable(spec(), table), rows);
 }
 
-StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveContents&) {
-  return ServersCannot("save");
+StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveContents& contents) {
+  return BeginServerSave(client_, contents, /*has_state=*/false);
 }
 
 StatusOr<LoadedModel> GeoCommunicator::Load(const std::string&, const LoadOptions&) {

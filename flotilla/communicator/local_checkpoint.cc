@@ -1,6 +1,5 @@
 // LocalCommunicator: saving and loading a model directory.
 #include <algorithm>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -11,29 +10,6 @@
 
 namespace flotilla {
 namespace {
-
-// What SaveContents::names chooses.
-struct Chosen {
-  std::vector<int> parameters;
-  std::vector<int> tables;
-};
-
-StatusOr<Chosen> Choose(const ModelSpec& spec, const SaveContents& contents) {
-  std::set<std::string> wanted;
-  if (contents.names.has_value()) wanted.insert(contents.names->begin(), contents.names->end());
-  const auto take = [&](const std::string& name) {
-    return !contents.names.has_value() || wanted.erase(name) > 0;
-  };
-  Chosen chosen;
-  for (size_t p = 0; p < spec.parameters.size(); ++p) {
-    if (take(spec.parameters[p].name)) chosen.parameters.push_back(static_cast<int>(p));
-  }
-  for (size_t t = 0; t < spec.tables.size(); ++t) {
-    if (take(spec.tables[t].name)) chosen.tables.push_back(static_cast<int>(t));
-  }
-  if (wanted.empty()) return chosen;
-  return NotFound("save: the model has no parameter or table {}", fmt::join(wanted, ", "));
-}
 
 class LocalSave : public PendingSave {
  public:
@@ -118,7 +94,7 @@ StatusOr<LoadedParameter> ReadParameterValues(const CheckpointReader& reader, in
 }  // namespace
 
 StatusOr<std::unique_ptr<PendingSave>> LocalCommunicator::BeginSave(const SaveContents& contents) {
-  FL_ASSIGN_OR_RETURN(Chosen chosen, Choose(spec(), contents));
+  FL_ASSIGN_OR_RETURN(ChosenParameters chosen, ChooseParameters(spec(), contents));
   CheckpointInfo info{.step = global_step(),
                       .seed = spec().seed,
                       .optimizer_state = contents.optimizer_state,

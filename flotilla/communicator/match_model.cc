@@ -1,5 +1,7 @@
 #include "flotilla/communicator/match_model.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <set>
 
@@ -102,6 +104,23 @@ StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
   if (!differ.empty()) problems.push_back("of another shape: " + Names(differ));
   if (problems.empty()) return match;
   return InvalidArgument("it does not fit this model: {}", fmt::join(problems, "; "));
+}
+
+StatusOr<ChosenParameters> ChooseParameters(const ModelSpec& spec, const SaveContents& contents) {
+  std::set<std::string> wanted;
+  if (contents.names.has_value()) wanted.insert(contents.names->begin(), contents.names->end());
+  const auto take = [&](const std::string& name) {
+    return !contents.names.has_value() || wanted.erase(name) > 0;
+  };
+  ChosenParameters chosen;
+  for (size_t p = 0; p < spec.parameters.size(); ++p) {
+    if (take(spec.parameters[p].name)) chosen.parameters.push_back(static_cast<int>(p));
+  }
+  for (size_t t = 0; t < spec.tables.size(); ++t) {
+    if (take(spec.tables[t].name)) chosen.tables.push_back(static_cast<int>(t));
+  }
+  if (wanted.empty()) return chosen;
+  return NotFound("save: the model has no parameter or table {}", fmt::join(wanted, ", "));
 }
 
 }  // namespace flotilla

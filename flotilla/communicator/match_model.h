@@ -28,4 +28,13 @@ struct ModelMatch {
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options);
 
+// What SaveContents::names chooses of a model, as indices.
+struct ChosenParameters {
+  std::vector<int> parameters;
+  std::vector<int> tables;
+};
+
+// NotFound that lists the names that the model does not have.
+StatusOr<ChosenParameters> ChooseParameters(const ModelSpec& spec, const SaveContents& contents);
+
 }  // namespace flotilla

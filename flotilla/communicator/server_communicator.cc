@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "flotilla/communicator/server_parameters.h"
+#include "flotilla/communicator/server_save.h"
 #include "flotilla/optim/schedule.h"
 
 namespace flotilla {
@@ -60,12 +61,14 @@ Status ServerCommunicator::PushAndRefresh(PushKind kind, Gradients& gradients) {
                         .fresh_dense = dense_});
 }
 
-StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents&) {
-  return ServersCannot("save");
+StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents& contents) {
+  return BeginServerSave(client_, contents, /*has_state=*/true);
 }
 
-StatusOr<LoadedModel> ServerCommunicator::Load(const std::string&, const LoadOptions&) {
-  return ServersCannot("load");
+StatusOr<LoadedModel> ServerCommunicator::Load(const std::string& dir, const LoadOptions& options) {
+  FL_ASSIGN_OR_RETURN(LoadedModel loaded, LoadIntoServers(client_, dir, options));
+  FL_RETURN_IF_ERROR(RefreshDense());
+  return loaded;
 }
 
 }  // namespace flotilla

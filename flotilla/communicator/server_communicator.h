@@ -23,6 +23,7 @@ class ServerCommunicator : public Communicator {
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
+  Status Refresh() override { return RefreshDense(); }
   // Renews the copy of the dense parameters, which others may have changed since the last epoch.
   Status BeginEpoch() override { return RefreshDense(); }
   // Unimplemented: servers cannot save and load yet.

@@ -45,7 +45,7 @@ Status WriteServerRows(PsClient& client, const std::string& table, const SparseR
 
 Status ServersCannot(std::string_view what) {
   return absl::UnimplementedError(fmt::format(
-      "{}: the servers of a job cannot {} a model yet; train in local mode", what, what));
+      "{}: trainers of mode geo cannot {} a model yet; start from it in another mode", what, what));
 }
 
 }  // namespace flotilla

@@ -78,7 +78,7 @@ std::string Typed(const CLI::App& app, const std::vector<std::string>& args) {
 }
 
 int RunAction(const Action& action, const std::string& path, const std::string& typed,
-              std::ostream& out, std::ostream& err) {
+              const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   if (const Status status = action.check(); !status.ok()) {
     return UsageError(path, Message(status), err);
   }
@@ -86,14 +86,18 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
   ConsoleOptions view = ConsoleOptionsFor(err);
   if (action.view) action.view(&view);
   Console console(err, &clock, std::move(view));
-  Terminal terminal{
-      .out = out, .console = console, .log = console.log(), .clock = clock, .command_line = typed};
+  Terminal terminal{.out = out,
+                    .console = console,
+                    .log = console.log(),
+                    .clock = clock,
+                    .command_line = typed,
+                    .args = args};
   const Status status = action.run(terminal);
   console.EndTask();
   out.flush();
   if (!status.ok()) {
     fmt::print(err, "{}: {}\n", path, Message(status));
-    return kFailure;
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ? kPeerLost : kFailure;
   }
   if (!out.good()) {
     fmt::print(err, "{}: cannot write the results to standard output\n", path);
@@ -143,6 +147,7 @@ int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& a
     return UsageError(path, Message(status), err);
   }
   const std::string typed = Typed(app, args);
+  const std::vector<std::string> given = args;
   const std::string config = ConfigPath(args);
   std::vector<std::string> from_file;
   if (!config.empty()) {
@@ -164,7 +169,7 @@ int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& a
     out << ConfigText(*chosen, config, from_file);
     return kSuccess;
   }
-  return RunAction(action, path, typed, out, err);
+  return RunAction(action, path, typed, given, out, err);
 }
 
 }  // namespace flotilla

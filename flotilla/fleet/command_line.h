@@ -19,6 +19,7 @@ namespace flotilla {
 inline constexpr int kSuccess = 0;
 inline constexpr int kFailure = 1;     // it was tried and did not work
 inline constexpr int kUsageError = 2;  // it was not tried: the command line is wrong
+inline constexpr int kPeerLost = 200;  // a peer was lost, a restart may help
 
 // Sets what all our command lines have in common: of a flag that is given twice the last one
 // counts, so that scripts can append their own. To be called before flags are declared.

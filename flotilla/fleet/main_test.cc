@@ -91,7 +91,7 @@ TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
   const MainRun printed =
       RunModel({"--config", config, "--batch_size", "10", "--print_config", "--epochs=2"});
   ASSERT_EQ(printed.code, kSuccess) << printed.err;
-  EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nbatch_size = 10 +# flag\n"));
+  EXPECT_THAT(printed.out, ::testing::ContainsRegex("batch_size = 10 +# flag\n"));
   EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nepochs = 2 +# flag\n"));
   EXPECT_THAT(printed.out, HasSubstr("dim = 8"));
   EXPECT_THAT(printed.out, HasSubstr("# " + config));

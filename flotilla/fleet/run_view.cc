@@ -1,5 +1,7 @@
 #include "flotilla/fleet/run_view.h"
 
+#include <fstream>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "flotilla/trainer/curve_plot.h"
@@ -53,6 +55,19 @@ void RunView::Batch(const Progress& progress, const Trainer& trainer) {
         .auc = full.auc,
         .auc_window = full.auc_window});
   if (log_ != nullptr) CheckWrite(log_->WriteTrain(full));
+  WriteStatus(full);
+}
+
+// For whoever started this trainer. A reader may find it half written and then looks again.
+void RunView::WriteStatus(const Progress& progress) const {
+  const std::string& path = options_->fleet.status_file;
+  if (path.empty()) return;
+  const nlohmann::json json = {{"epoch", progress.epoch},
+                               {"rows", progress.rows},
+                               {"examples_per_second", progress.examples_per_second},
+                               {"loss", progress.loss},
+                               {"auc", progress.auc}};
+  std::ofstream(path) << json.dump() << "\n";
 }
 
 void RunView::EpochDone(int64_t epoch, int64_t step, const Report& report) {

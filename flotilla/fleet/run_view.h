@@ -43,6 +43,7 @@ class RunView {
  private:
   RunView(const TrainOptions* options, Terminal* terminal);
   void Keep(const MetricsPoint& point);
+  void WriteStatus(const Progress& progress) const;
   void CheckWrite(const Status& status);
 
   // Constant after construction.

@@ -4,6 +4,7 @@
 
 #include <ostream>
 #include <string>
+#include <vector>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/console.h"
@@ -15,7 +16,8 @@ struct Terminal {
   Console& console;     // progress of long tasks
   spdlog::logger& log;  // the console's: messages; thread-safe
   const Clock& clock;
-  std::string command_line;  // what was typed, quoted for a shell
+  std::string command_line;       // what was typed, quoted for a shell
+  std::vector<std::string> args;  // the same as words, without the program's name
   // What the program exits with when the command succeeds; 128 + signal when a signal ended it.
   int exit_code = 0;
 };

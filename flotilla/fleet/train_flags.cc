@@ -7,6 +7,8 @@
 
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/open_data.h"
+#include "flotilla/launch/local_cluster.h"
+#include "flotilla/launch/role_environment.h"
 
 namespace flotilla {
 namespace {
@@ -49,17 +51,6 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
-  // A mode that does not exist yet is refused, never ignored.
-  const CLI::Validator only_local(
-      [](std::string& mode) {
-        if (mode == "local") return std::string();
-        return fmt::format("this version trains in one process; use --mode local, not {}", mode);
-      },
-      "");
-  command.add_option("--mode", flags.mode, "Where the parameters live: local, in this process")
-      ->type_name("MODE")
-      ->check(only_local)
-      ->capture_default_str();
   command.add_option("--batch_size", options.batch_size, "Rows of a batch")
       ->type_name("N")
       ->check(WholeNumber(1))
@@ -74,8 +65,9 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  options.threads = Cores();
-  command.add_option("--threads", options.threads, "Workers. Default: the number of cores")
+  command
+      .add_option("--threads", flags.threads,
+                  "Workers of a trainer. Default: CPU_NUM in a job, else the number of cores")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_option("--seed", options.seed, "Of all that is random")
@@ -85,6 +77,82 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   command.add_flag("--deterministic", options.deterministic,
                    "The same bits for the same seed, whatever the number of threads; workers then "
                    "share each batch");
+}
+
+void AddFleetFlags(CLI::App& command, TrainFlags& flags) {
+  const std::string group = "Servers and trainers";
+  FleetOptions& fleet = flags.options.fleet;
+  const std::span<const std::string> modes = ModeNames();
+  command
+      .add_option(
+          "--mode", flags.mode,
+          "Where the parameters live: local, in this process; or on servers: sync, "
+          "half-async, async, geo (default: local; async where the environment gives a role)")
+      ->type_name("MODE")
+      ->check(OneOf({modes.begin(), modes.end()}))
+      ->group(group);
+  command.add_option("--server_num", fleet.server_num, "Start so many servers on this machine")
+      ->type_name("N")
+      ->check(WholeNumber(1, 512))
+      ->group(group);
+  command.add_option("--worker_num", fleet.worker_num, "Start so many trainers on this machine")
+      ->type_name("N")
+      ->check(WholeNumber(1, 512))
+      ->group(group);
+  command
+      .add_option("--start_port", fleet.start_port,
+                  "First port of the servers that are started; 0: any that are free")
+      ->type_name("N")
+      ->check(WholeNumber(0, 65535))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--log_dir", fleet.log_dir, "Logs of what is started: serverlog.N, workerlog.N")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--data_split", flags.data_split,
+                  "by_file: trainers share the files; none: each reads all it is given")
+      ->type_name("NAME")
+      ->check(OneOf({"by_file", "none"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--start_timeout", fleet.start_timeout_seconds,
+                  "Seconds that trainers wait for the servers, and servers for the trainers")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1'000'000))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddModeFlags(CLI::App& command, TrainFlags& flags) {
+  const std::string group = "Modes";
+  FleetOptions& fleet = flags.options.fleet;
+  command
+      .add_option("--max_staleness", fleet.max_staleness,
+                  "async: a batch is computed on rows that lack at most so many of the worker's "
+                  "earlier steps; -1: no bound")
+      ->type_name("N")
+      ->check(WholeNumber(-1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
+          "geo: batches between two exchanges (the seeds: 400); 0: as often as costs little")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--geo_divisor", flags.geo_divisor,
+                  "geo: what differences are divided by: none, or trainers (the seeds' rule)")
+      ->type_name("NAME")
+      ->check(OneOf({"none", "trainers"}))
+      ->capture_default_str()
+      ->group(group);
 }
 
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
@@ -163,6 +231,8 @@ void AddViewFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddRunFlags(command, *flags);
+  AddFleetFlags(command, *flags);
+  AddModeFlags(command, *flags);
   AddSourceFlags(command, *flags);
   AddReadingFlags(command, *flags);
   AddKeepFlags(command, flags->options.keep);
@@ -192,8 +262,56 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
   return absl::OkStatus();
 }
 
+// The role, the mode and what follows from them.
+Status SettleFleet(TrainFlags* flags) {
+  TrainOptions& options = flags->options;
+  FleetOptions& fleet = options.fleet;
+  const Environment environment = ProcessEnvironment();
+  FL_ASSIGN_OR_RETURN(fleet.role, RoleFromEnvironment(environment));
+  FL_ASSIGN_OR_RETURN(fleet.job.flags, CommunicatorFlagsFrom(environment));
+  const bool in_job = fleet.role.kind != Role::Kind::kLocal;
+  const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
+  const std::string mode = flags->mode.value_or(in_job || starts_job ? "async" : "local");
+  const bool has_servers = HasServers(mode);
+  if (in_job && !has_servers) {
+    return InvalidArgument(
+        "TRAINING_ROLE makes this process a {}, and --mode is local: leave one out",
+        fleet.role.is_server() ? "server" : "trainer");
+  }
+  if (has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
+    return InvalidArgument(
+        "--mode {} needs servers: --server_num S --worker_num W starts them here; on a cluster the "
+        "environment gives each process its role (flotilla launch --help)",
+        mode);
+  }
+  if (starts_job && !has_servers) {
+    return InvalidArgument("--server_num and --worker_num are for modes with servers, not local");
+  }
+  fleet.job.mode.mode = mode;
+  fleet.job.mode.local.joined = options.deterministic;
+  fleet.job.mode.geo.divisor =
+      flags->geo_divisor == "trainers" ? GeoDivisor::kTrainers : GeoDivisor::kNone;
+  fleet.job.flags.async.max_staleness = fleet.max_staleness;
+  fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
+  fleet.job.job_id = environment(kJobIdVariable).value_or("flotilla");
+  fleet.split_files = flags->data_split == "by_file";
+  fleet.status_file = environment(kStatusFileVariable).value_or("");
+  fleet.result_file = environment(kResultFileVariable).value_or("");
+  options.threads = flags->threads.value_or(fleet.role.threads.value_or(Cores()));
+  if (has_servers && options.deterministic && mode != "sync") {
+    return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
+  }
+  if (has_servers && (options.keep.every_steps > 0 || options.keep.every_minutes > 0)) {
+    return InvalidArgument(
+        "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
+        "epochs");
+  }
+  return absl::OkStatus();
+}
+
 Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   TrainOptions& options = flags->options;
+  FL_RETURN_IF_ERROR(SettleFleet(flags));
   DataOptions& data = options.data;
   data.in_memory = flags->in_memory.value_or(true);
   if (flags->shuffle.value_or(false) && !data.in_memory) {

@@ -20,7 +20,10 @@ struct TrainFlags {
   TrainOptions options;
   Config::Values model_values;  // the model's own flags
 
-  std::string mode = "local";
+  std::optional<std::string> mode;  // default: local, in a job with servers async
+  std::optional<int> threads;       // default: what the role says, else the number of cores
+  std::string data_split = "by_file";
+  std::string geo_divisor = "none";
   std::string log_format = "text";
   DataFlags data;
   std::optional<bool> in_memory;  // default true

@@ -8,6 +8,8 @@
 
 #include "flotilla/dataset/file_list.h"
 #include "flotilla/dataset/make_parser.h"
+#include "flotilla/launch/job.h"
+#include "flotilla/launch/role.h"
 
 namespace flotilla {
 
@@ -50,6 +52,21 @@ struct ViewOptions {
   double progress_seconds = 5;  // between plain progress lines
 };
 
+// The process's part in a job with servers.
+struct FleetOptions {
+  Role role;           // local: one process, or the one that starts the others
+  JobOptions job;      // mode, servers' options
+  int server_num = 0;  // start so many servers here; 0: none
+  int worker_num = 0;  // .. and so many trainers
+  int start_port = 0;  // of the servers that are started; 0: any that are free
+  std::string log_dir = "log";
+  int64_t start_timeout_seconds = 300;
+  int64_t max_staleness = -1;  // async; -1: no bound
+  bool split_files = true;     // trainers share the files; otherwise each reads all it is given
+  std::string status_file;     // where a trainer leaves its figures for its launcher
+  std::string result_file;     // where trainer 0 leaves the results for its launcher
+};
+
 struct TrainOptions {
   std::string model_name;  // for reports
   int64_t batch_size = 1000;
@@ -58,6 +75,7 @@ struct TrainOptions {
   uint64_t seed = 0;
   bool deterministic = false;
   int64_t early_stop = 0;  // end after so many epochs without a better test AUC; 0: do not
+  FleetOptions fleet;
   DataOptions data;
   KeepOptions keep;
   ViewOptions view;

@@ -2,7 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <fstream>
 #include <nlohmann/json.hpp>
+
+#include "flotilla/fleet/job_run.h"
 
 namespace flotilla {
 namespace {
@@ -47,10 +50,11 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   const Report& quality = result.test ? *result.test : result.train;
   for (const char* name : kMetrics) json[name] = quality.Metric(name);
   json["quality_of"] = result.test ? "test" : "train";
-  json["examples"] = result.summary.trained;
+  json["examples"] = result.examples;
   json["skipped"] = result.train.skipped;
   json["seconds"] = AllSeconds(result);
-  json["examples_per_second"] = result.summary.examples_per_second();
+  json["examples_per_second"] =
+      AllSeconds(result) > 0 ? static_cast<double>(result.examples) / AllSeconds(result) : 0;
   for (const char* name : kMetrics) json[std::string("train_") + name] = result.train.Metric(name);
   json["load_seconds"] = result.summary.load_seconds;
   json["train_seconds"] = result.summary.train_seconds;
@@ -71,16 +75,24 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   json["epochs"] = options.epochs;
   json["batch_size"] = options.batch_size;
   json["threads"] = options.threads;
+  json["mode"] = options.fleet.job.mode.mode;
   json["steps"] = result.steps;
   json["table_rows"] = result.table_rows;
   return json.dump() + "\n";
 }
 
 Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
+  const FleetOptions& fleet = options.fleet;
+  if (fleet.role.is_server()) return ServeModel(options, model, terminal);
+  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return TrainInCluster(options, terminal);
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
-  // A run that was stopped has no results to show but where to go on, which the log tells.
+  // A run that was stopped has no results to show but where to go on, which the log tells; of
+  // several trainers the first one shows the results of all.
   if (result.stopped && !options.view.json) return absl::OkStatus();
-  terminal.out << (options.view.json ? ResultJson(options, result) : ResultTable(result));
+  if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
+  const std::string text = options.view.json ? ResultJson(options, result) : ResultTable(result);
+  terminal.out << text;
+  if (!fleet.result_file.empty()) std::ofstream(fleet.result_file) << text;
   return absl::OkStatus();
 }
 

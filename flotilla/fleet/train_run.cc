@@ -5,7 +5,9 @@
 #include <utility>
 
 #include "flotilla/base/stop_signal.h"
-#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/empty_dataset.h"
+#include "flotilla/fleet/group_report.h"
+#include "flotilla/fleet/model_hash.h"
 #include "flotilla/fleet/open_data.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/fleet/run_view.h"
@@ -22,10 +24,20 @@ class Run {
 
   Status Prepare();
   StatusOr<TrainResult> Train();
+  // Tells the servers, where there are any, how the run ended.
+  Status Leave(const Status& status);
 
  private:
+  Status Join();
   Status OpenData();
   Status StartFromModel();
+  Status LoadModel();
+  // The rows of these files, or none where this trainer has no file.
+  StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
+                                 const LogLine& log);
+  // Whether this trainer speaks for all: saves, and prints the results.
+  bool first() const { return job_.group->trainer() == 0; }
+  bool alone() const { return job_.group->trainers() == 1; }
   Status MakeSaves();
   Status MakeTrainer();
   // Trains one epoch, or what is left of it, tests and saves. False when the run is to end.
@@ -41,7 +53,7 @@ class Run {
   Terminal& terminal_;
   const StopSignal signal_;
   std::unique_ptr<RunView> view_;
-  std::unique_ptr<LocalCommunicator> communicator_;
+  TrainerJob job_;
   OpenedData train_, test_;
   RunState state_;
   std::unique_ptr<RunSaves> saves_;
@@ -51,15 +63,40 @@ class Run {
 
 Status Run::Prepare() {
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
-  FL_ASSIGN_OR_RETURN(communicator_, LocalCommunicator::Make(SpecOf(model_, options_.seed),
-                                                             {.joined = options_.deterministic}));
+  FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(StartFromModel());
   FL_RETURN_IF_ERROR(OpenData());
   FL_RETURN_IF_ERROR(MakeSaves());
   return MakeTrainer();
 }
 
+Status Run::Join() {
+  const Role& role = options_.fleet.role;
+  const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
+  JobOptions job = options_.fleet.job;
+  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model_));
+  if (role.is_trainer()) {
+    log(fmt::format("{}, mode {}", role.ToString(), job.mode.mode));
+    if (job.mode.mode == "async") log("communication:\n" + job.flags.Table());
+  }
+  FL_ASSIGN_OR_RETURN(job_,
+                      JoinJob(role, SpecOf(model_, options_.seed), job, &terminal_.clock, log));
+  return absl::OkStatus();
+}
+
+// Trainer 0 loads, for all: in one process, or through the servers.
 Status Run::StartFromModel() {
+  std::string state;
+  if (first()) {
+    FL_RETURN_IF_ERROR(LoadModel());
+    state = state_.ToText();
+  }
+  FL_ASSIGN_OR_RETURN(state, job_.group->Broadcast("start", state, 0));
+  FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
+  return absl::OkStatus();
+}
+
+Status Run::LoadModel() {
   const KeepOptions& keep = options_.keep;
   std::string dir = keep.init_model;
   if (keep.resume) {
@@ -72,7 +109,7 @@ Status Run::StartFromModel() {
   }
   if (dir.empty()) return absl::OkStatus();
   dir = ModelKeeper::Latest(dir).value_or(dir);
-  StatusOr<LoadedModel> loaded = communicator_->Load(
+  StatusOr<LoadedModel> loaded = job_.communicator->Load(
       dir, {.allow_missing = keep.allow_missing, .optimizer_state = !keep.fresh_optimizer});
   if (!loaded.ok()) {
     return Annotate(loaded.status(), keep.resume ? "--resume" : "--init_model");
@@ -82,7 +119,7 @@ Status Run::StartFromModel() {
     terminal_.log.warn("{}: not in the model, starts with its first values", name);
   }
   if (!keep.resume) return absl::OkStatus();
-  view_->Event(kResumeEvent, communicator_->global_step(), dir);
+  view_->Event(kResumeEvent, job_.communicator->global_step(), dir);
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
   return absl::OkStatus();
 }
@@ -103,12 +140,26 @@ Status Run::OpenData() {
   if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test.files, FindFiles(test.flag, data.test, data));
   }
-  FL_ASSIGN_OR_RETURN(train_, flotilla::OpenData(train, data, parser, terminal_.clock, log));
+  FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser, log));
   view_->set_epoch_rows(train_.rows);
   result_.summary.load_seconds = train_.load_seconds;
   if (data.test.empty()) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(test_, flotilla::OpenData(test, data, parser, terminal_.clock, log));
+  FL_ASSIGN_OR_RETURN(test_, OpenShare(std::move(test), parser, log));
   return absl::OkStatus();
+}
+
+StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
+                                    const LogLine& log) {
+  if (!alone() && options_.fleet.split_files) {
+    what.files = SplitFiles(what.files, job_.group->trainers(), job_.group->trainer());
+  }
+  if (!what.files.empty()) {
+    return flotilla::OpenData(what, options_.data, std::move(parser), terminal_.clock, log);
+  }
+  log(fmt::format("{}: no file for this trainer: there are fewer files than trainers", what.flag));
+  const std::span<const InputSpec> inputs = parser->inputs();
+  return OpenedData{.dataset = std::make_unique<EmptyDataset>(
+                        std::vector<InputSpec>(inputs.begin(), inputs.end()))};
 }
 
 Status Run::MakeSaves() {
@@ -119,11 +170,13 @@ Status Run::MakeSaves() {
   };
   keeper.on_failed = [this](const std::string& dir, const Status& status) {
     terminal_.log.error("{} was not saved, training goes on: {}", dir, Message(status));
-    view_->Event("save failed", communicator_->global_step(), Message(status));
+    view_->Event("save failed", job_.communicator->global_step(), Message(status));
   };
+  KeepOptions keep = options_.keep;
+  if (!first()) keep.out.clear();  // the first trainer saves for all
   FL_ASSIGN_OR_RETURN(saves_,
-                      RunSaves::Make(options_.keep, &model_, FormatOf(model_, options_.data),
-                                     communicator_.get(), &terminal_.clock, std::move(keeper)));
+                      RunSaves::Make(keep, &model_, FormatOf(model_, options_.data),
+                                     job_.communicator.get(), &terminal_.clock, std::move(keeper)));
   return absl::OkStatus();
 }
 
@@ -138,8 +191,8 @@ Status Run::MakeTrainer() {
     return saves_->SaveStep(state);
   };
   trainer.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(
-      trainer_, Trainer::Make(&model_, communicator_.get(), &terminal_.clock, std::move(trainer)));
+  FL_ASSIGN_OR_RETURN(trainer_, Trainer::Make(&model_, job_.communicator.get(), &terminal_.clock,
+                                              std::move(trainer)));
   return absl::OkStatus();
 }
 
@@ -162,22 +215,36 @@ StatusOr<bool> Run::RunEpoch() {
   FL_ASSIGN_OR_RETURN(result_.train, position ? trainer_->ResumeEpoch(*train_.dataset, *position)
                                               : trainer_->TrainEpoch(*train_.dataset, epoch));
   result_.summary.AddEpoch(result_.train, train_.dataset->counts());
+  if (result_.train.stopped && !alone()) {
+    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+  }
   if (result_.train.stopped) {
+    result_.examples += result_.train.rows;
     state_.position = train_.dataset->position();
     FL_RETURN_IF_ERROR(Stop());
     return false;
   }
-  view_->EpochDone(epoch, communicator_->global_step(), result_.train);
+  FL_RETURN_IF_ERROR(
+      SumReports(fmt::format("epoch {}", epoch), model_.metrics, *job_.group, &result_.train));
+  result_.examples += result_.train.rows;
+  view_->EpochDone(epoch, job_.communicator->global_step(), result_.train);
   return FinishEpoch(epoch);
 }
 
 StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   bool best = false;
   if (test_.dataset != nullptr) {
+    FL_RETURN_IF_ERROR(job_.communicator->Refresh());
     FL_ASSIGN_OR_RETURN(result_.test, trainer_->Evaluate(*test_.dataset));
+    FL_RETURN_IF_ERROR(
+        SumReports(fmt::format("test {}", epoch), model_.metrics, *job_.group, &*result_.test));
     result_.summary.test_seconds += result_.test->seconds;
-    view_->TestDone(epoch, communicator_->global_step(), *result_.test);
+    view_->TestDone(epoch, job_.communicator->global_step(), *result_.test);
     best = NoteTest(*result_.test);
+  }
+  // A signal reaches trainers at different moments, and what follows they do together.
+  if (signal_.stopped() && !alone()) {
+    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
   }
   state_.epoch = epoch + 1;
   const bool enough =
@@ -215,7 +282,7 @@ Status Run::Stop() {
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
   terminal_.log.info("stopped by signal {} at step {}; to go on:\n  {}{}", signal_.signal(),
-                     communicator_->global_step(), terminal_.command_line,
+                     job_.communicator->global_step(), terminal_.command_line,
                      options_.keep.resume ? "" : " --resume");
   return absl::OkStatus();
 }
@@ -223,9 +290,11 @@ Status Run::Stop() {
 Status Run::Finish() {
   result_.summary.workers = options_.threads;
   result_.best_auc = state_.best_auc;
-  result_.steps = communicator_->global_step();
-  for (size_t t = 0; t < communicator_->spec().tables.size(); ++t) {
-    result_.table_rows += communicator_->table(static_cast<int>(t)).size();
+  result_.steps = job_.communicator->global_step();
+  if (job_.local != nullptr) {
+    for (size_t t = 0; t < job_.local->spec().tables.size(); ++t) {
+      result_.table_rows += job_.local->table(static_cast<int>(t)).size();
+    }
   }
   const int64_t start = terminal_.clock.NowNanos();
   FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), "the last save"));
@@ -233,13 +302,22 @@ Status Run::Finish() {
   return view_->Draw();
 }
 
+Status Run::Leave(const Status& status) {
+  if (status.ok()) return job_.Stop();
+  job_.Abort(status);
+  return status;
+}
+
 }  // namespace
 
 StatusOr<TrainResult> RunTraining(const TrainOptions& options, const Model& model,
                                   Terminal& terminal) {
   Run run(options, model, terminal);
-  FL_RETURN_IF_ERROR(run.Prepare());
-  return run.Train();
+  const Status prepared = run.Prepare();
+  if (!prepared.ok()) return run.Leave(prepared);
+  StatusOr<TrainResult> result = run.Train();
+  FL_RETURN_IF_ERROR(run.Leave(result.status()));
+  return result;
 }
 
 }  // namespace flotilla

@@ -17,10 +17,11 @@ namespace flotilla {
 struct TrainResult {
   Report train;  // of the last epoch: every batch was scored before it was learned from
   std::optional<Report> test;  // after the last epoch
-  RunSummary summary;          // of all epochs
+  int64_t examples = 0;        // trained on, over all epochs and trainers
+  RunSummary summary;          // of all epochs, of this trainer
   double best_auc = -1;        // of the test rows after any epoch; -1: none
   int64_t steps = 0;           // updates
-  int64_t table_rows = 0;      // live, of all tables
+  int64_t table_rows = 0;      // live, of all tables; 0 where they live on servers
   bool stopped = false;        // by a signal, before the last epoch ended
 };
 

@@ -1,0 +1,26 @@
+// Saving and loading of a model whose parameters live on servers: each writes and reads its own
+// shards, in parallel, and the trainer that asks commits the manifest. Used by the modes with
+// servers.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "flotilla/base/status.h"
+#include "flotilla/client/ps_client.h"
+#include "flotilla/communicator/communicator.h"
+
+namespace flotilla {
+
+// Communicator::BeginSave through the servers, which share the storage of the directory.
+// `has_state`: the servers keep the optimizer's state (not so in GEO). REQUIRES: client outlives
+// the result; one trainer saves at a time.
+StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
+                                                       const SaveContents& contents,
+                                                       bool has_state);
+
+// Communicator::Load through the servers. REQUIRES: no trainer pulls or pushes meanwhile.
+StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
+                                      const LoadOptions& options);
+
+}  // namespace flotilla

@@ -1,0 +1,82 @@
+#include "flotilla/fleet/job_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include "flotilla/base/stop_signal.h"
+#include "flotilla/fleet/launch_run.h"
+#include "flotilla/fleet/model_hash.h"
+#include "flotilla/launch/free_port.h"
+
+namespace flotilla {
+namespace {
+
+// Flags that are for the process that starts the others.
+constexpr const char* kOwnFlags[] = {"--server_num", "--worker_num", "--start_port", "--log_dir"};
+
+std::vector<std::string> WithoutOwnFlags(const std::vector<std::string>& args) {
+  std::vector<std::string> rest;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const std::string name = args[i].substr(0, args[i].find('='));
+    const bool own =
+        std::find(std::begin(kOwnFlags), std::end(kOwnFlags), name) != std::end(kOwnFlags);
+    if (!own) {
+      rest.push_back(args[i]);
+    } else if (args[i].find('=') == std::string::npos) {
+      ++i;  // its value
+    }
+  }
+  return rest;
+}
+
+std::string JobId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return fmt::format("{:x}", static_cast<uint64_t>(now));
+}
+
+}  // namespace
+
+Status TrainInCluster(const TrainOptions& options, Terminal& terminal) {
+  const FleetOptions& fleet = options.fleet;
+  LocalClusterOptions cluster;
+  std::error_code error;
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  if (error) return Internal("/proc/self/exe: {}", error.message());
+  cluster.command = {program};
+  for (std::string& arg : WithoutOwnFlags(terminal.args)) cluster.command.push_back(std::move(arg));
+  FL_ASSIGN_OR_RETURN(cluster.servers, FreeAddresses(fleet.server_num, fleet.start_port));
+  cluster.trainer_hosts.assign(static_cast<size_t>(fleet.worker_num), "127.0.0.1");
+  cluster.log_dir = fleet.log_dir;
+  const int threads = std::max(1, options.threads / fleet.worker_num);
+  const std::string results = fleet.log_dir + "/results";
+  std::filesystem::remove(results, error);
+  cluster.variables = {{kJobIdVariable, JobId()},
+                       {kResultFileVariable, results},
+                       {"CPU_NUM", fmt::to_string(threads)}};
+  FL_RETURN_IF_ERROR(RunCluster(std::move(cluster), terminal));
+  if (terminal.exit_code != 0) return absl::OkStatus();
+  std::ifstream file(results);
+  terminal.out << file.rdbuf();
+  return absl::OkStatus();
+}
+
+Status ServeModel(const TrainOptions& options, const Model& model, Terminal& terminal) {
+  const StopSignal signal;
+  JobOptions job = options.fleet.job;
+  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model));
+  const Status status = RunServer(
+      options.fleet.role, SpecOf(model, options.seed), job, &terminal.clock,
+      [&](std::string_view line) { terminal.log.info("{}", line); },
+      [&] { return signal.stopped(); });
+  if (signal.stopped()) {
+    terminal.exit_code = signal.exit_code();
+    return absl::OkStatus();
+  }
+  return status;
+}
+
+}  // namespace flotilla

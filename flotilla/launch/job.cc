@@ -1,0 +1,94 @@
+#include "flotilla/launch/job.h"
+
+#include <chrono>
+#include <thread>
+#include <utility>
+
+#include "flotilla/rpc/grpc_transport.h"
+#include "flotilla/server/ps_server.h"
+
+namespace flotilla {
+namespace {
+
+constexpr std::chrono::milliseconds kLook(100);
+
+UpdatePolicy PolicyOf(const std::string& mode) {
+  if (mode == "sync") return UpdatePolicy::kOnBarrier;
+  if (mode == "geo") return UpdatePolicy::kAddDelta;
+  return UpdatePolicy::kOnArrival;
+}
+
+// Lines that both ends of a connection must have alike.
+std::string ExtraText(const JobOptions& options) {
+  return fmt::format("mode {}\ngraph {}\n", options.mode.mode, options.graph_hash);
+}
+
+// Larger in each life of a process.
+uint64_t Incarnation() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count());
+}
+
+}  // namespace
+
+Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
+                 const Clock* clock, const LogLine& log, const std::function<bool()>& stop) {
+  PsServerOptions server_options;
+  PsServiceOptions& service = server_options.service;
+  service.job_id = options.job_id;
+  service.server = role.index;
+  service.servers = static_cast<int>(role.servers.size());
+  service.policy = PolicyOf(options.mode.mode);
+  service.model_extra = ExtraText(options);
+  service.liveness.trainers = role.trainers;
+  service.liveness.silent_bound_ms = options.flags.silent_bound_ms;
+  service.liveness.start_timeout_ms = options.start_timeout_ms;
+  service.rounds.trainers = role.trainers;
+  const std::string& address = role.servers[role.index];
+  FL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<PsServer> server,
+      PsServer::Start(
+          spec, server_options, [&](Service* handler) { return ListenGrpc(address, handler, {}); },
+          clock, log));
+  log(fmt::format("{} listens on {}", role.ToString(), server->address()));
+  std::atomic<bool> ended = false;
+  std::thread watcher([&] {
+    while (!ended) {
+      if (stop()) server->Stop();
+      std::this_thread::sleep_for(kLook);
+    }
+  });
+  const Status status = server->Wait();
+  ended = true;
+  watcher.join();
+  return status;
+}
+
+StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,
+                             const Clock* clock, const LogLine& log) {
+  TrainerJob job;
+  if (!HasServers(options.mode.mode)) {
+    job.group = MakeSoloGroup();
+    FL_ASSIGN_OR_RETURN(auto local, LocalCommunicator::Make(spec, options.mode.local));
+    job.local = local.get();
+    job.communicator = std::move(local);
+    return job;
+  }
+  PsClientOptions client{.job_id = options.job_id,
+                         .trainer = role.index,
+                         .trainers = role.trainers,
+                         .incarnation = Incarnation(),
+                         .model_extra = ExtraText(options)};
+  options.flags.Apply(&client);
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
+  job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);
+  FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms));
+  ModeOptions mode = options.mode;
+  mode.async = options.flags.async;
+  job.group = MakeClientGroup(job.client.get());
+  FL_ASSIGN_OR_RETURN(job.communicator, MakeCommunicator(spec, mode, job.client.get(), clock));
+  return job;
+}
+
+}  // namespace flotilla

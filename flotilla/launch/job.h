@@ -1,0 +1,58 @@
+// A process's part in a job with servers: a server runs until its trainers have ended, a trainer
+// gets the communicator of its mode and the group of its fellows.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/client/ps_client.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/communicator/group.h"
+#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/launch/communicator_flags.h"
+#include "flotilla/launch/role.h"
+#include "flotilla/tensor/model_spec.h"
+
+namespace flotilla {
+
+struct JobOptions {
+  std::string job_id = "flotilla";  // the same in every process of a job
+  ModeOptions mode;
+  // What the spec does not know of the model: a hash of the graph. Compared in the handshake.
+  std::string graph_hash;
+  int64_t start_timeout_ms = 300'000;
+  CommunicatorFlags flags;
+  std::string init_model;  // servers start from its rows; empty: from first values
+};
+
+// Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log` is
+// told what a user should know. `stop` is asked about ten times a second and ends the server when
+// true. REQUIRES: role.is_server(); the mode has servers.
+Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
+                 const Clock* clock, const LogLine& log, const std::function<bool()>& stop);
+
+// What a trainer of a job holds. Members are destroyed from the last to the first.
+struct TrainerJob {
+  std::unique_ptr<PsClient> client;  // null in local mode
+  std::unique_ptr<Communicator> communicator;
+  LocalCommunicator* local = nullptr;  // the communicator, in local mode
+  std::unique_ptr<Group> group;
+
+  // Tells the servers that this trainer has ended well; without servers nothing.
+  Status Stop() { return client == nullptr ? absl::OkStatus() : client->Stop(); }
+  // Ends the job for everyone, with the cause.
+  void Abort(const Status& cause) {
+    if (client != nullptr) client->Abort(cause);
+  }
+};
+
+// Connects to the servers, waiting for them until start_timeout_ms and naming those that are not
+// there; in local mode makes the parameters here. REQUIRES: the role is no server's.
+StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,
+                             const Clock* clock, const LogLine& log);
+
+}  // namespace flotilla
