@@ -31,15 +31,12 @@ Status CriteoLineTooLong(std::string_view line, const char* at);
 inline const char* ScanCriteoNumber(const char* p, const char* end, int64_t* value) {
   const bool negative = *p == '-';
   p += negative;
-  const char* first = p;
-  int64_t number = 0;
-  while (p < end && IsDigit(*p)) {
-    if (p - first == kCriteoMaxDigits) return nullptr;
-    number = number * 10 + (*p++ - '0');
-  }
-  if (p == first || (p < end && *p != '\t')) return nullptr;
+  uint64_t digits = 0;
+  const char* const stop = ScanDigits(p, end, &digits);
+  if (stop == p || stop - p > kCriteoMaxDigits || (stop < end && *stop != '\t')) return nullptr;
+  const int64_t number = static_cast<int64_t>(digits);
   *value = negative ? -number : number;
-  return p;
+  return stop;
 }
 
 // Where the field at `p` ends. Nearly all have eight bytes, so those are looked at as one word.

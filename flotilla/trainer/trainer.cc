@@ -72,6 +72,15 @@ StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
   return TrainStarted(dataset, epoch);
 }
 
+StatusOr<std::vector<double>> Trainer::Fit(Dataset& dataset, int64_t epochs) {
+  std::vector<double> losses;
+  for (int64_t epoch = 0; epoch < epochs; ++epoch) {
+    FL_ASSIGN_OR_RETURN(const Report report, TrainEpoch(dataset, epoch));
+    losses.push_back(report.loss);
+  }
+  return losses;
+}
+
 StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& position) {
   StartRun();
   FL_RETURN_IF_ERROR(dataset.Resume(position));

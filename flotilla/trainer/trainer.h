@@ -75,6 +75,8 @@ class Trainer {
   // Trains on one epoch. The first error of any worker ends the epoch and is returned; what was
   // pushed before stays applied.
   StatusOr<Report> TrainEpoch(Dataset& dataset, int64_t epoch);
+  // Trains so many epochs, from 0 on, and returns the loss per row of each.
+  StatusOr<std::vector<double>> Fit(Dataset& dataset, int64_t epochs);
   // Trains on what is left of an epoch from a position of the dataset on. The report is of that
   // part.
   StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position);

@@ -180,6 +180,17 @@ TEST(TrainerTest, FreeWorkersLearnAndEveryRowIsCounted) {
   EXPECT_TRUE(std::isnan(evaluated->Metric("no such metric")));
 }
 
+TEST(TrainerTest, FitReturnsTheLossOfEveryEpoch) {
+  auto dataset = MakeDataset(1000, 50);
+  Session fitted({}, true, {.workers = 2}), stepped({}, true, {.workers = 2});
+  const std::vector<double> losses = *fitted.trainer->Fit(*dataset, 3);
+  ASSERT_EQ(losses.size(), 3u);
+  EXPECT_LT(losses[2], losses[0]);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    EXPECT_EQ(stepped.trainer->TrainEpoch(*dataset, epoch)->loss, losses[epoch]);
+  }
+}
+
 TEST(TrainerTest, EvaluationChangesNothingAndMakesNoRows) {
   auto train = MakeDataset(500, 50);
   auto test = MakeDataset(700, 50, /*ids=*/90);  // ids that training never saw
