@@ -35,7 +35,7 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
       : options_(options), listener_(listener), request_(options.max_message_bytes) {}
 
   void Accept(grpc::AsyncGenericService* service, grpc::ServerCompletionQueue* queue) {
-    service->RequestCall(&rpc_->context, &rpc_->stream, queue, queue, this);
+    service->RequestCall(&rpc_->context, &rpc_->stream, queue, queue, TagOf(this));
   }
 
   void Happened(bool ok) override;
@@ -201,7 +201,7 @@ bool ServerCall::Received(bool ok) {
     return true;
   }
   if (status.ok()) {
-    rpc_->stream.Read(&rpc_->incoming, this);
+    rpc_->stream.Read(&rpc_->incoming, TagOf(this));
   } else {
     Refuse(status);
   }
@@ -234,15 +234,15 @@ void ServerCall::WriteNext() {
   const grpc::ByteBuffer chunk = response_->Next();
   if (response_->done()) {
     state_ = State::kFinishing;
-    rpc_->stream.WriteAndFinish(chunk, grpc::WriteOptions(), grpc::Status::OK, this);
+    rpc_->stream.WriteAndFinish(chunk, grpc::WriteOptions(), grpc::Status::OK, TagOf(this));
   } else {
-    rpc_->stream.Write(chunk, this);
+    rpc_->stream.Write(chunk, TagOf(this));
   }
 }
 
 void ServerCall::Refuse(const Status& error) {
   state_ = State::kFinishing;
-  rpc_->stream.Finish(ToGrpc(error), this);
+  rpc_->stream.Finish(ToGrpc(error), TagOf(this));
 }
 
 }  // namespace

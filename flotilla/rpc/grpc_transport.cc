@@ -42,7 +42,7 @@ class ClientCall {
     stream_ = stub->PrepareCall(&context_, kMethod, queue);
     stream_->StartCall(nullptr);
     Write();
-    stream_->Read(&incoming_, &read_event_);
+    stream_->Read(&incoming_, TagOf(&read_event_));
   }
 
   void Cancel() { context_.TryCancel(); }
@@ -51,9 +51,9 @@ class ClientCall {
   void Write() {
     const grpc::ByteBuffer chunk = request_.Next();
     if (request_.done()) {
-      stream_->WriteLast(chunk, grpc::WriteOptions(), &write_event_);
+      stream_->WriteLast(chunk, grpc::WriteOptions(), TagOf(&write_event_));
     } else {
-      stream_->Write(chunk, &write_event_);
+      stream_->Write(chunk, TagOf(&write_event_));
     }
   }
 
@@ -67,13 +67,13 @@ class ClientCall {
       error_ = response_.Add(incoming_);
       incoming_.Clear();
       if (!error_.ok()) context_.TryCancel();
-      if (error_.ok() && !response_.done()) return stream_->Read(&incoming_, &read_event_);
+      if (error_.ok() && !response_.done()) return stream_->Read(&incoming_, TagOf(&read_event_));
     }
     EndChain();
   }
 
   void EndChain() {
-    if (chains_.fetch_sub(1) == 1) stream_->Finish(&status_, &finish_event_);
+    if (chains_.fetch_sub(1) == 1) stream_->Finish(&status_, TagOf(&finish_event_));
   }
 
   void Finished(bool);

@@ -70,5 +70,33 @@ TEST(RaggedIdsTest, RowsAreFoundWithAndWithoutOffsets) {
   EXPECT_EQ(ids.row(1).size(), 3u);
 }
 
+TEST(DenseRangeTest, RangesOfAllServersAreTheBlockInWholeBlocks) {
+  for (const int64_t floats : {0, 16, 8192, 8208, 3 * 8192, 100'000}) {
+    for (const int servers : {1, 2, 5, 40}) {
+      int64_t at = 0;
+      for (int s = 0; s < servers; ++s) {
+        const DenseRange range = DenseRangeOf(floats, s, servers);
+        EXPECT_EQ(range.begin, at);
+        if (range.size() > 0) EXPECT_EQ(range.begin % kDenseBlockFloats, 0);
+        EXPECT_TRUE(range.size() == 0 || range.size() >= std::min(floats, kDenseBlockFloats));
+        at = range.end;
+      }
+      EXPECT_EQ(at, floats);
+    }
+  }
+}
+
+TEST(DenseRangeTest, SlicesNameWhatARangeHoldsOfEachParameter) {
+  std::vector<ParameterSpec> parameters(3);
+  parameters[0].shape = {10};
+  parameters[1].shape = {20'000};
+  parameters[2].shape = {5};
+  const DenseLayout layout(parameters);
+  EXPECT_EQ(SlicesOf(layout, {0, 8192}), (std::vector<DenseSlice>{{0, 0, 10}, {1, 0, 8176}}));
+  EXPECT_EQ(SlicesOf(layout, {8192, layout.size()}),
+            (std::vector<DenseSlice>{{1, 8176, 20'000 - 8176}, {2, 0, 5}}));
+  EXPECT_TRUE(SlicesOf(layout, {8192, 8192}).empty());
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -159,6 +159,30 @@ TEST(RoundsValueTest, TrainersEnterAgainForTheNextEpoch) {
   EXPECT_EQ(pulled[0].values[0], 9);
 }
 
+TEST(RoundsValueTest, ManyTrainersShareOneAccumulator) {
+  ClusterOptions options{
+      .servers = 2, .trainers = 32, .wire = Wire::kTcp, .policy = UpdatePolicy::kOnBarrier};
+  // Room for two of the 32 parts of a round.
+  options.server.service.rounds.max_waiting_bytes = 2 * 5'000 * sizeof(float);
+  InProcessCluster cluster(CountingModel({10'000}, {1}), options);
+  ASSERT_OK(cluster.RunTrainers([](int trainer, PsClient& client) -> Status {
+    FL_RETURN_IF_ERROR(client.EnterRounds());
+    const std::vector<float> dense(static_cast<size_t>(client.layout().size()),
+                                   static_cast<float>(trainer));
+    const std::vector<SparseRows> rows = {RowsOf({static_cast<uint64_t>(trainer)}, 1, 32)};
+    for (int round = 0; round < 3; ++round) {
+      FL_RETURN_IF_ERROR(
+          client.Push({.kind = PushKind::kInRound, .dense = dense, .sparse = rows, .rows = 1}));
+    }
+    return client.LeaveRounds();
+  }));
+  std::vector<float> dense(10'000);
+  ASSERT_OK(cluster.client(0).PullDense(dense));
+  EXPECT_EQ(dense, std::vector<float>(10'000, 3 * 15.5f));
+  EXPECT_EQ(cluster.client(31).ReadTable(0)->values, AlignedVector<float>(32, 3));
+  ASSERT_OK(cluster.StopAll());
+}
+
 TEST(RoundsValueTest, ARoundThatWaitsTooLongNamesTheTrainerWaitedFor) {
   ClusterOptions options{.trainers = 3, .policy = UpdatePolicy::kOnBarrier};
   options.client.wait_timeout_ms = 100;

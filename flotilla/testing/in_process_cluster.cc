@@ -9,7 +9,7 @@ namespace flotilla {
 
 namespace {
 
-constexpr int64_t kStartTimeoutMs = 10'000;
+constexpr int64_t kStartTimeoutMs = 60'000;
 
 }  // namespace
 

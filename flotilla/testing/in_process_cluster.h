@@ -24,6 +24,18 @@ namespace flotilla {
 // What carries the requests.
 enum class Wire { kInproc, kTcp, kUnix };
 
+// Tests run on machines that are busy with other things: silence means little there.
+inline PsServerOptions PatientServer() {
+  PsServerOptions options;
+  options.service.liveness.silent_bound_ms = 120'000;
+  return options;
+}
+inline PsClientOptions PatientClient() {
+  PsClientOptions options;
+  options.heartbeat.silent_bound_ms = 120'000;
+  return options;
+}
+
 struct ClusterOptions {
   int servers = 1;
   int trainers = 1;
@@ -32,8 +44,8 @@ struct ClusterOptions {
   // Set: between every client and the servers.
   std::optional<FaultOptions> faults;
   // What else is wanted of servers and clients; indices, numbers, job and policy are filled in.
-  PsServerOptions server;
-  PsClientOptions client;
+  PsServerOptions server = PatientServer();
+  PsClientOptions client = PatientClient();
   GrpcOptions grpc;
 };
 
