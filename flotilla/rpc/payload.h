@@ -70,6 +70,7 @@ class PayloadReader {
   // Copies the next `size` bytes. False, and nothing is read, when fewer are left.
   bool Read(void* to, size_t size) {
     if (size > left_) return false;
+    if (size == 0) return true;
     // Within a slice, as nearly always, and small, as rows are.
     if (slice_ < payload_.slices().size() && size < payload_.slices()[slice_].size - at_) {
       std::memcpy(to, payload_.slices()[slice_].data + at_, size);
