@@ -157,6 +157,8 @@ class Communicator {
   const DenseLayout& layout() const { return layout_; }
 
   virtual WorkerSchedule workers() const = 0;
+  // Whether every pull and push is a call to servers: few large ones are cheaper than many.
+  virtual bool remote() const { return false; }
 
   // Fills rows[t].values (and locations, where the mode has them) for rows[t].ids, for every table.
   // Ids are distinct; `missing` says what becomes of unknown ones. On error the content of rows is

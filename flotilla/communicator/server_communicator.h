@@ -16,6 +16,7 @@ namespace flotilla {
 
 class ServerCommunicator : public Communicator {
  public:
+  bool remote() const override { return true; }
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
   std::span<const float> dense() const override { return dense_; }
   int64_t global_step() const override { return client_->global_step(); }

@@ -21,7 +21,7 @@ JoinedRound::JoinedRound(const Plan* plan, int64_t chunk_rows, Communicator* com
 StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
                                           std::span<Step* const> steps,
                                           std::span<StageTimes> times) {
-  const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(batch.rows, 1);
+  const int64_t chunk_rows = ChunkRows(batch.rows, pool.workers());
   used_ = static_cast<size_t>((batch.rows + chunk_rows - 1) / chunk_rows);
   if (chunks_.size() < used_) chunks_.resize(used_);
   std::atomic<size_t> next = 0;
@@ -29,7 +29,8 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
     const kernels::FlushDenormals flush;
     for (size_t c = next++; c < used_; c = next++) {
       const int64_t begin = static_cast<int64_t>(c) * chunk_rows;
-      ComputeChunk(w, batch, begin, &chunks_[c], *steps[w], times[w]);
+      const int64_t end = std::min(begin + chunk_rows, batch.rows);
+      ComputeChunk(w, batch, begin, end, &chunks_[c], *steps[w], times[w]);
     }
   });
   if (used_ == 1) {
@@ -46,10 +47,15 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
   return &merger_.Result();
 }
 
-void JoinedRound::ComputeChunk(int worker, const Batch& batch, int64_t begin, Chunk* chunk,
-                               Step& step, StageTimes& times) {
-  const int64_t rows = plan_->row_blocks() ? chunk_rows_ : batch.rows;
-  const BatchSlice slice(batch, begin, std::min(begin + rows, batch.rows));
+int64_t JoinedRound::ChunkRows(int64_t rows, int workers) const {
+  if (!plan_->row_blocks()) return std::max<int64_t>(rows, 1);
+  if (!communicator_->remote()) return chunk_rows_;
+  return std::max(chunk_rows_, (rows + workers - 1) / workers);
+}
+
+void JoinedRound::ComputeChunk(int worker, const Batch& batch, int64_t begin, int64_t end,
+                               Chunk* chunk, Step& step, StageTimes& times) {
+  const BatchSlice slice(batch, begin, end);
   chunk->status = plan_->training() ? ComputeGradients(worker, slice, step, *communicator_, *clock_,
                                                        chunk->gradients, times)
                                     : Predict(worker, slice, step, *communicator_);

@@ -6,7 +6,7 @@
 //          Where the communicator prefetches, it reads its next batch and starts the pull for it
 //          before it computes the current one.
 // kJoined: batch after batch; the workers share a batch (joined_round.h) and push once. Same seed,
-//          same bits, for any number of workers.
+//          same bits; in one process for any number of workers.
 #pragma once
 
 #include <array>
@@ -39,7 +39,8 @@ namespace flotilla {
 struct TrainerOptions {
   int workers = 1;
   uint64_t seed = 0;
-  // kJoined only: rows of a chunk. Part of what makes a run repeat: another number, other bits.
+  // kJoined only: rows of a chunk, at least (joined_round.h). Part of what makes a run repeat:
+  // another number, other bits.
   int64_t chunk_rows = 256;
   // Called after every progress_batches batches, by one worker at a time, while training goes on.
   // Progress has no metrics in it, which cost more than a batch may: AddMetrics gives them.
