@@ -190,4 +190,9 @@ Status AsyncCommunicator::Flush() {
   return HogwildReceive();
 }
 
+StatusOr<std::unique_ptr<PendingSave>> AsyncCommunicator::BeginSave(const SaveContents& contents) {
+  FL_RETURN_IF_ERROR(sender_.Flush());
+  return ServerCommunicator::BeginSave(contents);
+}
+
 }  // namespace flotilla

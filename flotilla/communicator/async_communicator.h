@@ -82,6 +82,8 @@ class AsyncCommunicator : public ServerCommunicator {
   Status Push(int worker, Gradients& gradients) override;
   Status BeginEpoch() override;
   Status Flush() override;
+  // What this trainer pushed before is in it.
+  StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 
  private:
   AsyncCommunicator(PsClient* client, const AsyncOptions& options);

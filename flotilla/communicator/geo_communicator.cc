@@ -1,5 +1,6 @@
 #include "flotilla/communicator/geo_communicator.h"
 
+#include <sstream>
 #include <utility>
 
 #include "flotilla/communicator/server_parameters.h"
@@ -55,7 +56,7 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
                                           {.steps_per_push = trainers, .tables = options.tables}));
   const double divisor = options.divisor == GeoDivisor::kTrainers ? trainers : 1;
   FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), divisor));
-  FL_RETURN_IF_ERROR(exchange->LoadFromServers());
+  FL_RETURN_IF_ERROR(exchange->TakeAll());
   return std::unique_ptr<GeoCommunicator>(
       new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
 }
@@ -147,6 +148,8 @@ Status GeoCommunicator::Exchange(bool all) {
 
 Status GeoCommunicator::BeginEpoch() {
   FL_RETURN_IF_ERROR(error());
+  if (!begun_) FL_RETURN_IF_ERROR(KeepError(FollowLoad()));
+  begun_ = true;
   epoch_start_ = batches_;
   std::lock_guard lock(exchange_mutex_);
   exchanged_nanos_ = clock_->NowNanos();
@@ -195,11 +198,38 @@ Status GeoCommunicator::WriteRows(const std::string& table, const SparseRows& ro
 }
 
 StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveContents& contents) {
+  std::lock_guard lock(exchange_mutex_);
+  FL_RETURN_IF_ERROR(error());
+  FL_RETURN_IF_ERROR(KeepError(Exchange(true)));
   return BeginServerSave(client_, contents, /*has_state=*/false);
 }
 
-StatusOr<LoadedModel> GeoCommunicator::Load(const std::string&, const LoadOptions&) {
-  return ServersCannot("load");
+StatusOr<LoadedModel> GeoCommunicator::Load(const std::string& dir, const LoadOptions& options) {
+  if (begun_) return FailedPrecondition("load {}: training has begun", dir);
+  LoadOptions weights = options;
+  weights.optimizer_state = false;
+  FL_ASSIGN_OR_RETURN(LoadedModel loaded, LoadIntoServers(client_, dir, weights));
+  const int64_t step = options.optimizer_state ? loaded.step : 0;
+  FL_RETURN_IF_ERROR(StartFrom(step, loaded.seed));
+  loaded_ = fmt::format("{} {}", step, loaded.seed);
+  return loaded;
+}
+
+Status GeoCommunicator::FollowLoad() {
+  FL_ASSIGN_OR_RETURN(const std::string loaded, client_->Broadcast("geo load", loaded_, 0));
+  if (loaded.empty() || client_->options().trainer == 0) return absl::OkStatus();
+  int64_t step = 0;
+  uint64_t seed = 0;
+  std::istringstream(loaded) >> step >> seed;
+  return StartFrom(step, seed);
+}
+
+Status GeoCommunicator::StartFrom(int64_t step, uint64_t seed) {
+  std::lock_guard lock(exchange_mutex_);
+  set_seed(seed);
+  local_->StartFrom(step, seed);
+  exchange_->SetSeed(seed);
+  return exchange_->TakeAll();
 }
 
 }  // namespace flotilla

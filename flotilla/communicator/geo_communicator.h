@@ -68,13 +68,17 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Here and at the servers; the copies of other trainers do not hear of it.
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
+  // Collective. The first one takes over what trainer 0 has loaded.
   Status BeginEpoch() override;
   // Sends what is left, waits until every trainer has done so, and takes over what they sent: all
   // trainers end an epoch with the same model (GeoDivisor::kNone). Collective: every trainer must
   // call it.
   Status Flush() override;
-  // Unimplemented: servers cannot save and load yet.
+  // The servers' values, after what was learned here was sent. They have no optimizer state, so a
+  // save has none, whatever `contents` says.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
+  // By trainer 0, before the first epoch; the others follow with BeginEpoch. Weights alone are
+  // loaded: LoadOptions::optimizer_state says whether the global step goes on, too.
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
   // Exchanges made so far.
@@ -89,6 +93,10 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
   bool wants_touched() const override { return true; }
 
+  // Goes on from a model that the servers have loaded.
+  Status StartFrom(int64_t step, uint64_t seed);
+  // Hears from trainer 0 what it has loaded, and goes on from there.
+  Status FollowLoad();
   void Loop();
   // Counts a batch and wakes the thread when an exchange is due.
   void CountBatch();
@@ -123,7 +131,11 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Guarded by mutex_.
   bool stop_ = false;
   Status error_;
-  int64_t epoch_start_ = 0;  // batches_ at the start of the epoch; used by BeginEpoch and Flush
+
+  // Used by BeginEpoch, Flush and Load.
+  int64_t epoch_start_ = 0;  // batches_ at the start of the epoch
+  bool begun_ = false;       // an epoch has begun
+  std::string loaded_;       // what trainer 0 tells the others of a model that it loaded
 
   std::thread thread_;
 };

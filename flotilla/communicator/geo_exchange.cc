@@ -33,7 +33,11 @@ StatusOr<std::unique_ptr<GeoExchange>> GeoExchange::Make(PsClient* client, Local
   return made;
 }
 
-Status GeoExchange::LoadFromServers() {
+void GeoExchange::SetSeed(uint64_t seed) {
+  for (const auto& table : known_) table->SetSeed(seed);
+}
+
+Status GeoExchange::TakeAll() {
   AlignedVector<float> dense(known_dense_.size());
   FL_RETURN_IF_ERROR(client_->PullDense(dense));
   const DenseLayout& layout = local_->layout();

@@ -37,8 +37,10 @@ class GeoExchange {
                                                      double divisor);
 
   // Makes x and y what the servers have, for parameters that are not fresh any more: a model that
-  // was loaded, a job that is under way. REQUIRES: nobody trains.
-  Status LoadFromServers();
+  // was loaded, a job that is under way. REQUIRES: nobody trains here.
+  Status TakeAll();
+  // Rows of y that are made from now on start as in the model with this seed.
+  void SetSeed(uint64_t seed);
 
   // Sends what was learned here: all dense parameters and, of table t, the rows touched[t].
   // `batches` is how many batches it comes from.

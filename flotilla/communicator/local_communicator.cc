@@ -68,7 +68,14 @@ void LocalCommunicator::Update(int parameter, const float* gradient) {
 }
 
 double LocalCommunicator::RateOf(int64_t push) const {
-  return LearningRate(spec().optimizer.learning_rate, (push - 1) * options_.steps_per_push);
+  return LearningRate(spec().optimizer.learning_rate, StepOf(push - 1));
+}
+
+void LocalCommunicator::StartFrom(int64_t step, uint64_t seed) {
+  first_step_ = step;
+  pushes_ = 0;
+  set_seed(seed);
+  for (const auto& table : tables_) table->SetSeed(seed);
 }
 
 StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {

@@ -42,7 +42,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // gradients or tables changes nothing.
   Status Push(int worker, Gradients& gradients) override;
   std::span<const float> dense() const override { return dense_->data(); }
-  int64_t global_step() const override { return pushes() * options_.steps_per_push; }
+  int64_t global_step() const override { return StepOf(pushes()); }
   double learning_rate() const override;
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
@@ -55,6 +55,9 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // The table with this index in the spec, for fused steps (rows in place), saving and reports.
   SparseTable& table(int index) { return *tables_[index]; }
   DenseTable& dense_table() { return *dense_; }
+  // Goes on with a training that was somewhere else: the global step is `step` now, and rows that
+  // are made from now on start as in the model with this seed. REQUIRES: no step is under way.
+  void StartFrom(int64_t step, uint64_t seed);
 
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
@@ -65,6 +68,8 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
   bool wants_touched() const override { return false; }
 
+  // The global step after so many pushes.
+  int64_t StepOf(int64_t pushes) const { return first_step_ + pushes * options_.steps_per_push; }
   int64_t pushes() const { return pushes_.load(std::memory_order_relaxed); }
   // The schedule's rate for the push with this number, counted from 1.
   double RateOf(int64_t push) const;
@@ -76,6 +81,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::atomic<int64_t> pushes_ = 0;
+  int64_t first_step_ = 0;  // the global step before the first push
 };
 
 }  // namespace flotilla

@@ -43,9 +43,4 @@ Status WriteServerRows(PsClient& client, const std::string& table, const SparseR
   return client.WriteRows(t, rows);
 }
 
-Status ServersCannot(std::string_view what) {
-  return absl::UnimplementedError(fmt::format(
-      "{}: trainers of mode geo cannot {} a model yet; start from it in another mode", what, what));
-}
-
 }  // namespace flotilla

@@ -4,7 +4,6 @@
 
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
@@ -18,8 +17,5 @@ StatusOr<Tensor> ReadServerParameter(PsClient& client, const std::string& name);
 Status WriteServerParameter(PsClient& client, const std::string& name,
                             std::span<const float> values);
 Status WriteServerRows(PsClient& client, const std::string& table, const SparseRows& rows);
-
-// What BeginSave and Load return as long as servers have no part in them.
-Status ServersCannot(std::string_view what);
 
 }  // namespace flotilla

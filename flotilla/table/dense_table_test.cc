@@ -223,5 +223,30 @@ TEST(DenseTableTest, AModelWithoutDenseParametersIsFine) {
   EXPECT_TRUE(table->Push({}, 0.1, 1).ok());
 }
 
+TEST(DenseTableTest, AddLosesNothingBesidePushes) {
+  ModelSpec spec;
+  spec.optimizer = Sgd(1);
+  spec.parameters = {MakeParameter("w", {20000}), MakeParameter("frozen", {16})};
+  spec.parameters[1].attributes.trainable = false;
+  auto table = MustMake(spec);
+  const std::vector<float> down(static_cast<size_t>(table->layout().size()), -1);
+  const std::vector<float> up(10000, 2);
+  WorkerPool pool(2);
+  pool.Run([&](int w) {
+    for (int i = 0; i < 100; ++i) {
+      if (w == 0) {
+        EXPECT_TRUE(table->Push(down, 1, 1).ok());
+      } else {
+        table->Add(5000, up);
+      }
+    }
+  });
+  for (int64_t i = 0; i < 20000; ++i) {
+    ASSERT_EQ(table->data()[i], i >= 5000 && i < 15000 ? 301 : 101) << i;
+  }
+  table->Add(table->layout().offset(1), std::vector<float>(16, 5));
+  EXPECT_EQ(table->weights(1)[0], 1) << "not trained";
+}
+
 }  // namespace
 }  // namespace flotilla

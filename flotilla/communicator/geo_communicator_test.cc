@@ -1,0 +1,170 @@
+#include "flotilla/communicator/geo_communicator.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <thread>
+
+#include "flotilla/communicator/mode_testing.h"
+#include "flotilla/optim/schedule.h"
+#include "flotilla/testing/temp_dir.h"
+
+namespace flotilla {
+namespace {
+
+ClusterOptions Geo(int servers, int trainers) {
+  return {.servers = servers, .trainers = trainers, .policy = UpdatePolicy::kAddDelta};
+}
+
+// Flush alone exchanges, unless a test says otherwise.
+ModeOptions Mode() {
+  ModeOptions mode{.mode = "geo"};
+  mode.geo.interval.push_nums = 1'000'000;
+  return mode;
+}
+
+float RowAtServers(PsClient& client, int table, uint64_t id) {
+  const auto rows = client.ReadTable(table);
+  EXPECT_TRUE(rows.ok()) << rows.status();
+  for (size_t i = 0; i < rows->size(); ++i) {
+    if (rows->ids[i] == id) return rows->row(i)[0];
+  }
+  return -1;
+}
+
+TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
+  InProcessCluster cluster(CountingSpec(), Geo(1, 1));
+  ModeOptions mode = Mode();
+  mode.geo.interval.push_nums = 2;
+  mode.geo.frequent_touches = 2;
+  mode.geo.rare_exchanges = 1000;
+  ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
+    for (const uint64_t rare : {100, 200}) {
+      Gradients gradients = Count(communicator.spec(), {1, rare});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    }
+    const auto& geo = dynamic_cast<GeoCommunicator&>(communicator);
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (geo.exchanges() == 0 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 2);
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 100), -1) << "touched once: not sent yet";
+    FL_RETURN_IF_ERROR(communicator.Flush());
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 100), 1);
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 2) << "once";
+    return absl::OkStatus();
+  }));
+}
+
+TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
+  ModelSpec spec = CountingSpec();
+  spec.parameters[0].moving_average_keep = 0.5;
+  InProcessCluster cluster(spec, Geo(1, 2));
+  ASSERT_OK(RunModes(cluster, Mode(), [](int trainer, Communicator& communicator) -> Status {
+    Gradients gradients = Count(communicator.spec(), {1});
+    // What each has seen: 4 and 8. Half of it is taken in.
+    gradients.dense[0] = trainer == 0 ? 4.0f : 8.0f;
+    FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    return communicator.Flush();
+  }));
+  AlignedVector<float> dense(static_cast<size_t>(cluster.client(0).layout().size()));
+  ASSERT_OK(cluster.client(0).PullDense(dense));
+  EXPECT_EQ(dense[0], 3) << "the mean of 2 and 4";
+}
+
+TEST(GeoCommunicatorTest, SchedulesCountTheBatchesOfAllTrainers) {
+  ModelSpec spec = CountingSpec();
+  spec.optimizer = Sgd(PiecewiseDecay({4}, {1, 0.5}));
+  InProcessCluster cluster(spec, Geo(1, 2));
+  ASSERT_OK(RunModes(cluster, Mode(), [](int, Communicator& communicator) -> Status {
+    std::vector<double> rates;
+    for (int step = 0; step < 4; ++step) {
+      rates.push_back(communicator.learning_rate());
+      Gradients gradients = Count(communicator.spec(), {1});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    }
+    EXPECT_EQ(rates, (std::vector<double>{1, 1, 0.5, 0.5})) << "two steps for each batch";
+    EXPECT_EQ(communicator.global_step(), 8);
+    EXPECT_EQ(communicator.dense()[0], 3);
+    return communicator.Flush();
+  }));
+}
+
+TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
+  ModelSpec spec = CountingSpec();
+  spec.parameters.clear();
+  for (TableSpec& table : spec.tables) table.rows = 50;
+  InProcessCluster cluster(spec, Geo(2, 2));
+  ModeOptions mode = Mode();
+  mode.geo.interval.push_nums = 3;
+  ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
+    TablesInPlace* in_place = communicator.tables_in_place();
+    EXPECT_TRUE(in_place->wants_touched());
+    const std::vector<uint32_t> ids = {static_cast<uint32_t>(trainer), 10};
+    for (int step = 0; step < 20; ++step) {
+      FL_ASSIGN_OR_RETURN(TablesInPlace::Work work, in_place->Begin(0));
+      // Row 10 changes in both trainers; the exchange adds to it beside this one worker.
+      for (const uint32_t id : ids) {
+        for (int d = 0; d < 3; ++d) work.tables[0].row(id)[d] += 1;
+      }
+      const std::vector<std::vector<uint32_t>> touched = {ids, {}};
+      FL_RETURN_IF_ERROR(in_place->End(0, std::move(work), touched));
+    }
+    return communicator.Flush();
+  }));
+  EXPECT_EQ(RowAtServers(cluster.client(0), 0, 0), 20);
+  EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 20);
+  // Hogwild: an addition may be lost in the instant of an update.
+  EXPECT_NEAR(RowAtServers(cluster.client(0), 0, 10), 40, 2);
+}
+
+TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
+  const TempDir dir;
+  const std::string model = dir.path() + "/model";
+  ModelSpec spec = CountingSpec();
+  for (TableSpec& table : spec.tables) table.attributes.init = Uniform(-1, 1);
+  {
+    InProcessCluster cluster(spec, Geo(1, 1));
+    ASSERT_OK(RunModes(cluster, Mode(), [&](int, Communicator& communicator) -> Status {
+      FL_RETURN_IF_ERROR(communicator.BeginEpoch());
+      for (int step = 0; step < 5; ++step) {
+        Gradients gradients = Count(communicator.spec(), {3});
+        FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+      }
+      FL_ASSIGN_OR_RETURN(auto save, communicator.BeginSave({}));
+      EXPECT_EQ(save->global_step(), 5) << "what was learned here was sent first";
+      return save->Write(model, {});
+    }));
+  }
+  ModelSpec other = spec;
+  other.seed = 77;
+  InProcessCluster cluster(other, Geo(2, 2));
+  ASSERT_OK(cluster.ConnectAll());
+  std::vector<std::vector<float>> seen(2);
+  ASSERT_OK(RunModes(cluster, Mode(), [&](int trainer, Communicator& communicator) -> Status {
+    // Nobody reads while the servers load.
+    FL_RETURN_IF_ERROR(cluster.client(trainer).Barrier("made"));
+    if (trainer == 0) {
+      FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator.Load(model, {}));
+      EXPECT_EQ(loaded.step, 5);
+    }
+    FL_RETURN_IF_ERROR(communicator.BeginEpoch());
+    EXPECT_EQ(communicator.global_step(), 5);
+    EXPECT_EQ(communicator.dense()[0], 5);
+    // A row of the model, and one that nobody has: both as the saved model's seed has them.
+    std::vector<SparseRows> rows(2);
+    rows[0].ids = {3, 4};
+    FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kDefault, rows));
+    seen[trainer].assign(rows[0].values.begin(), rows[0].values.end());
+    return communicator.Flush();
+  }));
+  EXPECT_EQ(seen[0], seen[1]);
+  std::vector<SparseRows> rows(2);
+  rows[0].ids = {3, 4};
+  ASSERT_OK(cluster.client(0).Pull(Missing::kDefault, rows));
+  EXPECT_EQ(seen[0], std::vector<float>(rows[0].values.begin(), rows[0].values.end()));
+}
+
+}  // namespace
+}  // namespace flotilla
