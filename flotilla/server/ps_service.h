@@ -11,6 +11,7 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/reused.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/codec.h"
 #include "flotilla/rpc/transport.h"
@@ -105,7 +106,7 @@ class PsService : public Service {
   void Stop(const std::shared_ptr<Call>& call);
 
   Status CheckHandshake(const wire::RequestHead& head) const;
-  StatusOr<RoundPart> ReadPart(Call& call) const;
+  Status ReadPart(Call& call, RoundPart* part) const;
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
   // Both return the global step after the update, which counts `batches` more.
   StatusOr<int64_t> Apply(const RoundPart& part, int64_t batches);
@@ -114,6 +115,8 @@ class PsService : public Service {
   Payload PushResponse(int64_t step, bool want_dense, bool send_again = false) const;
   StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
   AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
+  // Adds the whole slice of dense parameters, as it is now.
+  void AddDenseSlice(TensorWriter* tensors) const;
   void BeginSave(const std::shared_ptr<Call>& call);
   // An error when one of the numbers is not below `limit`.
   static StatusOr<std::vector<int>> Indices(
@@ -125,6 +128,9 @@ class PsService : public Service {
   const LogLine log_;
 
   const std::unique_ptr<ServerTables> tables_;
+  // Pushes and the answers to them are large and come often.
+  mutable Reused<RoundPart> parts_;
+  mutable Reused<AlignedVector<float>> dense_values_;
   std::atomic<int64_t> step_ = 0;
   std::atomic<bool> failed_ = false;  // Fail has been told
   Liveness liveness_;

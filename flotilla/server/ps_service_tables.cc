@@ -42,18 +42,22 @@ void PsService::Pull(const std::shared_ptr<Call>& call) {
   call->reply(EncodeResponse({}, tensors));
 }
 
-StatusOr<RoundPart> PsService::ReadPart(Call& call) const {
+Status PsService::ReadPart(Call& call, RoundPart* part) const {
   const wire::PushRequest& request = call.head().push();
-  RoundPart part;
-  part.rows = static_cast<int64_t>(request.rows());
-  for (const TableSpec& table : tables_->spec().tables) part.sparse.emplace_back().dim = table.dim;
-  std::vector<bool> seen(part.sparse.size());
+  part->rows = static_cast<int64_t>(request.rows());
+  part->sparse.resize(tables_->spec().tables.size());
+  for (size_t t = 0; t < part->sparse.size(); ++t) {
+    part->sparse[t].dim = tables_->spec().tables[t].dim;
+    part->sparse[t].ids.clear();
+    part->sparse[t].values.clear();
+  }
+  std::vector<bool> seen(part->sparse.size());
   for (const uint32_t table : request.tables()) {
     if (table >= seen.size() || seen[table]) {
       return InvalidArgument("a push of table {}, the model has {}", table, seen.size());
     }
     seen[table] = true;
-    SparseRows& rows = part.sparse[table];
+    SparseRows& rows = part->sparse[table];
     FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.ids));
     FL_RETURN_IF_ERROR(tables_->CheckIds(table, rows.ids));
     const uint64_t floats = call.message.tensors.next_elements();
@@ -63,12 +67,11 @@ StatusOr<RoundPart> PsService::ReadPart(Call& call) const {
     }
     FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.values));
   }
+  part->dense.resize(request.has_dense() ? static_cast<size_t>(tables_->range().size()) : 0);
   if (request.has_dense()) {
-    part.dense.resize(static_cast<size_t>(tables_->range().size()));
-    FL_RETURN_IF_ERROR(call.message.tensors.Read(std::span<float>(part.dense)));
+    FL_RETURN_IF_ERROR(call.message.tensors.Read(std::span<float>(part->dense)));
   }
-  FL_RETURN_IF_ERROR(call.message.tensors.Finish());
-  return part;
+  return call.message.tensors.Finish();
 }
 
 void PsService::Push(const std::shared_ptr<Call>& call) {
@@ -77,9 +80,9 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
     return Answer(call, FailedPrecondition("a push {}, the server's policy is {}",
                                            NameOf(PolicyOf(kind)), NameOf(options_.policy)));
   }
-  StatusOr<RoundPart> part = ReadPart(*call);
-  if (!part.ok()) return Answer(call, part.status());
-  if (kind == wire::PUSH_IN_ROUND) return PushInRound(call, *std::move(part));
+  const std::shared_ptr<RoundPart> part = parts_.Take();
+  if (const Status status = ReadPart(*call, part.get()); !status.ok()) return Answer(call, status);
+  if (kind == wire::PUSH_IN_ROUND) return PushInRound(call, std::move(*part));
   const int64_t batches = call->head().push().batches();
   const StatusOr<int64_t> step =
       kind == wire::PUSH_DELTA ? AddDelta(call->trainer, *part, batches) : Apply(*part, batches);
@@ -149,7 +152,7 @@ Payload PsService::PushResponse(int64_t step, bool want_dense, bool send_again) 
   head.mutable_push()->set_global_step(static_cast<uint64_t>(step));
   head.mutable_push()->set_send_again(send_again);
   TensorWriter tensors;
-  if (want_dense) tensors.AddOwned(DenseValues(0, tables_->range().size()));
+  if (want_dense) AddDenseSlice(&tensors);
   return EncodeResponse(std::move(head), tensors);
 }
 
@@ -159,9 +162,17 @@ AlignedVector<float> PsService::DenseValues(int64_t begin, int64_t end) const {
   return values;
 }
 
+void PsService::AddDenseSlice(TensorWriter* tensors) const {
+  const std::shared_ptr<AlignedVector<float>> values = dense_values_.Take();
+  values->resize(static_cast<size_t>(tables_->range().size()));
+  tables_->CopyDense(0, *values);
+  tensors->Add<float>(
+      SliceOf(std::shared_ptr<const AlignedVector<float>>(values), 0, values->size()));
+}
+
 void PsService::PullDense(const std::shared_ptr<Call>& call) {
   TensorWriter tensors;
-  tensors.AddOwned(DenseValues(0, tables_->range().size()));
+  AddDenseSlice(&tensors);
   call->reply(EncodeResponse({}, tensors));
 }
 

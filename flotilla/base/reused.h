@@ -1,0 +1,47 @@
+// Values that are used again: large buffers that go around between threads, so that once there are
+// enough of them nothing is allocated, and nothing is cleared that is written anyway.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace flotilla {
+
+// Thread-safe. What was taken may outlive it. Keeps as many values as were ever in use at once.
+template <typename T>
+class Reused {
+ public:
+  Reused() : free_(std::make_shared<Free>()) {}
+
+  // A value of any content: a new one, or one that its last owner has let go.
+  std::shared_ptr<T> Take() {
+    return std::shared_ptr<T>(free_->Take().release(),
+                              [free = free_](T* back) { free->Put(std::unique_ptr<T>(back)); });
+  }
+
+ private:
+  class Free {
+   public:
+    std::unique_ptr<T> Take() {
+      std::lock_guard lock(mutex_);
+      if (values_.empty()) return std::make_unique<T>();
+      std::unique_ptr<T> taken = std::move(values_.back());
+      values_.pop_back();
+      return taken;
+    }
+    void Put(std::unique_ptr<T> value) {
+      std::lock_guard lock(mutex_);
+      values_.push_back(std::move(value));
+    }
+
+   private:
+    std::mutex mutex_;
+    std::vector<std::unique_ptr<T>> values_;  // guarded by mutex_
+  };
+
+  const std::shared_ptr<Free> free_;
+};
+
+}  // namespace flotilla
