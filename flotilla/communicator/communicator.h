@@ -41,6 +41,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/manifest.h"
 #include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/row_block.h"
@@ -68,13 +69,13 @@ class PendingPull {
 };
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
-// gradient is complete, while both are in the caches. What Push would do for them, in advance of
-// it.
+// gradient can be had, part by part, while both are in the caches. What Push would do for them, in
+// advance of it.
 class DenseInPlace {
  public:
   virtual ~DenseInPlace() = default;
   // One update of a dense parameter. The Push that follows has Gradients::dense_applied set.
-  virtual void Update(int parameter, const float* gradient) = 0;
+  virtual void Update(int parameter, GradientSource gradient) = 0;
 };
 
 // What of a model a save has.

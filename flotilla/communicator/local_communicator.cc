@@ -62,7 +62,7 @@ Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
 }
 
 // Of the step that the Push of these gradients will count, if no other worker comes in between.
-void LocalCommunicator::Update(int parameter, const float* gradient) {
+void LocalCommunicator::Update(int parameter, GradientSource gradient) {
   const int64_t step = pushes() + 1;
   dense_->PushParameter(parameter, gradient, RateOf(step), step);
 }

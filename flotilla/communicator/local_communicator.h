@@ -62,7 +62,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
 
-  void Update(int parameter, const float* gradient) override;
+  void Update(int parameter, GradientSource gradient) override;
 
   StatusOr<Work> Begin(int worker) override;
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;

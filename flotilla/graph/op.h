@@ -26,6 +26,7 @@
 
 #include "flotilla/base/rng.h"
 #include "flotilla/graph/graph.h"
+#include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/ragged_ids.h"
 
 namespace flotilla {
@@ -49,6 +50,9 @@ struct OpTraits {
   // No gradient flows through (a comparison, an index): Backward is never called.
   bool differentiable = true;
   bool overwrites_gradients = false;
+  // The input, a parameter, whose gradient Backward hands over in parts where take_gradient asks
+  // for it; -1: none.
+  int gives_parts_of = -1;
   // out(0) may share the memory of in(0), which is then dead: Forward works elementwise.
   bool may_run_in_place = false;
 };
@@ -64,6 +68,9 @@ struct InferContext {
   const VarDef& in(int i) const { return graph.vars[node.inputs[i]]; }
   int inputs() const { return static_cast<int>(node.inputs.size()); }
 };
+
+// Takes the gradient of a parameter part by part; returns when it has all of them.
+using GradientTaker = absl::FunctionRef<void(GradientSource)>;
 
 // What Forward and Backward see. Filled by the step.
 class OpContext {
@@ -91,6 +98,10 @@ class OpContext {
   std::vector<char> accumulate_flags;
   // For an input of ids: the ids of the whole batch; the rows at hand start at first_row.
   std::vector<const RaggedIds*> ids;
+  // Not null: Backward calls it once with the gradient of the input OpTraits::gives_parts_of,
+  // instead of writing that whole. The parameter changes meanwhile, so whatever reads it comes
+  // before. grad() of that input holds what is to be added, if accumulate(), and is scratch.
+  const GradientTaker* take_gradient = nullptr;
   float* saved = nullptr;
   // The plan joined this op with its neighbour: softmax with the cross entropy that reads it. The
   // cross entropy then writes the gradient of the softmax's input, and the softmax passes it on.

@@ -65,6 +65,8 @@ struct PlannedNode {
   int saved_buffer = -1;             // per-row part is sized by Op::saved_floats
   // Dense parameters whose gradient is complete after this Backward, and which no later op reads.
   std::vector<int> completes;
+  // The one of them whose gradient the op can hand over in parts (OpTraits::gives_parts_of), or -1.
+  int completes_in_parts = -1;
 };
 
 // One slot of a table: an embedding node. Slots stand in the order of the graph.

@@ -264,11 +264,20 @@ void PlanBuilder::OrderGradients() {
     const int parameter = graph_.vars[v].parameter;
     if (parameter < 0) continue;
     if (written[v]) {
-      plan_->nodes_[last_writer[parameter]].completes.push_back(parameter);
+      PlannedNode& last = plan_->nodes_[last_writer[parameter]];
+      last.completes.push_back(parameter);
+      if (GivesPartsOf(last, static_cast<int>(v))) last.completes_in_parts = parameter;
     } else {
       plan_->unused_parameters_.push_back(parameter);
     }
   }
+}
+
+bool PlanBuilder::GivesPartsOf(const PlannedNode& planned, int var) const {
+  const std::vector<int>& inputs = graph_.nodes[planned.node].inputs;
+  const int given = planned.op->traits().gives_parts_of;
+  // A parameter that is another input too would change while that one is still read.
+  return given >= 0 && inputs[given] == var && std::count(inputs.begin(), inputs.end(), var) == 1;
 }
 
 int PlanBuilder::AddBuffer(int var, int begin, int end) {

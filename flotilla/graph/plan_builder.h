@@ -36,6 +36,8 @@ class PlanBuilder {
 
   bool IsLookup(int node) const { return graph_.nodes[node].op == "embedding"; }
   bool IsFetched(int var) const;
+  // Whether the op can hand over the gradient of this parameter, complete after it, in parts.
+  bool GivesPartsOf(const PlannedNode& planned, int var) const;
   int AddBuffer(int var, int begin, int end);
   int ForwardTime(int planned) const { return planned; }
   int BackwardTime(int planned) const { return 2 * Count() - 1 - planned; }

@@ -118,22 +118,29 @@ Status Step::Forward() {
   return absl::OkStatus();
 }
 
-void Step::TellReady(std::span<const int> parameters, const DenseReady& ready) const {
-  if (!ready) return;
-  for (int parameter : parameters) {
-    ready(parameter, gradients_->dense.data() + plan_->layout().offset(parameter));
-  }
+void Step::TellReady(int parameter, const DenseReady& ready) const {
+  const float* whole = gradients_->dense.data() + plan_->layout().offset(parameter);
+  ready(parameter, [whole](int64_t begin, int64_t, auto) { return whole + begin; });
 }
 
 void Step::Backward(bool first, const DenseReady& ready) {
   *GradientOf(plan_->options().loss) = 1;
-  TellReady(plan_->unused_parameters(), ready);
+  if (ready) {
+    for (int parameter : plan_->unused_parameters()) TellReady(parameter, ready);
+  }
   for (size_t n = contexts_.size(); n-- > 0;) {
     const PlannedNode& planned = plan_->nodes()[n];
     if (!planned.backward) continue;
     ZeroGradients(planned, contexts_[n], first);
+    const int in_parts = ready ? planned.completes_in_parts : -1;
+    const auto take = [&](GradientSource source) { ready(in_parts, source); };
+    const GradientTaker taker(take);
+    contexts_[n].take_gradient = in_parts >= 0 ? &taker : nullptr;
     planned.op->Backward(contexts_[n]);
-    TellReady(planned.completes, ready);
+    if (!ready) continue;
+    for (int parameter : planned.completes) {
+      if (parameter != in_parts) TellReady(parameter, ready);
+    }
   }
 }
 

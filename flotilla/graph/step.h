@@ -20,6 +20,7 @@
 #include "flotilla/graph/plan.h"
 #include "flotilla/graph/table_lookup.h"
 #include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/sparse_rows.h"
 
@@ -41,9 +42,10 @@ struct FetchedValue {
   bool per_row = false;
 };
 
-// Told during a run that the gradient of a dense parameter is complete, and that the run does not
-// read the parameter any more: it may be updated at once, while both are in the caches.
-using DenseReady = std::function<void(int parameter, const float* gradient)>;
+// Told during a run that the gradient of a dense parameter can be had, and that the run does not
+// read the parameter any more: it may be updated at once, while both are in the caches. The source
+// is for this call alone.
+using DenseReady = std::function<void(int parameter, GradientSource gradient)>;
 
 class Step {
  public:
@@ -63,7 +65,8 @@ class Step {
   // locations of rows(). Errors: a loss that is not finite, naming the first value that is not; ids
   // that an op refuses. REQUIRES: Prepare, then rows()[t].values filled, before every Run; the plan
   // has a loss if gradients is not null. `ready` is called once for every dense parameter, unless
-  // the run fails before its backward pass; it may be empty.
+  // the run fails before its backward pass; it may be empty. If it is not, gradients->dense is
+  // scratch.
   Status Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready = {});
 
   // Values of the last run, in the order of PlanOptions::fetches.
@@ -79,7 +82,7 @@ class Step {
   Status RunBlock(bool first, const DenseReady& ready);
   Status Forward();
   void Backward(bool first, const DenseReady& ready);
-  void TellReady(std::span<const int> parameters, const DenseReady& ready) const;
+  void TellReady(int parameter, const DenseReady& ready) const;
   void ZeroGradients(const PlannedNode& planned, OpContext& context, bool first);
   void GrowArena(int64_t rows);
   void BindRun(std::span<const float> dense, Gradients* gradients);

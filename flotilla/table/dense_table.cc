@@ -42,9 +42,12 @@ Status DenseTable::AddParameter(const ModelSpec& spec, int parameter) {
     piece.decay = DecayOf(p.attributes, spec.optimizer);
   }
   if (piece.rule == nullptr) return absl::OkStatus();
-  for (int64_t at = 0; at < length; at += kPieceFloats) {
+  const int64_t row = p.shape.empty() ? 1 : p.shape.back();
+  const int64_t whole_rows = kPieceFloats / row * row;
+  for (int64_t at = 0; at < length; at += piece.length) {
+    const int64_t within = whole_rows > 0 ? whole_rows : std::min(kPieceFloats, row - at % row);
     piece.begin = begin + at;
-    piece.length = std::min(kPieceFloats, length - at);
+    piece.length = std::min(within, length - at);
     AddPiece(piece);
   }
   return absl::OkStatus();
@@ -112,30 +115,15 @@ Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t st
     return InvalidArgument("dense gradient has {} floats, the model {}", gradient.size(),
                            data_.size());
   }
-  Apply(0, pieces_.size(), gradient.data(), rate, step);
-  return absl::OkStatus();
-}
-
-void DenseTable::PushParameter(int parameter, const float* gradient, double rate, int64_t step) {
-  const size_t first = first_piece_[parameter];
-  Apply(first, first_piece_[parameter + 1] - first, gradient - layout_.offset(parameter), rate,
-        step);
-}
-
-void DenseTable::Apply(size_t first, size_t count, const float* gradient, double rate,
-                       int64_t step) {
   const auto apply = [&](size_t p) {
-    HogwildApply(pieces_[p], rate, step, gradient + pieces_[p].begin);
+    HogwildApply(pieces_[p], rate, step, gradient.data() + pieces_[p].begin);
     mutexes_[p].unlock();
   };
-  // Pushes that start together start far apart: the multiples of the golden section are spread.
-  const auto push = static_cast<double>(pushes_.fetch_add(1, std::memory_order_relaxed));
-  const double part = push * 0.618034 - std::floor(push * 0.618034);
-  const size_t start = static_cast<size_t>(part * static_cast<double>(count));
+  const size_t start = NextStart(pieces_.size());
   thread_local std::vector<size_t> taken;
   taken.clear();
-  for (size_t i = 0; i < count; ++i) {
-    const size_t p = first + (start + i) % count;
+  for (size_t i = 0; i < pieces_.size(); ++i) {
+    const size_t p = (start + i) % pieces_.size();
     if (mutexes_[p].try_lock()) {
       apply(p);
     } else {
@@ -146,6 +134,30 @@ void DenseTable::Apply(size_t first, size_t count, const float* gradient, double
     mutexes_[p].lock();
     apply(p);
   }
+  return absl::OkStatus();
+}
+
+void DenseTable::PushParameter(int parameter, GradientSource gradient, double rate, int64_t step) {
+  const size_t first = first_piece_[parameter];
+  const size_t count = first_piece_[parameter + 1] - first;
+  const size_t start = NextStart(count);
+  for (size_t i = 0; i < count; ++i) {
+    const size_t p = first + (start + i) % count;
+    const Piece& piece = pieces_[p];
+    const std::span<const float> soon[] = {
+        std::span(data_).subspan(piece.begin, piece.length),
+        std::span(state_).subspan(piece.state_begin, piece.rule->states() * piece.length)};
+    const float* part = gradient(piece.begin - layout_.offset(parameter), piece.length, soon);
+    std::lock_guard lock(mutexes_[p]);
+    HogwildApply(piece, rate, step, part);
+  }
+}
+
+// Pushes that start together start far apart: the multiples of the golden section are spread.
+size_t DenseTable::NextStart(size_t count) {
+  const auto push = static_cast<double>(pushes_.fetch_add(1, std::memory_order_relaxed));
+  const double part = push * 0.618034 - std::floor(push * 0.618034);
+  return static_cast<size_t>(part * static_cast<double>(count));
 }
 
 [[gnu::noinline]] void DenseTable::HogwildApply(const Piece& piece, double rate, int64_t step,

@@ -2,8 +2,9 @@
 // state of the rules that change it.
 //
 // It is cut into pieces of at most kPieceFloats, each a range of one parameter with one rule and
-// its state. Two pushes never work on the same piece at once: the second goes on with another one
-// and comes back, so that workers do not tear cache lines out of each other's hands.
+// its state: whole rows of it, or a part of one. Two pushes never work on the same piece at once:
+// the second goes on with another one and comes back, so that workers do not tear cache lines out
+// of each other's hands.
 #pragma once
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/optim/update_rule.h"
 #include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/model_spec.h"
 
 namespace flotilla {
@@ -57,8 +59,8 @@ class DenseTable {
   // REQUIRES: step >= 1.
   Status Push(std::span<const float> gradient, double rate, int64_t step);
 
-  // The same for one parameter, whose gradient has its length.
-  void PushParameter(int parameter, const float* gradient, double rate, int64_t step);
+  // The same for one parameter, piece by piece; each piece's memory is what is wanted soon.
+  void PushParameter(int parameter, GradientSource gradient, double rate, int64_t step);
 
   // data()[begin + i] += delta[i] for what is trained; no push beside it gets lost.
   // REQUIRES: 0 <= begin, begin + delta.size() <= layout().size().
@@ -88,8 +90,8 @@ class DenseTable {
 
   Status AddParameter(const ModelSpec& spec, int parameter);
   void AddPiece(Piece piece);
-  // Applies pieces [first, first + count), starting somewhere in between; gradient is the whole.
-  void Apply(size_t first, size_t count, const float* gradient, double rate, int64_t step);
+  // The piece of `count` that a push should start with.
+  size_t NextStart(size_t count);
   void HogwildApply(const Piece& piece, double rate, int64_t step, const float* gradient);
   void CopyState(const Piece& piece, std::vector<float>* state) const;
   static void HogwildAdd(std::span<const float> delta, float* weights);

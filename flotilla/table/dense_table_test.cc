@@ -117,7 +117,9 @@ TEST(DenseTableTest, ParametersLargerThanAPieceAreUpdatedWholeAndOneByOneAlike) 
   for (int64_t step = 1; step <= 3; ++step) {
     ASSERT_TRUE(together->Push(gradient, 0.01, step).ok());
     for (int p = 0; p < 2; ++p) {
-      one_by_one->PushParameter(p, gradient.data() + together->layout().offset(p), 0.01, step);
+      const float* whole = gradient.data() + together->layout().offset(p);
+      const auto part = [&](int64_t begin, int64_t, auto) { return whole + begin; };
+      one_by_one->PushParameter(p, part, 0.01, step);
     }
   }
   for (int p = 0; p < 2; ++p) {

@@ -20,7 +20,7 @@ Status RunStep(Step& step, Communicator& communicator, Gradients& gradients) {
                                : nullptr;
   DenseReady ready;
   if (in_place != nullptr) {
-    ready = [in_place](int parameter, const float* g) { in_place->Update(parameter, g); };
+    ready = [in_place](int parameter, GradientSource g) { in_place->Update(parameter, g); };
   }
   gradients.dense_applied = in_place != nullptr;
   return step.Run(communicator.dense(), &gradients, ready);

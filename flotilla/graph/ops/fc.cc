@@ -8,6 +8,7 @@
 #include "flotilla/kernels/activation.h"
 #include "flotilla/kernels/gemm.h"
 #include "flotilla/kernels/vec.h"
+#include "flotilla/kernels/weight_gradient.h"
 
 namespace flotilla {
 namespace {
@@ -52,7 +53,8 @@ class FcOp : public Op {
 
   OpTraits traits() const override {
     return {.backward_reads_outputs = softmax_ || activation_ != Activation::kNone,
-            .overwrites_gradients = true};
+            .overwrites_gradients = true,
+            .gives_parts_of = 1};
   }
 
   void Forward(OpContext& context) const override {
@@ -84,16 +86,20 @@ class FcOp : public Op {
       if (dw != nullptr && !context.accumulate(1)) kernels::Fill(s.in * s.out, 0, dw);
       kernels::SkinnyBackward(s.rows, s.out, s.in, context.in(0), s.in, context.in(1), dy, dw,
                               dbias, context.grad(0), s.in, context.accumulate(0));
+      if (context.take_gradient != nullptr) {
+        (*context.take_gradient)([dw](int64_t begin, int64_t, auto) { return dw + begin; });
+      }
       return;
     }
     ActivationBackward(s, context, dy, dbias);
-    if (context.grad(1) != nullptr) {
-      kernels::Gemm(Transpose::kYes, Transpose::kNo, s.in, s.out, s.rows, context.in(0), s.in, dy,
-                    s.out, context.accumulate(1) ? 1 : 0, context.grad(1), s.out);
-    }
     if (context.grad(0) != nullptr) {
       kernels::Gemm(Transpose::kNo, Transpose::kYes, s.rows, s.in, s.out, dy, s.out, context.in(1),
                     s.out, context.accumulate(0) ? 1 : 0, context.grad(0), s.in);
+    }
+    if (context.take_gradient != nullptr) return HandOverWeights(s, context, dy);
+    if (context.grad(1) != nullptr) {
+      kernels::Gemm(Transpose::kYes, Transpose::kNo, s.in, s.out, s.rows, context.in(0), s.in, dy,
+                    s.out, context.accumulate(1) ? 1 : 0, context.grad(1), s.out);
     }
   }
 
@@ -106,6 +112,21 @@ class FcOp : public Op {
     const int64_t in = context.inputs[1].shape->dims[0];
     const int64_t out = context.inputs[1].shape->dims[1];
     return {context.in_size(0) / in, in, out};
+  }
+
+  // The gradient of the weights strip by strip, each in the place of the one before it, unless
+  // there is something to add to.
+  static void HandOverWeights(const Sizes& s, const OpContext& context, const float* dy) {
+    const bool add = context.accumulate(1);
+    (*context.take_gradient)([&](int64_t begin, int64_t length, auto soon) {
+      const int64_t row = begin / s.out, column = begin % s.out;
+      const int64_t rows = length < s.out ? 1 : length / s.out;
+      FL_CHECK(length < s.out ? column + length <= s.out : rows * s.out == length && column == 0);
+      float* strip = context.grad(1) + (add ? begin : 0);
+      kernels::WeightGradient(rows, length / rows, s.rows, context.in(0) + row, s.in, dy + column,
+                              s.out, add ? 1 : 0, strip, soon);
+      return strip;
+    });
   }
 
   void ActivationBackward(const Sizes& s, const OpContext& context, float* dy, float* dbias) const {
