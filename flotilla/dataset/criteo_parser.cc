@@ -1,14 +1,17 @@
 #include "flotilla/dataset/criteo_parser.h"
 
-// The hash of ten bytes is most of the work on a row; inline, it overlaps with the parsing.
-#define XXH_INLINE_ALL
+// For a state on the stack.
+#define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <string>
+
+#include "flotilla/kernels/text.h"
 
 namespace flotilla {
 namespace {
@@ -19,25 +22,19 @@ constexpr std::array<double, kCriteoNumbers> kMin = {0, -3, 0, 0, 0, 0, 0, 0, 0,
 constexpr std::array<double, kCriteoNumbers> kDiff = {20, 603, 100, 50, 64000, 500, 100,
                                                       50, 500, 10,  10, 10,    50};
 
-// XXH64 of two bytes and then eight. The bytes are joined in registers: a load over two earlier
-// stores would wait for both to reach the cache.
-uint64_t HashOfTen(const char* two, const char* eight) {
-  uint64_t word = 0;
-  uint16_t prefix = 0;
-  std::memcpy(&word, eight, 8);
-  std::memcpy(&prefix, two, 2);
-  char bytes[10];
-  if constexpr (std::endian::native == std::endian::little) {
-    const uint64_t head = word << 16 | prefix;
-    const uint16_t tail = static_cast<uint16_t>(word >> 48);
-    std::memcpy(bytes, &head, 8);
-    std::memcpy(bytes + 8, &tail, 2);
-  } else {
-    std::memcpy(bytes, two, 2);
-    std::memcpy(bytes + 2, eight, 8);
-  }
-  return XXH64(bytes, sizeof(bytes), 0);
+// What a category's bytes stand behind in its hash: the two digits of its column.
+constexpr uint64_t PrefixOf(int category) {
+  const int column = kFirstCriteoCategory + category;
+  return static_cast<uint64_t>('0' + column / 10) | static_cast<uint64_t>('0' + column % 10) << 8;
 }
+
+// Of every category and a few more: hashes are computed eight at a time.
+constexpr int kHashes = 32;
+constexpr std::array<uint64_t, kHashes> kPrefixes = [] {
+  std::array<uint64_t, kHashes> prefixes{};
+  for (int c = 0; c < kCriteoCategories; ++c) prefixes[c] = PrefixOf(c);
+  return prefixes;
+}();
 
 }  // namespace
 
@@ -110,11 +107,9 @@ inline uint64_t CriteoParser::Modulo(uint64_t hash) const {
   return rest < options_.hash_dim ? rest : rest - options_.hash_dim;
 }
 
-inline uint64_t CriteoParser::IdOf(int category, std::string_view value) const {
-  const int column = kFirstCriteoCategory + category;
-  const char prefix[2] = {static_cast<char>('0' + column / 10),
-                          static_cast<char>('0' + column % 10)};
-  if (value.size() == 8) return Modulo(HashOfTen(prefix, value.data()));  // nearly every value
+uint64_t CriteoParser::IdOf(int category, std::string_view value) const {
+  const char prefix[2] = {static_cast<char>(kPrefixes[category]),
+                          static_cast<char>(kPrefixes[category] >> 8)};
   XXH64_state_t state;
   XXH64_reset(&state, 0);
   XXH64_update(&state, prefix, sizeof(prefix));
@@ -156,9 +151,54 @@ struct CriteoParser::RowSink {
   }
 };
 
+bool CriteoParser::ReadUsual(std::string_view line, Row* row) const {
+  constexpr int kTabs = kCriteoFields - 1;
+  if constexpr (std::endian::native != std::endian::little) return false;
+  if (line.size() > std::numeric_limits<uint32_t>::max()) return false;
+  uint32_t tabs[kTabs + kernels::kPositionSlack];
+  if (kernels::FindByte(line, '\t', kTabs, tabs) != kTabs) return false;
+  std::fill(tabs + kTabs, std::end(tabs), static_cast<uint32_t>(line.size()));
+  if (tabs[0] != 1 || (line[0] != '0' && line[0] != '1')) return false;
+  row->label = line[0] == '1' ? 1 : 0;
+  if (!ReadUsualNumbers(line, tabs, row)) return false;
+  ReadCategories(line, tabs + kCriteoNumbers, row);
+  return true;
+}
+
+inline bool CriteoParser::ReadUsualNumbers(std::string_view line, const uint32_t* tabs,
+                                           Row* row) const {
+  constexpr int kRead = 16;  // a few categories too, for whole vectors
+  int32_t values[kRead];
+  const uint32_t others = kernels::ReadShortNumbers(line, tabs, kRead, values);
+  if ((others & ((1 << kCriteoNumbers) - 1)) != 0) return false;
+  if (options_.numeric == CriteoOptions::Numeric::kLog) {
+    // Of a missing number, which is read as 0, too.
+    for (int i = 0; i < kCriteoNumbers; ++i) row->numbers[i] = Normalise(i, values[i]);
+    return true;
+  }
+  for (int i = 0; i < kCriteoNumbers; ++i) {
+    const auto number = static_cast<float>((values[i] - min_[i]) / diff_[i]);
+    row->numbers[i] = tabs[i + 1] - tabs[i] == 1 ? 0 : number;
+  }
+  return true;
+}
+
+inline void CriteoParser::ReadCategories(std::string_view line, const uint32_t* tabs,
+                                         Row* row) const {
+  uint64_t hashes[kHashes];
+  uint32_t others = kernels::HashFieldsOfEight(line, tabs, kHashes, kPrefixes.data(), hashes);
+  others &= (1u << kCriteoCategories) - 1;
+  for (int c = 0; c < kCriteoCategories; ++c) row->ids[c] = Modulo(hashes[c]);
+  for (; others != 0; others &= others - 1) {
+    const int c = std::countr_zero(others);
+    const uint32_t begin = tabs[c] + 1, length = tabs[c + 1] - begin;
+    row->ids[c] = length == 0 ? missing_ids_[c] : IdOf(c, line.substr(begin, length));
+  }
+}
+
 Status CriteoParser::Parse(std::string_view line, Batch* batch) const {
   RowSink sink(*this);
-  FL_RETURN_IF_ERROR(WalkCriteoLine(line, &sink));
+  if (!ReadUsual(line, &sink.row)) FL_RETURN_IF_ERROR(WalkCriteoLine(line, &sink));
   const Row& row = sink.row;
   AlignedVector<float>& dense = batch->fields[dense_field_].values;
   dense.insert(dense.end(), row.numbers.begin(), row.numbers.end());

@@ -55,6 +55,11 @@ class CriteoParser : public Parser {
 
   CriteoParser(std::span<const InputSpec> inputs, const CriteoOptions& options);
   struct RowSink;  // fills a Row
+  // Reads a line without a branch per field, which no processor could predict. False when the line
+  // is not as nearly all are, or not good: WalkCriteoLine then says.
+  bool ReadUsual(std::string_view line, Row* row) const;
+  bool ReadUsualNumbers(std::string_view line, const uint32_t* tabs, Row* row) const;
+  void ReadCategories(std::string_view line, const uint32_t* tabs, Row* row) const;
   float Normalise(int column, int64_t value) const;
   uint64_t IdOf(int category, std::string_view value) const;
   uint64_t Modulo(uint64_t hash) const;
