@@ -204,6 +204,10 @@ class Communicator {
   // Sets rows of a table to the given weights and fresh optimizer state.
   virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
 
+  // Tells how many batches an epoch of this trainer has, if that is known before its end: modes
+  // that do something every so often (geo) take their pace from it. Between epochs.
+  virtual void ExpectBatches(int64_t /*batches*/) {}
+
   // Begins an epoch: called by every trainer before its first batch, also by one that will have no
   // batch. Sync waits here for all trainers.
   virtual Status BeginEpoch() { return absl::OkStatus(); }

@@ -19,6 +19,7 @@ Status CheckGeoOptions(const GeoOptions& options) {
   }
   const std::pair<const char*, int64_t> at_least_one[] = {
       {"exchanges_per_epoch", interval.exchanges_per_epoch},
+      {"warm_up", interval.warm_up},
       {"first_batches", interval.first_batches},
       {"most_batches", interval.most_batches},
       {"frequent_touches", options.frequent_touches},
@@ -40,8 +41,7 @@ GeoCommunicator::GeoCommunicator(PsClient* client, const GeoOptions& options, co
       touched_(spec().tables),
       exchange_(std::move(exchange)),
       interval_(options.interval) {
-  interval_.set_epoch_batches(options.epoch_batches);
-  next_exchange_ = interval_.batches();
+  next_exchange_ = interval_.batches(0);
   exchanged_nanos_ = clock_->NowNanos();
   thread_ = std::thread([this] { Loop(); });
 }
@@ -54,8 +54,7 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
   FL_ASSIGN_OR_RETURN(
       auto local, LocalCommunicator::Make(client->spec(),
                                           {.steps_per_push = trainers, .tables = options.tables}));
-  const double divisor = options.divisor == GeoDivisor::kTrainers ? trainers : 1;
-  FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), divisor));
+  FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), options.divisor));
   FL_RETURN_IF_ERROR(exchange->TakeAll());
   return std::unique_ptr<GeoCommunicator>(
       new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
@@ -129,21 +128,27 @@ Status GeoCommunicator::ExchangeAndMeasure() {
   const bool all = (exchanges_ + 1) % options_.rare_exchanges == 0;
   FL_RETURN_IF_ERROR(Exchange(all));
   interval_.Measured(static_cast<double>(clock_->NowNanos() - start) * 1e-9, batches, seconds);
-  next_exchange_ = exchanged_batches_ + interval_.batches();
+  next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
   return absl::OkStatus();
 }
 
 Status GeoCommunicator::Exchange(bool all) {
   const int64_t batches = batches_ - exchanged_batches_;
   exchanged_batches_ += batches;
-  std::vector<std::vector<uint64_t>> touched(spec().tables.size());
+  FL_RETURN_IF_ERROR(exchange_->TakeDirty());
+  std::vector<TouchedIds> touched(spec().tables.size());
   for (size_t t = 0; t < touched.size(); ++t) {
     touched[t] = touched_.Take(static_cast<int>(t), all ? 1 : options_.frequent_touches);
   }
-  FL_RETURN_IF_ERROR(exchange_->SendDeltas(std::move(touched), batches));
-  FL_RETURN_IF_ERROR(exchange_->TakeDirty());
+  FL_RETURN_IF_ERROR(exchange_->SendDeltas(touched, batches));
   exchanges_.fetch_add(1, std::memory_order_relaxed);
   return absl::OkStatus();
+}
+
+void GeoCommunicator::ExpectBatches(int64_t batches) {
+  std::lock_guard lock(exchange_mutex_);
+  interval_.set_epoch_batches(batches);
+  next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
 }
 
 Status GeoCommunicator::BeginEpoch() {
@@ -163,7 +168,7 @@ Status GeoCommunicator::Flush() {
   FL_RETURN_IF_ERROR(KeepError(client_->Barrier("geo flush")));
   FL_RETURN_IF_ERROR(KeepError(exchange_->TakeDirty()));
   if (batches_ > epoch_start_) interval_.set_epoch_batches(batches_ - epoch_start_);
-  next_exchange_ = exchanged_batches_ + interval_.batches();
+  next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
   return absl::OkStatus();
 }
 

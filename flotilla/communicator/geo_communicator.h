@@ -22,22 +22,14 @@
 
 namespace flotilla {
 
-// What a difference is divided by before it is sent.
-enum class GeoDivisor {
-  kNone,      // what was learned here counts in full, as in async training
-  kTrainers,  // the seeds' rule: a row that one trainer alone touches learns at 1/N of its speed
-};
-
 struct GeoOptions {
-  GeoDivisor divisor = GeoDivisor::kNone;
+  GeoDivisor divisor = GeoDivisor::kTouched;
   // push_nums of it is the seeds' geo_sgd_need_push_nums.
   GeoIntervalOptions interval;
   // Rows touched at least so often since they were exchanged last go with every exchange ..
-  uint32_t frequent_touches = 2;
+  uint32_t frequent_touches = 8;
   // .. the others with every so many of them, and with Flush.
-  int64_t rare_exchanges = 4;
-  // Batches of an epoch of this trainer where that is known before the first one; 0: it is not.
-  int64_t epoch_batches = 0;
+  int64_t rare_exchanges = 16;
   TableOptions tables;
 };
 
@@ -68,11 +60,12 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Here and at the servers; the copies of other trainers do not hear of it.
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
+  void ExpectBatches(int64_t batches) override;
   // Collective. The first one takes over what trainer 0 has loaded.
   Status BeginEpoch() override;
   // Sends what is left, waits until every trainer has done so, and takes over what they sent: all
-  // trainers end an epoch with the same model (GeoDivisor::kNone). Collective: every trainer must
-  // call it.
+  // trainers end an epoch with the same model (but with GeoDivisor::kTrainers). Collective: every
+  // trainer must call it.
   Status Flush() override;
   // The servers' values, after what was learned here was sent. They have no optimizer state, so a
   // save has none, whatever `contents` says.
@@ -100,7 +93,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   void Loop();
   // Counts a batch and wakes the thread when an exchange is due.
   void CountBatch();
-  // Sends what is due, or everything, and takes what others sent. REQUIRES: exchange_mutex_ is
+  // Takes what others sent, and sends what is due, or everything. REQUIRES: exchange_mutex_ is
   // held.
   Status Exchange(bool all);
   Status ExchangeAndMeasure();

@@ -1,5 +1,7 @@
 #include "flotilla/communicator/geo_communicator.h"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -73,11 +75,46 @@ TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
   EXPECT_EQ(dense[0], 3) << "the mean of 2 and 4";
 }
 
+TEST(GeoCommunicatorTest, WhatSeveralTrainersLearnIsDividedByTheirNumber) {
+  InProcessCluster cluster(CountingSpec(), Geo(2, 2));
+  ModeOptions mode = Mode();
+  mode.geo.interval.push_nums = 1000;  // with Flush alone
+  ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
+    for (int step = 0; step < 8; ++step) {
+      Gradients gradients = Count(communicator.spec(), {static_cast<uint64_t>(trainer), 10});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    }
+    FL_RETURN_IF_ERROR(communicator.Flush());
+    EXPECT_EQ(communicator.dense()[0], 8) << "the mean";
+    return absl::OkStatus();
+  }));
+  AlignedVector<float> dense(static_cast<size_t>(cluster.client(0).layout().size()));
+  ASSERT_OK(cluster.client(0).PullDense(dense));
+  EXPECT_EQ(dense[0], 8);
+  EXPECT_EQ(dense.back(), 8);
+  EXPECT_NEAR(RowAtServers(cluster.client(0), 0, 10), 16 / std::sqrt(2), 0.01);
+}
+
+TEST(GeoCommunicatorTest, ARowThatOneTrainerTouchesCountsInFull) {
+  InProcessCluster cluster(CountingSpec(), Geo(2, 2));
+  ASSERT_OK(RunModes(cluster, Mode(), [](int trainer, Communicator& communicator) -> Status {
+    for (int step = 0; step < 2; ++step) {
+      Gradients gradients = Count(communicator.spec(), {static_cast<uint64_t>(trainer)});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    }
+    return communicator.Flush();
+  }));
+  EXPECT_EQ(RowAtServers(cluster.client(0), 0, 0), 2);
+  EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 2);
+}
+
 TEST(GeoCommunicatorTest, SchedulesCountTheBatchesOfAllTrainers) {
   ModelSpec spec = CountingSpec();
   spec.optimizer = Sgd(PiecewiseDecay({4}, {1, 0.5}));
   InProcessCluster cluster(spec, Geo(1, 2));
-  ASSERT_OK(RunModes(cluster, Mode(), [](int, Communicator& communicator) -> Status {
+  ModeOptions mode = Mode();
+  mode.geo.divisor = GeoDivisor::kNone;
+  ASSERT_OK(RunModes(cluster, mode, [](int, Communicator& communicator) -> Status {
     std::vector<double> rates;
     for (int step = 0; step < 4; ++step) {
       rates.push_back(communicator.learning_rate());
@@ -98,6 +135,7 @@ TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
   InProcessCluster cluster(spec, Geo(2, 2));
   ModeOptions mode = Mode();
   mode.geo.interval.push_nums = 3;
+  mode.geo.divisor = GeoDivisor::kNone;
   ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
     TablesInPlace* in_place = communicator.tables_in_place();
     EXPECT_TRUE(in_place->wants_touched());

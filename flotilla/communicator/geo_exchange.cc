@@ -1,6 +1,7 @@
 #include "flotilla/communicator/geo_exchange.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 namespace flotilla {
@@ -11,17 +12,21 @@ namespace {
 constexpr size_t kRowsPerPush = size_t{1} << 18;
 // Rows of a live table that are held open at once.
 constexpr size_t kRowsInPlace = 1024;
+constexpr uint8_t kSurelyShared = 3;
 
 }  // namespace
 
-GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, double divisor)
-    : client_(client), local_(local), scale_(static_cast<float>(1 / divisor)) {
+GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor)
+    : client_(client),
+      local_(local),
+      divisor_(divisor),
+      changed_rows_(local->spec().tables.size()) {
   const std::span<const float> dense = local->dense();
   known_dense_.assign(dense.begin(), dense.end());
 }
 
 StatusOr<std::unique_ptr<GeoExchange>> GeoExchange::Make(PsClient* client, LocalCommunicator* local,
-                                                         double divisor) {
+                                                         GeoDivisor divisor) {
   std::unique_ptr<GeoExchange> made(new GeoExchange(client, local, divisor));
   const ModelSpec& spec = local->spec();
   // Tables of the same spec and seed have the same first values: rows that nobody touched need no
@@ -63,7 +68,7 @@ void GeoExchange::WriteParameter(int parameter, std::span<const float> values) {
             known_dense_.begin() + local_->layout().offset(parameter));
 }
 
-Status GeoExchange::SendDeltas(std::vector<std::vector<uint64_t>> touched, int64_t batches) {
+Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches) {
   std::vector<size_t> sent(touched.size(), 0);
   bool first = true;
   bool more = true;
@@ -72,12 +77,14 @@ Status GeoExchange::SendDeltas(std::vector<std::vector<uint64_t>> touched, int64
     deltas->sparse.resize(known_.size());
     more = false;
     for (size_t t = 0; t < known_.size(); ++t) {
-      const size_t count = std::min(kRowsPerPush, touched[t].size() - sent[t]);
+      const std::span<const uint64_t> ids = touched[t].ids;
+      const size_t count = std::min(kRowsPerPush, ids.size() - sent[t]);
+      const auto counts = std::span(touched[t].counts).subspan(sent[t], count);
       SparseRows& rows = deltas->sparse[t];
-      rows.ids.assign(touched[t].begin() + sent[t], touched[t].begin() + sent[t] + count);
+      rows.ids.assign(ids.begin() + sent[t], ids.begin() + sent[t] + count);
       sent[t] += count;
-      more = more || sent[t] < touched[t].size();
-      FL_RETURN_IF_ERROR(MakeDelta(static_cast<int>(t), &rows));
+      more = more || sent[t] < ids.size();
+      FL_RETURN_IF_ERROR(MakeDelta(static_cast<int>(t), counts, &rows));
     }
     if (first) HogwildDenseDelta(&deltas->dense);
     FL_RETURN_IF_ERROR(PushDeltas(std::move(deltas), first ? batches : 0));
@@ -86,31 +93,63 @@ Status GeoExchange::SendDeltas(std::vector<std::vector<uint64_t>> touched, int64
   return absl::OkStatus();
 }
 
-Status GeoExchange::MakeDelta(int table, SparseRows* rows) {
+float GeoExchange::RowScale(bool changed, uint8_t touches) const {
+  const auto trainers = static_cast<float>(client_->options().trainers);
+  if (divisor_ == GeoDivisor::kTrainers) return 1 / trainers;
+  // A row that is touched so often is touched by all, also when they have not sent it yet.
+  const bool shared = changed || touches >= kSurelyShared;
+  if (divisor_ == GeoDivisor::kNone || !shared || trainers == 1) return 1;
+  // Touches come like raindrops: another trainer has missed the row with the probability exp(-n).
+  const float others = (trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
+  return 1 / std::sqrt(1 + std::max(1.0f, others));
+}
+
+Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows) {
+  if (rows->ids.empty()) return absl::OkStatus();
   FL_RETURN_IF_ERROR(local_->table(table).Pull(Missing::kDefault, rows));
-  SparseRows known;
+  SparseRows known, given_up;
   known.ids = rows->ids;
   FL_RETURN_IF_ERROR(known_[table]->Pull(Missing::kDefault, &known));
-  for (size_t i = 0; i < rows->values.size(); ++i) {
-    const float delta = (rows->values[i] - known.values[i]) * scale_;
-    rows->values[i] = delta;
-    known.values[i] += delta;
+  given_up.dim = rows->dim;
+  for (size_t i = 0; i < rows->ids.size(); ++i) {
+    const float scale = RowScale(changed_rows_[table].contains(rows->ids[i]), counts[i]);
+    const bool gives_up = divisor_ == GeoDivisor::kTouched && scale != 1;
+    if (gives_up) given_up.ids.push_back(rows->ids[i]);
+    for (int64_t d = 0; d < rows->dim; ++d) {
+      const float learned = rows->row(i)[d] - known.row(i)[d];
+      const float delta = learned * scale;
+      rows->row(i)[d] = delta;
+      known.row(i)[d] += delta;
+      if (gives_up) given_up.values.push_back(delta - learned);
+    }
   }
-  return known_[table]->WriteRows(known);
+  FL_RETURN_IF_ERROR(known_[table]->WriteRows(known));
+  return AddToRows(table, given_up);
+}
+
+float GeoExchange::DenseScale(int parameter) const {
+  // Each trainer's statistic is an estimate of the same thing: their sum would mean nothing.
+  const bool statistic = local_->spec().parameters[parameter].moving_average_keep != 0;
+  if (divisor_ == GeoDivisor::kNone && !statistic) return 1;
+  return 1.0f / static_cast<float>(client_->options().trainers);
 }
 
 [[gnu::noinline]] void GeoExchange::HogwildDenseDelta(AlignedVector<float>* delta) {
   const std::span<const float> live = local_->dense();
   delta->assign(live.size(), 0.0f);
-  const float mean = 1.0f / static_cast<float>(client_->options().trainers);
   for (int p = 0; p < local_->layout().parameters(); ++p) {
-    // Each trainer's statistic is an estimate of the same thing: their sum would mean nothing.
-    const bool statistic = local_->spec().parameters[p].moving_average_keep != 0;
-    const float scale = statistic ? mean : scale_;
-    const int64_t end = local_->layout().offset(p) + local_->layout().length(p);
-    for (int64_t i = local_->layout().offset(p); i < end; ++i) {
-      (*delta)[i] = (live[i] - known_dense_[i]) * scale;
-      known_dense_[i] += (*delta)[i];
+    const float scale = DenseScale(p);
+    const int64_t begin = local_->layout().offset(p);
+    const int64_t length = local_->layout().length(p);
+    difference_.resize(static_cast<size_t>(length));
+    for (int64_t i = 0; i < length; ++i) {
+      const float learned = live[begin + i] - known_dense_[begin + i];
+      (*delta)[begin + i] = learned * scale;
+      known_dense_[begin + i] += learned * scale;
+      difference_[i] = learned * scale - learned;
+    }
+    if (divisor_ == GeoDivisor::kTouched && scale != 1) {
+      local_->dense_table().Add(begin, difference_);
     }
   }
 }
@@ -126,6 +165,7 @@ Status GeoExchange::PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t bat
 }
 
 Status GeoExchange::TakeDirty() {
+  for (auto& changed : changed_rows_) changed.clear();
   bool more = true;
   while (more) {
     FL_ASSIGN_OR_RETURN(const DirtyValues dirty, client_->PullDirty(kRowsPerPush));
@@ -147,8 +187,15 @@ Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
     difference.values[i] = fresh.values[i] - difference.values[i];
   }
   FL_RETURN_IF_ERROR(known_[table]->WriteRows(fresh));
+  if (divisor_ == GeoDivisor::kTouched) {
+    changed_rows_[table].insert(fresh.ids.begin(), fresh.ids.end());
+  }
+  return AddToRows(table, difference);
+}
+
+Status GeoExchange::AddToRows(int table, const SparseRows& difference) {
   RowsInPlace open;
-  const std::span<const uint64_t> ids = fresh.ids;
+  const std::span<const uint64_t> ids = difference.ids;
   for (size_t first = 0; first < ids.size(); first += kRowsInPlace) {
     const size_t count = std::min(kRowsInPlace, ids.size() - first);
     FL_RETURN_IF_ERROR(local_->table(table).OpenRows(ids.subspan(first, count), &open));

@@ -2,17 +2,18 @@
 // the others have learned comes back, while the workers of this trainer go on.
 //
 // x is a parameter as this trainer has it (the tables of a LocalCommunicator), y what it knows of
-// the servers' value, s the servers' value now. For what was touched here
-//
-//   delta = (x - y) / divisor;  y += delta;  the servers add delta
-//
-// and for what others have changed
+// the servers' value, s the servers' value now. For what others have changed
 //
 //   x += s - y;  y = s
 //
-// so x - y is always what was learned here and is not at the servers yet. x changes under the
-// exchange, element by element (Hogwild); nothing of it is lost but what falls into the same
-// instant.
+// and then, for what was touched here
+//
+//   delta = (x - y) / divisor;  y += delta;  the servers add delta
+//
+// so x - y is always what was learned here and is not at the servers yet. With the divisor kTouched
+// the rest of x - y is given up, so that dense parameters become the mean of what the trainers have
+// learned. x changes under the exchange, element by element (Hogwild); nothing of it is lost
+// but what falls into the same instant.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,34 @@
 #include <span>
 #include <vector>
 
+#include "absl/container/flat_hash_set.h"
 #include "flotilla/base/aligned_vector.h"
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/communicator/local_communicator.h"
+#include "flotilla/communicator/touched_rows.h"
 #include "flotilla/table/sparse_table.h"
 
 namespace flotilla {
 
+// What a difference is divided by before it is sent.
+enum class GeoDivisor {
+  // By how many trainers change it. Dense parameters are averaged over all: their sum overshoots. A
+  // row is divided by the root of the number of trainers that have touched it since its last
+  // exchange: the mean learns too slowly, the sum overshoots when there are many trainers. Only
+  // whether anybody else has is known; how many is estimated from how often this trainer did.
+  kTouched,
+  kTrainers,  // the seeds' rule: a row that one trainer alone touches learns at 1/N of its speed
+  kNone,      // what was learned here counts in full: steps of N trainers in one direction add up
+};
+
 // Not thread-safe; runs beside pulls and pushes of the local communicator.
 class GeoExchange {
  public:
-  // `divisor` of gradients' parameters; statistics are averaged over the trainers in any case. The
+  // `divisor` of what has gradients; statistics are averaged over the trainers in any case. The
   // client and the local communicator must outlive it; the latter has the client's model.
   static StatusOr<std::unique_ptr<GeoExchange>> Make(PsClient* client, LocalCommunicator* local,
-                                                     double divisor);
+                                                     GeoDivisor divisor);
 
   // Makes x and y what the servers have, for parameters that are not fresh any more: a model that
   // was loaded, a job that is under way. REQUIRES: nobody trains here.
@@ -42,12 +56,13 @@ class GeoExchange {
   // Rows of y that are made from now on start as in the model with this seed.
   void SetSeed(uint64_t seed);
 
-  // Sends what was learned here: all dense parameters and, of table t, the rows touched[t].
-  // `batches` is how many batches it comes from.
-  Status SendDeltas(std::vector<std::vector<uint64_t>> touched, int64_t batches);
-
   // Brings what others have sent since the last call.
   Status TakeDirty();
+
+  // Sends what was learned here: all dense parameters and, of table t, the rows touched[t].
+  // `batches` is how many batches it comes from. What others have changed is what TakeDirty brought
+  // last.
+  Status SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches);
 
   // Sets parameters here and in the servers' image, as WriteRows and WriteParameter have set them
   // at the servers.
@@ -61,9 +76,15 @@ class GeoExchange {
     std::vector<SparseRows> sparse;
   };
 
-  GeoExchange(PsClient* client, LocalCommunicator* local, double divisor);
+  GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor);
 
-  Status MakeDelta(int table, SparseRows* rows);
+  // The deltas of rows that were touched so often.
+  Status MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows);
+  // 1 / divisor of a row that others have changed or not, and of a dense parameter.
+  float RowScale(bool changed, uint8_t touches) const;
+  float DenseScale(int parameter) const;
+  // Adds the difference to rows as they are here.
+  Status AddToRows(int table, const SparseRows& difference);
   void HogwildDenseDelta(AlignedVector<float>* delta);
   Status PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t batches);
   Status TakeRows(int table, const SparseRows& fresh);
@@ -72,9 +93,11 @@ class GeoExchange {
 
   PsClient* const client_;
   LocalCommunicator* const local_;
-  const float scale_;                                // 1 / divisor
+  const GeoDivisor divisor_;
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
+  // What TakeDirty brought last.
+  std::vector<absl::flat_hash_set<uint64_t>> changed_rows_;  // per table
   std::vector<float> difference_;
 };
 

@@ -13,8 +13,13 @@ struct GeoIntervalOptions {
   int64_t push_nums = 0;
   // The time that exchanges may take, of all.
   double cost_share = 0.03;
-  // An epoch whose length is known has at least so many exchanges.
-  int64_t exchanges_per_epoch = 20;
+  // An epoch whose length is known has at least so many exchanges. With fewer, copies of a network
+  // that learns from nothing grow too far apart for their mean to be of use: CTR-DNN, a million
+  // rows, two trainers, batches of 1000, AUC 0.796 with 50, 0.788 with 20 (one process: 0.797).
+  int64_t exchanges_per_epoch = 50;
+  // Copies drift apart fastest at the start: after n batches, at most 1 + n / warm_up of them lie
+  // between two exchanges.
+  int64_t warm_up = 20;
   // Until an exchange was measured, and at most.
   int64_t first_batches = 10;
   int64_t most_batches = 400;
@@ -37,12 +42,14 @@ class GeoInterval {
   // Batches of an epoch of this trainer; 0: not known.
   void set_epoch_batches(int64_t batches) { epoch_batches_ = batches; }
 
-  // At least 1.
-  int64_t batches() const {
+  // At least 1, after `done` batches of this trainer. Where the length of an epoch is not known,
+  // what is done so far stands for it.
+  int64_t batches(int64_t done) const {
     if (options_.push_nums > 0) return options_.push_nums;
     const int64_t most =
-        epoch_batches_ > 0 ? epoch_batches_ / options_.exchanges_per_epoch : options_.most_batches;
-    return std::max<int64_t>(1, std::min(wanted_, most));
+        epoch_batches_ > 0 ? epoch_batches_ / options_.exchanges_per_epoch
+                           : std::max(options_.first_batches, done / options_.exchanges_per_epoch);
+    return std::max<int64_t>(1, std::min({wanted_, most, 1 + done / options_.warm_up}));
   }
 
  private:

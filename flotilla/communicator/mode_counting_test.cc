@@ -82,6 +82,7 @@ class ModeCountingTest : public ::testing::TestWithParam<Case> {
     InProcessCluster cluster(CountingSpec(), options);
     ModeOptions mode{.mode = c.mode};
     mode.geo.interval.push_nums = 2;
+    mode.geo.divisor = GeoDivisor::kNone;  // what is divided cannot be counted
     ASSERT_OK(RunModes(cluster, mode, [&](int trainer, Communicator& communicator) {
       return TrainAll(trainer, workers(), communicator);
     }));
@@ -156,6 +157,7 @@ TEST(GeoCountingTest, WorkersOfOneTrainerShareTheLocalCopy) {
                            {.servers = 2, .trainers = 2, .policy = UpdatePolicy::kAddDelta});
   ModeOptions mode{.mode = "geo"};
   mode.geo.interval.push_nums = 3;
+  mode.geo.divisor = GeoDivisor::kNone;
   ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
     FL_RETURN_IF_ERROR(communicator.BeginEpoch());
     std::vector<std::thread> threads;

@@ -42,19 +42,19 @@ void TouchedRows::Append(List& list, std::span<const Id> ids) {
   list.ids.insert(list.ids.end(), ids.begin(), ids.end());
 }
 
-std::vector<uint64_t> TouchedRows::Take(int index, uint32_t min_count) {
+TouchedIds TouchedRows::Take(int index, uint32_t min_count) {
   Table& table = tables_[index];
   return table.rows > 0 ? TakeCounted(table, min_count) : TakeListed(table, min_count);
 }
 
-std::vector<uint64_t> TouchedRows::TakeCounted(Table& table, uint32_t min_count) {
+TouchedIds TouchedRows::TakeCounted(Table& table, uint32_t min_count) {
   const uint32_t wanted = std::min<uint32_t>(min_count, 255);
-  std::vector<uint64_t> result;
+  TouchedIds result;
   for (int64_t id = 0; id < table.rows; ++id) {
     std::atomic<uint8_t>& counter = table.counters[id];
     if (counter.load(std::memory_order_relaxed) < wanted) continue;
-    counter.exchange(0, std::memory_order_acquire);
-    result.push_back(static_cast<uint64_t>(id));
+    result.counts.push_back(counter.exchange(0, std::memory_order_acquire));
+    result.ids.push_back(static_cast<uint64_t>(id));
   }
   return result;
 }
@@ -87,15 +87,16 @@ void TouchedRows::CountOccurrences(Table& table) {
   }
 }
 
-std::vector<uint64_t> TouchedRows::TakeListed(Table& table, uint32_t min_count) {
+TouchedIds TouchedRows::TakeListed(Table& table, uint32_t min_count) {
   CountOccurrences(table);
   table.kept.clear();
   table.kept_counts.clear();
-  std::vector<uint64_t> result;
+  TouchedIds result;
   const std::vector<uint64_t>& ids = table.unique.ids();
   for (size_t i = 0; i < table.counts.size(); ++i) {
     if (table.counts[i] >= min_count) {
-      result.push_back(ids[i]);
+      result.ids.push_back(ids[i]);
+      result.counts.push_back(static_cast<uint8_t>(std::min<uint32_t>(table.counts[i], 255)));
     } else {
       table.kept.push_back(ids[i]);
       table.kept_counts.push_back(table.counts[i]);

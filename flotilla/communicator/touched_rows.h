@@ -15,6 +15,12 @@
 
 namespace flotilla {
 
+// Rows of a table, and how often each was added; 255 means as often or more often.
+struct TouchedIds {
+  std::vector<uint64_t> ids;
+  std::vector<uint8_t> counts;
+};
+
 // Add may be called from several workers at once, beside one thread that calls Take.
 class TouchedRows {
  public:
@@ -26,10 +32,9 @@ class TouchedRows {
   void Add(int worker, int table, std::span<const uint32_t> ids);
 
   // The distinct ids of a table that were added at least min_count times since they were taken
-  // last. The others are kept, with their counts, for a later call. Counts end at 255 for tables
-  // whose ids are bounded, and may then miss some of what workers add at the same instant, but
-  // never all of it.
-  std::vector<uint64_t> Take(int table, uint32_t min_count);
+  // last. The others are kept, with their counts, for a later call. Counts of tables whose ids are
+  // bounded may miss some of what workers add at the same instant, but never all of it.
+  TouchedIds Take(int table, uint32_t min_count);
 
  private:
   // Workers share a list only beyond so many.
@@ -58,8 +63,8 @@ class TouchedRows {
   static void Count(Table& table, std::span<const Id> ids);
   template <typename Id>
   static void Append(List& list, std::span<const Id> ids);
-  static std::vector<uint64_t> TakeCounted(Table& table, uint32_t min_count);
-  static std::vector<uint64_t> TakeListed(Table& table, uint32_t min_count);
+  static TouchedIds TakeCounted(Table& table, uint32_t min_count);
+  static TouchedIds TakeListed(Table& table, uint32_t min_count);
   static size_t SwapLists(Table& table);
   static void CountOccurrences(Table& table);
 

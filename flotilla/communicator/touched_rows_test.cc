@@ -25,12 +25,12 @@ TEST(TouchedRowsTest, FrequentRowsAreTakenFirstAndRareOnesAreKept) {
     TouchedRows touched(Tables({rows}));
     touched.Add(0, 0, std::vector<uint64_t>{1, 2, 3});
     touched.Add(1, 0, std::vector<uint32_t>{2});
-    EXPECT_EQ(touched.Take(0, 2), (std::vector<uint64_t>{2}));
-    EXPECT_TRUE(touched.Take(0, 2).empty());
+    EXPECT_EQ(touched.Take(0, 2).ids, (std::vector<uint64_t>{2}));
+    EXPECT_TRUE(touched.Take(0, 2).ids.empty());
     touched.Add(0, 0, std::vector<uint64_t>{3, 4});
-    EXPECT_EQ(touched.Take(0, 2), (std::vector<uint64_t>{3})) << "once before, once now";
-    EXPECT_EQ(Sorted(touched.Take(0, 1)), (std::vector<uint64_t>{1, 4}));
-    EXPECT_TRUE(touched.Take(0, 1).empty());
+    EXPECT_EQ(touched.Take(0, 2).ids, (std::vector<uint64_t>{3})) << "once before, once now";
+    EXPECT_EQ(Sorted(touched.Take(0, 1).ids), (std::vector<uint64_t>{1, 4}));
+    EXPECT_TRUE(touched.Take(0, 1).ids.empty());
   }
 }
 
@@ -38,15 +38,15 @@ TEST(TouchedRowsTest, TablesAreKeptApart) {
   TouchedRows touched(Tables({0, 5, 0}));
   for (int t = 0; t < 3; ++t) touched.Add(0, t, std::vector<uint64_t>{static_cast<uint64_t>(t)});
   for (int t = 0; t < 3; ++t) {
-    EXPECT_EQ(touched.Take(t, 1), (std::vector<uint64_t>{static_cast<uint64_t>(t)}));
+    EXPECT_EQ(touched.Take(t, 1).ids, (std::vector<uint64_t>{static_cast<uint64_t>(t)}));
   }
 }
 
 TEST(TouchedRowsTest, CountersEndAtTheirLargestNumber) {
   TouchedRows touched(Tables({10}));
   touched.Add(0, 0, std::vector<uint32_t>(1000, 7));
-  EXPECT_EQ(touched.Take(0, 1000), (std::vector<uint64_t>{7}));
-  EXPECT_TRUE(touched.Take(0, 1).empty());
+  EXPECT_EQ(touched.Take(0, 1000).ids, (std::vector<uint64_t>{7}));
+  EXPECT_TRUE(touched.Take(0, 1).ids.empty());
 }
 
 TEST(TouchedRowsTest, NothingIsLostBetweenWorkersThatAddAndAThreadThatTakes) {
@@ -64,7 +64,7 @@ TEST(TouchedRowsTest, NothingIsLostBetweenWorkersThatAddAndAThreadThatTakes) {
     }
     std::vector<uint64_t> all;
     const auto take = [&](uint32_t min_count) {
-      const std::vector<uint64_t> taken = touched.Take(0, min_count);
+      const std::vector<uint64_t> taken = touched.Take(0, min_count).ids;
       all.insert(all.end(), taken.begin(), taken.end());
     };
     for (int i = 0; i < 20; ++i) take(1 + i % 2);

@@ -148,9 +148,10 @@ void AddModeFlags(CLI::App& command, TrainFlags& flags) {
       ->group(group);
   command
       .add_option("--geo_divisor", flags.geo_divisor,
-                  "geo: what differences are divided by: none, or trainers (the seeds' rule)")
+                  "geo: what differences are divided by: touched (the number of trainers that "
+                  "changed the row), trainers (the seeds' rule) or none")
       ->type_name("NAME")
-      ->check(OneOf({"none", "trainers"}))
+      ->check(OneOf({"touched", "trainers", "none"}))
       ->capture_default_str()
       ->group(group);
 }
@@ -289,8 +290,9 @@ Status SettleFleet(TrainFlags* flags) {
   }
   fleet.job.mode.mode = mode;
   fleet.job.mode.local.joined = options.deterministic;
-  fleet.job.mode.geo.divisor =
-      flags->geo_divisor == "trainers" ? GeoDivisor::kTrainers : GeoDivisor::kNone;
+  fleet.job.mode.geo.divisor = flags->geo_divisor == "touched"    ? GeoDivisor::kTouched
+                               : flags->geo_divisor == "trainers" ? GeoDivisor::kTrainers
+                                                                  : GeoDivisor::kNone;
   fleet.job.flags.async.max_staleness = fleet.max_staleness;
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.job_id = environment(kJobIdVariable).value_or("flotilla");

@@ -23,7 +23,7 @@ struct TrainFlags {
   std::optional<std::string> mode;  // default: local, in a job with servers async
   std::optional<int> threads;       // default: what the role says, else the number of cores
   std::string data_split = "by_file";
-  std::string geo_divisor = "none";
+  std::string geo_divisor = "touched";
   std::string log_format = "text";
   DataFlags data;
   std::optional<bool> in_memory;  // default true
