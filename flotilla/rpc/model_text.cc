@@ -49,9 +49,7 @@ std::string_view LineAt(std::string_view text, size_t begin) {
 }  // namespace
 
 std::string ModelText(const ModelSpec& spec, std::string_view extra) {
-  std::string text(extra);
-  if (!text.empty() && text.back() != '\n') text += '\n';
-  fmt::format_to(Out(text), "seed {}\n", spec.seed);
+  std::string text = fmt::format("seed {}\n", spec.seed);
   AddOptimizer(spec.optimizer, &text);
   for (const ParameterSpec& p : spec.parameters) {
     fmt::format_to(Out(text), "parameter {} shape {} average {:.17g} {}\n", p.name,
@@ -61,6 +59,8 @@ std::string ModelText(const ModelSpec& spec, std::string_view extra) {
     fmt::format_to(Out(text), "table {} dim {} rows {} meta {} {}\n", t.name, t.dim, t.rows,
                    t.keep_meta, AttributesText(t.attributes));
   }
+  text += extra;
+  if (text.back() != '\n') text += '\n';
   return text;
 }
 

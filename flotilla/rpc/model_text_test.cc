@@ -61,6 +61,15 @@ TEST(ModelTextTest, EverythingThatChangesResultsChangesTheText) {
   EXPECT_EQ(ModelText(Example(), "x"), ModelText(Example(), "x\n"));
 }
 
+TEST(ModelTextTest, WhatATableIsTellsMoreThanTheHashOfItsGraph) {
+  ModelSpec other = Example();
+  other.tables[0].dim = 9;
+  const std::string difference =
+      FirstDifference(ModelText(Example(), "graph 1"), ModelText(other, "graph 2"));
+  EXPECT_NE(difference.find("table emb dim 8"), std::string::npos) << difference;
+  EXPECT_NE(difference.find("table emb dim 9"), std::string::npos) << difference;
+}
+
 TEST(FirstDifferenceTest, ShowsTheFirstLineThatDiffersFromBothSides) {
   EXPECT_EQ(FirstDifference("a\nb\n", "a\nb\n"), "");
   EXPECT_EQ(FirstDifference("a\nbx\nc\n", "a\nby\nd\n"), "line 2: \"bx\" here, \"by\" there");
