@@ -14,6 +14,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -107,8 +108,10 @@ class PsClient {
   // Introduces this trainer to every server, waiting for those that are not up yet: names them
   // every 3 s through the log, and in the error (Unavailable) when start_timeout_ms is over. A
   // server that has another protocol, job, number of servers or trainers, or model refuses at once,
-  // and the error says what differs. Must be called first, once; starts the pings.
-  Status WaitForServers(int64_t start_timeout_ms);
+  // and the error says what differs. `stop`, where given, is asked between attempts; true ends the
+  // wait with Cancelled. Whatever ends it without success, the servers that are there are told.
+  // Must be called first, once; starts the pings.
+  Status WaitForServers(int64_t start_timeout_ms, const std::function<bool()>& stop = {});
 
   // Fills rows[t].dim and values for rows[t].ids of every table. REQUIRES: distinct ids.
   Status Pull(Missing missing, std::span<SparseRows> rows);
@@ -186,7 +189,10 @@ class PsClient {
   // Of a call that waits for other trainers: the server is the one to lose patience.
   int64_t WaitCallTimeout() const { return options_.wait_timeout_ms + options_.rpc_timeout_ms; }
 
-  Status TryHandshakes(std::vector<bool>* ready);
+  Status MeetServers(int64_t start_timeout_ms, const std::function<bool()>& stop);
+  Status TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready);
+  // Names of the servers that are not ready.
+  std::string NotReady(const std::vector<bool>& ready) const;
   Status TakeHandshake(int server, StatusOr<Payload> reply);
   void TellServers(const Status& error);
   void WaitForAborts();

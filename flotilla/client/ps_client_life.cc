@@ -35,7 +35,7 @@ struct PsClient::Aborts {
 std::shared_ptr<PsClient::Aborts> PsClient::MakeAborts() { return std::make_shared<Aborts>(); }
 
 // One attempt with each server that is not ready. Errors are those that last.
-Status PsClient::TryHandshakes(std::vector<bool>* ready) {
+Status PsClient::TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready) {
   struct Answers {
     std::mutex mutex;
     std::condition_variable changed;
@@ -55,7 +55,7 @@ Status PsClient::TryHandshakes(std::vector<bool>* ready) {
       std::lock_guard lock(answers->mutex);
       ++answers->under_way;
     }
-    transport_->Call(s, EncodeRequest(std::move(head), {}), kHandshakeTimeoutMs,
+    transport_->Call(s, EncodeRequest(std::move(head), {}), timeout_ms,
                      [answers, s](StatusOr<Payload> reply) {
                        std::lock_guard lock(answers->mutex);
                        answers->replies[s] = std::move(reply);
@@ -89,21 +89,48 @@ Status PsClient::TakeHandshake(int server, StatusOr<Payload> reply) {
   return absl::OkStatus();
 }
 
-Status PsClient::WaitForServers(int64_t start_timeout_ms) {
+std::string PsClient::NotReady(const std::vector<bool>& ready) const {
+  std::string missing;
+  for (int s = 0; s < servers(); ++s) {
+    if (ready[s]) continue;
+    missing +=
+        fmt::format("{}server {} ({})", missing.empty() ? "" : ", ", s, transport_->address(s));
+  }
+  return missing;
+}
+
+Status PsClient::WaitForServers(int64_t start_timeout_ms, const std::function<bool()>& stop) {
+  const Status status = MeetServers(start_timeout_ms, stop);
+  if (!status.ok()) {
+    Abort(status);
+    return status;
+  }
+  heartbeat_.Start();
+  return status;
+}
+
+Status PsClient::MeetServers(int64_t start_timeout_ms, const std::function<bool()>& stop) {
   const auto start = steady_clock::now();
   const auto deadline = start + milliseconds(start_timeout_ms);
   auto tell_at = start + milliseconds(kTellEveryMs);
+  auto greet_at = start;
+  // None may be silent to the others for long because one does not answer.
+  const int64_t patience_ms =
+      std::clamp<int64_t>(options_.heartbeat.silent_bound_ms / 3, 1, kHandshakeTimeoutMs);
   std::vector<bool> ready(servers());
   for (int64_t pause_ms = kFirstPauseMs;; pause_ms = std::min(kMaxPauseMs, 2 * pause_ms)) {
-    FL_RETURN_IF_ERROR(TryHandshakes(&ready));
-    std::string missing;
-    for (int s = 0; s < servers(); ++s) {
-      if (ready[s]) continue;
-      missing +=
-          fmt::format("{}server {} ({})", missing.empty() ? "" : ", ", s, transport_->address(s));
+    auto now = steady_clock::now();
+    if (now >= greet_at) {
+      // Servers that are ready hear again from this trainer, which does not ping yet, and tell it
+      // if the job has failed meanwhile.
+      ready.assign(ready.size(), false);
+      greet_at = now + milliseconds(options_.heartbeat.interval_ms);
     }
-    if (missing.empty()) break;
-    const auto now = steady_clock::now();
+    FL_RETURN_IF_ERROR(TryHandshakes(patience_ms, &ready));
+    const std::string missing = NotReady(ready);
+    if (missing.empty()) return absl::OkStatus();
+    if (stop && stop()) return absl::CancelledError("stopped while waiting for " + missing);
+    now = steady_clock::now();
     if (now >= deadline) {
       return absl::UnavailableError(
           fmt::format("not ready within {} ms: {}", start_timeout_ms, missing));
@@ -114,8 +141,6 @@ Status PsClient::WaitForServers(int64_t start_timeout_ms) {
     }
     std::this_thread::sleep_until(std::min(deadline, now + milliseconds(pause_ms)));
   }
-  heartbeat_.Start();
-  return absl::OkStatus();
 }
 
 Status PsClient::Stop() {

@@ -11,6 +11,9 @@ namespace flotilla {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
+// How long a server that is told to stop waits until the trainers have heard of it: they ping every
+// second.
+constexpr int64_t kTellMs = 1'500;
 
 UpdatePolicy PolicyOf(const std::string& mode) {
   if (mode == "sync") return UpdatePolicy::kOnBarrier;
@@ -54,10 +57,11 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   log(fmt::format("{} listens on {}", role.ToString(), server->address()));
   std::atomic<bool> ended = false;
   std::thread watcher([&] {
-    while (!ended) {
-      if (stop()) server->Stop();
-      std::this_thread::sleep_for(kLook);
-    }
+    while (!ended && !stop()) std::this_thread::sleep_for(kLook);
+    if (ended) return;
+    server->service().Fail(absl::CancelledError(fmt::format("server {} was stopped", role.index)));
+    server->service().liveness().WaitUntilTold(kTellMs);
+    server->Stop();
   });
   const Status status = server->Wait();
   ended = true;
@@ -83,7 +87,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   options.flags.Apply(&client);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
   job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);
-  FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms));
+  FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms, options.stop));
   ModeOptions mode = options.mode;
   mode.async = options.flags.async;
   job.group = MakeClientGroup(job.client.get());

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -25,13 +26,15 @@ struct JobOptions {
   // What the spec does not know of the model: a hash of the graph. Compared in the handshake.
   std::string graph_hash;
   int64_t start_timeout_ms = 300'000;
+  // A trainer asks it while it waits for servers: true ends the wait. May be empty.
+  std::function<bool()> stop;
   CommunicatorFlags flags;
   std::string init_model;  // servers start from its rows; empty: from first values
 };
 
 // Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log` is
-// told what a user should know. `stop` is asked about ten times a second and ends the server when
-// true. REQUIRES: role.is_server(); the mode has servers.
+// told what a user should know. `stop` is asked about ten times a second; true ends the job, and
+// the server once its trainers have heard of it. REQUIRES: role.is_server(); the mode has servers.
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
                  const Clock* clock, const LogLine& log, const std::function<bool()>& stop);
 

@@ -3,13 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "flotilla/server/wait_deadline.h"
+
 namespace flotilla {
-
-namespace {
-
-constexpr int64_t kNanosPerMs = 1'000'000;
-
-}  // namespace
 
 Collectives::Collectives(int trainers, const Clock* clock) : clock_(clock), left_(trainers) {}
 
@@ -86,7 +82,9 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
     if (!error_.ok()) return answer(error_);
     if (!part.ok()) return answer(part.status());
     // The answer to the call before may have got lost.
-    if (request.number() + 1 == number_ && !last_.empty()) return answer(last_[trainer]);
+    if (request.number() + 1 == number_ && !last_.empty() && last_[trainer].size() > 0) {
+      return answer(last_[trainer]);
+    }
     if (request.number() != number_) {
       return answer(FailedPrecondition("collective {}: number {} of trainer {}, but {} is next",
                                        request.name(), request.number(), trainer, number_));
@@ -101,7 +99,7 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
       return FailLocked(status, calls);
     }
     part->done.push_back(done);
-    part->deadline_nanos = clock_->NowNanos() + request.timeout_ms() * kNanosPerMs;
+    part->deadline_nanos = WaitDeadlineNanos(*clock_, request.timeout_ms());
     parts_.emplace(trainer, *std::move(part));
     CompleteIfAll(calls);
   });

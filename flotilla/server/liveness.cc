@@ -40,6 +40,11 @@ Status Liveness::Heard(int trainer) {
   return absl::OkStatus();
 }
 
+void Liveness::Refused(int trainer, const Status& why) {
+  std::lock_guard lock(mutex_);
+  trainers_[trainer].refused = why;
+}
+
 void Liveness::Stop(int trainer) {
   std::lock_guard lock(mutex_);
   trainers_[trainer].state = State::kStopped;
@@ -50,14 +55,18 @@ Status Liveness::MissingAtStart() const {
   if (clock_->NowNanos() - start_nanos_ < options_.start_timeout_ms * kNanosPerMs) {
     return absl::OkStatus();
   }
-  std::string missing;
+  std::string missing, refused;
   for (size_t t = 0; t < trainers_.size(); ++t) {
-    if (trainers_[t].state != State::kExpected) continue;
+    const Trainer& trainer = trainers_[t];
+    if (trainer.state != State::kExpected) continue;
     missing += (missing.empty() ? "" : ", ") + std::to_string(t);
+    if (refused.empty() && !trainer.refused.ok()) {
+      refused = fmt::format("; trainer {} was refused: {}", t, Message(trainer.refused));
+    }
   }
   if (missing.empty()) return absl::OkStatus();
-  return absl::DeadlineExceededError(
-      fmt::format("trainer {} did not connect within {} ms", missing, options_.start_timeout_ms));
+  return absl::DeadlineExceededError(fmt::format("trainer {} did not connect within {} ms{}",
+                                                 missing, options_.start_timeout_ms, refused));
 }
 
 std::vector<int> Liveness::Check() {
@@ -119,16 +128,16 @@ bool Liveness::AllTold() const {
                       [](const Trainer& t) { return t.state == State::kAlive && !t.told; });
 }
 
-bool Liveness::WaitForEnd(int64_t max_wait_ms, int64_t told_timeout_ms) const {
+bool Liveness::WaitForEnd(int64_t max_wait_ms) const {
   std::unique_lock lock(mutex_);
-  const bool ended = changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
-                                       [this] { return !error_.ok() || AllStopped(); });
-  if (!ended) return false;
-  if (!error_.ok()) {
-    changed_.wait_for(lock, std::chrono::milliseconds(told_timeout_ms),
-                      [this] { return AllTold(); });
-  }
-  return true;
+  return changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
+                           [this] { return !error_.ok() || AllStopped(); });
+}
+
+bool Liveness::WaitUntilTold(int64_t max_wait_ms) const {
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
+                           [this] { return AllTold(); });
 }
 
 }  // namespace flotilla

@@ -33,6 +33,8 @@ class Liveness {
   // taken for dead, or never joined, is FailedPrecondition.
   void Join(int trainer);
   Status Heard(int trainer);
+  // An introduction that was not accepted: told again when the trainer is missed.
+  void Refused(int trainer, const Status& why);
   // The trainer has ended well.
   void Stop(int trainer);
 
@@ -47,10 +49,10 @@ class Liveness {
   // The trainer has been told of the error.
   void Told(int trainer);
 
-  // Waits until all trainers have stopped or the job failed; in that case also, but not longer than
-  // told_timeout_ms, until every trainer that is alive has been told. False when max_wait_ms was
-  // over first.
-  bool WaitForEnd(int64_t max_wait_ms, int64_t told_timeout_ms) const;
+  // Waits until all trainers have stopped or the job failed. False when max_wait_ms was over first.
+  bool WaitForEnd(int64_t max_wait_ms) const;
+  // Waits until every trainer that is alive has been told of the failure. False likewise.
+  bool WaitUntilTold(int64_t max_wait_ms) const;
 
  private:
   enum class State { kExpected, kAlive, kStopped, kLost };
@@ -58,6 +60,7 @@ class Liveness {
     State state = State::kExpected;
     int64_t heard_nanos = 0;
     bool told = false;
+    Status refused;  // the last introduction that was not accepted
   };
 
   // All REQUIRE: mutex_ is held.

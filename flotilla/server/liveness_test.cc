@@ -54,14 +54,14 @@ TEST(LivenessTest, ThoseWhoStoppedMayBeSilent) {
   liveness.Join(0);
   liveness.Join(1);
   liveness.Stop(0);
-  EXPECT_FALSE(liveness.WaitForEnd(0, 0));
+  EXPECT_FALSE(liveness.WaitForEnd(0));
   clock.AdvanceMs(9'000);
   EXPECT_TRUE(liveness.Heard(1).ok());
   clock.AdvanceMs(9'000);
   liveness.Check();
   EXPECT_TRUE(liveness.status().ok());
   liveness.Stop(1);
-  EXPECT_TRUE(liveness.WaitForEnd(0, 0));
+  EXPECT_TRUE(liveness.WaitForEnd(0));
   EXPECT_TRUE(liveness.status().ok());
 }
 
@@ -76,6 +76,17 @@ TEST(LivenessTest, TrainersThatNeverCameAreNamed) {
   clock.AdvanceMs(1);
   liveness.Check();
   EXPECT_EQ(liveness.status().message(), "trainer 0, 2 did not connect within 5000 ms");
+}
+
+TEST(LivenessTest, ATrainerThatWasRefusedIsMissedWithTheReason) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 2, .start_timeout_ms = 5'000}, &clock);
+  liveness.Refused(1, absl::FailedPreconditionError("the models differ"));
+  liveness.Join(0);
+  clock.AdvanceMs(5'000);
+  liveness.Check();
+  EXPECT_EQ(liveness.status().message(),
+            "trainer 1 did not connect within 5000 ms; trainer 1 was refused: the models differ");
 }
 
 TEST(LivenessTest, TheFirstErrorIsKept) {
@@ -94,7 +105,7 @@ TEST(LivenessTest, AfterAFailureTheEndComesWhenEveryoneAliveWasTold) {
   liveness.Stop(1);
   liveness.Fail(absl::AbortedError("over"));
   std::thread teller([&] { liveness.Told(0); });
-  EXPECT_TRUE(liveness.WaitForEnd(0, 60'000));  // trainer 2 never came
+  EXPECT_TRUE(liveness.WaitUntilTold(60'000));  // trainer 2 never came
   teller.join();
 }
 

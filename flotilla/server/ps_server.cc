@@ -36,12 +36,21 @@ void PsServer::TickLoop() {
 Status PsServer::Wait() {
   // In short waits, to see when Stop was called.
   constexpr int64_t kLookMs = 100;
-  while (!service_->liveness().WaitForEnd(kLookMs, options_.told_timeout_ms)) {
-    std::lock_guard lock(mutex_);
-    if (stop_) return absl::CancelledError("the server was stopped");
+  const Liveness& liveness = service_->liveness();
+  while (!liveness.WaitForEnd(kLookMs)) {
+    if (stopped()) return absl::CancelledError("the server was stopped");
+  }
+  for (int64_t waited_ms = 0; !liveness.status().ok() && waited_ms < options_.told_timeout_ms;
+       waited_ms += kLookMs) {
+    if (stopped() || liveness.WaitUntilTold(kLookMs)) break;
   }
   Close(options_.close_grace_ms);
-  return service_->liveness().status();
+  return liveness.status();
+}
+
+bool PsServer::stopped() {
+  std::lock_guard lock(mutex_);
+  return stop_;
 }
 
 void PsServer::Stop() { Close(0); }

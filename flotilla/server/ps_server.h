@@ -49,13 +49,14 @@ class PsServer {
   Status Wait();
 
   // Ends serving at once; calls under way are dropped, as if the process were killed. Wait returns
-  // Cancelled unless the job had ended.
+  // at once: Cancelled, unless the job had ended.
   void Stop();
 
  private:
   PsServer(PsServerOptions options, std::unique_ptr<PsService> service);
 
   void TickLoop();
+  bool stopped();
   void Close(int64_t grace_ms);
 
   const PsServerOptions options_;

@@ -52,6 +52,7 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
               [this](const RoundPart& mean) { return Apply(mean, 1); }),
       collectives_(options_.liveness.trainers, clock),
       dirty_dense_(options_.liveness.trainers),
+      dirty_calls_(static_cast<size_t>(options_.liveness.trainers)),
       checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {
   for (int t = 0; t < tables_->tables(); ++t) {
     dirty_rows_.push_back(std::make_unique<DirtySet>(options_.liveness.trainers));
@@ -187,10 +188,14 @@ void PsService::Answer(const std::shared_ptr<Call>& call, bool applied,
 
 void PsService::Handshake(const std::shared_ptr<Call>& call) {
   const int trainer = call->trainer;
-  Status status = liveness_.status();
-  if (status.ok()) status = CheckHandshake(call->head());
+  if (const Status failed = liveness_.status(); !failed.ok()) return Answer(call, failed);
+  Status status = CheckHandshake(call->head());
   if (status.ok()) status = window_.StartLife(trainer, call->head().incarnation());
-  if (!status.ok()) return Answer(call, status);
+  if (!status.ok()) {
+    liveness_.Refused(trainer, status);
+    if (log_) log_(fmt::format("trainer {} was refused: {}", trainer, Message(status)));
+    return Answer(call, status);
+  }
   liveness_.Join(trainer);
   rounds_.Return(trainer);
   collectives_.Return(trainer);

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -139,6 +140,12 @@ class PsService : public Service {
   Collectives collectives_;
   std::vector<std::unique_ptr<DirtySet>> dirty_rows_;  // per table
   DirtySet dirty_dense_;                               // per block of the slice
+  // The newest PullDirty of a trainer.
+  struct DirtyCall {
+    std::mutex mutex;
+    uint64_t sequence = 0;  // guarded by mutex
+  };
+  std::vector<DirtyCall> dirty_calls_;
   ServerCheckpoint checkpoint_;
 };
 

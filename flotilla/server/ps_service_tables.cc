@@ -10,6 +10,9 @@ namespace flotilla {
 
 namespace {
 
+// Examples behind one push: sums of so many are far from the end of their type.
+constexpr uint64_t kMaxRows = uint64_t{1} << 40;
+
 UpdatePolicy PolicyOf(wire::PushKind kind) {
   switch (kind) {
     case wire::PUSH_IN_ROUND:
@@ -44,6 +47,7 @@ void PsService::Pull(const std::shared_ptr<Call>& call) {
 
 Status PsService::ReadPart(Call& call, RoundPart* part) const {
   const wire::PushRequest& request = call.head().push();
+  if (request.rows() > kMaxRows) return InvalidArgument("a push of {} examples", request.rows());
   part->rows = static_cast<int64_t>(request.rows());
   part->sparse.resize(tables_->spec().tables.size());
   for (size_t t = 0; t < part->sparse.size(); ++t) {
@@ -178,11 +182,22 @@ void PsService::PullDense(const std::shared_ptr<Call>& call) {
 
 void PsService::PullDirty(const std::shared_ptr<Call>& call) {
   const int trainer = call->trainer;
-  // A new call says that the answer to the one before has arrived.
-  for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
-  dirty_dense_.Confirm(trainer);
+  DirtyCall& newest = dirty_calls_[trainer];
+  const uint64_t sequence = call->head().sequence();
+  {
+    std::lock_guard lock(newest.mutex);
+    newest.sequence = sequence;
+    // A new call says that the answer to the one before has arrived.
+    for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
+    dirty_dense_.Confirm(trainer);
+  }
   const uint64_t max_rows = std::max<uint64_t>(1, call->head().pull_dirty().max_rows());
-  Answer(call, true, [this, trainer, max_rows] {
+  Answer(call, true, [this, &newest, sequence, trainer, max_rows] {
+    std::lock_guard lock(newest.mutex);
+    // A late copy of an earlier call has nobody who listens: it must not take what the next one
+    // would believe to have arrived.
+    const Status late = FailedPrecondition("pull dirty {} has been answered", sequence);
+    if (newest.sequence != sequence) return EncodeError(late, false);
     StatusOr<Payload> response = DirtyResponse(trainer, max_rows);
     return response.ok() ? *std::move(response) : EncodeError(response.status(), false);
   });

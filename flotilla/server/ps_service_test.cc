@@ -5,74 +5,16 @@
 #include <gtest/gtest.h>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/optim/sgd.h"
-#include "flotilla/rpc/model_text.h"
-#include "flotilla/testing/manual_clock.h"
+#include "flotilla/server/ps_service_testing.h"
 
 namespace flotilla {
 namespace {
 
-class PsServiceTest : public ::testing::Test {
+class PsServiceTest : public ServiceFixture, public ::testing::Test {
  protected:
-  PsServiceTest() {
-    spec_.parameters.push_back({.name = "w", .shape = {20}});
-    spec_.tables.push_back({.name = "emb", .dim = 2});
-    spec_.optimizer = Sgd(1);
-    PsServiceOptions options;
-    options.job_id = "job";
-    options.liveness.trainers = 2;
-    service_ = *PsService::Make(spec_, options, &clock_, {});
+  static wire::RequestHead Push(uint64_t sequence) {
+    return PushOf(wire::PUSH_ON_ARRIVAL, sequence);
   }
-
-  wire::RequestHead Head(wire::Method method, uint64_t sequence = 0) {
-    wire::RequestHead head;
-    head.set_protocol_version(kProtocolVersion);
-    head.set_method(method);
-    head.set_job_id("job");
-    head.set_sender_kind(wire::SENDER_TRAINER);
-    head.set_incarnation(1);
-    head.set_sequence(sequence);
-    head.set_shard_map_version(1);
-    return head;
-  }
-
-  ResponseMessage Send(const Payload& payload) {
-    StatusOr<Payload> answer = absl::UnknownError("no answer");
-    service_->Handle(payload, [&](StatusOr<Payload> reply) { answer = std::move(reply); });
-    EXPECT_TRUE(answer.ok()) << answer.status();
-    return *DecodeResponse(*std::move(answer));
-  }
-  Status Ask(const wire::RequestHead& head, const TensorWriter& tensors = {}) {
-    return StatusOf(Send(EncodeRequest(head, tensors)).head);
-  }
-
-  void Introduce() {
-    wire::RequestHead head = Head(wire::METHOD_HANDSHAKE);
-    head.mutable_handshake()->set_servers(1);
-    head.mutable_handshake()->set_trainers(2);
-    head.mutable_handshake()->set_model_text(ModelText(spec_, ""));
-    const Status status = Ask(head);
-    ASSERT_TRUE(status.ok()) << status;
-  }
-
-  // Of emb, with these ids and this many values.
-  static TensorWriter Rows(std::vector<uint64_t> ids, size_t values) {
-    TensorWriter tensors;
-    tensors.AddOwned(std::move(ids));
-    tensors.AddOwned(AlignedVector<float>(values, 1));
-    return tensors;
-  }
-  wire::RequestHead Push(uint64_t sequence) {
-    wire::RequestHead head = Head(wire::METHOD_PUSH, sequence);
-    head.mutable_push()->set_kind(wire::PUSH_ON_ARRIVAL);
-    head.mutable_push()->add_tables(0);
-    head.mutable_push()->set_batches(1);
-    return head;
-  }
-
-  ManualClock clock_;
-  ModelSpec spec_;
-  std::unique_ptr<PsService> service_;
 };
 
 TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
@@ -123,6 +65,9 @@ TEST_F(PsServiceTest, PushesThatMakeNoSenseChangeNothing) {
   TensorWriter dense = Rows({1}, 2);
   dense.AddOwned(AlignedVector<float>(3, 1));
   EXPECT_FALSE(Ask(head, dense).ok());
+  head = Push(7);
+  head.mutable_push()->set_rows(UINT64_MAX);  // more examples than can be
+  EXPECT_FALSE(Ask(head, Rows({1}, 2)).ok());
   EXPECT_EQ(service_->tables().table(0).size(), 0);
   EXPECT_EQ(service_->global_step(), 0);
   EXPECT_EQ(service_->applied(), 0);
@@ -158,6 +103,32 @@ TEST_F(PsServiceTest, OtherRequestsWithNonsenseAreRefusedToo) {
   EXPECT_FALSE(Ask(Head(wire::METHOD_SAVE, 3)).ok());
 }
 
+class DeltaServiceTest : public ServiceFixture, public ::testing::Test {
+ protected:
+  DeltaServiceTest() : ServiceFixture(UpdatePolicy::kAddDelta) {}
+
+  // The ids that a pull of trainer 1 brings.
+  StatusOr<std::vector<uint64_t>> PullDirty(uint64_t sequence) {
+    ResponseMessage response =
+        Send(EncodeRequest(Head(wire::METHOD_PULL_DIRTY, sequence, /*trainer=*/1), {}));
+    FL_RETURN_IF_ERROR(StatusOf(response.head));
+    std::vector<uint64_t> ids;
+    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&ids));
+    return ids;
+  }
+};
+
+TEST_F(DeltaServiceTest, ALateCopyOfAnEarlierPullTakesNothingFromTheNext) {
+  Introduce(0);
+  Introduce(1);
+  EXPECT_EQ(PullDirty(1)->size(), 0u);
+  EXPECT_EQ(PullDirty(2)->size(), 0u);
+  ASSERT_TRUE(Ask(PushOf(wire::PUSH_DELTA, 1), Rows({7}, 2)).ok());
+  EXPECT_FALSE(PullDirty(1).ok()) << "the trainer has gone on to pull 2";
+  EXPECT_EQ(*PullDirty(3), std::vector<uint64_t>{7});
+  EXPECT_EQ(*PullDirty(3), std::vector<uint64_t>{7}) << "the answer got lost";
+}
+
 TEST_F(PsServiceTest, AfterAFailureEveryRequestGetsTheCause) {
   Introduce();
   wire::RequestHead abort = Head(wire::METHOD_ABORT);
@@ -168,7 +139,7 @@ TEST_F(PsServiceTest, AfterAFailureEveryRequestGetsTheCause) {
   EXPECT_TRUE(response.head.job_failed());
   EXPECT_EQ(StatusOf(response.head).message(), "trainer 0: disk on fire");
   EXPECT_EQ(Ask(Push(1), Rows({1}, 2)).code(), absl::StatusCode::kDataLoss);
-  EXPECT_TRUE(service_->liveness().WaitForEnd(0, 0));
+  EXPECT_TRUE(service_->liveness().WaitForEnd(0));
   EXPECT_TRUE(Ask(Head(wire::METHOD_STOP)).ok());
 }
 

@@ -3,12 +3,26 @@
 #include <algorithm>
 #include <utility>
 
+#include "flotilla/rpc/codec.h"
+
 namespace flotilla {
 
 PushWindow::PushWindow(int trainers, size_t length) : length_(length), trainers_(trainers) {}
 
 Status PushWindow::StartLife(int trainer, uint64_t incarnation) {
-  std::lock_guard lock(mutex_);
+  Trainer former;
+  {
+    std::lock_guard lock(mutex_);
+    FL_RETURN_IF_ERROR(StartLifeLocked(trainer, incarnation, &former));
+  }
+  const Status over = FailedPrecondition("trainer {} has been started again", trainer);
+  for (const Entry& entry : former.entries) {
+    for (const Respond& respond : entry.waiting) respond(EncodeError(over, false));
+  }
+  return absl::OkStatus();
+}
+
+Status PushWindow::StartLifeLocked(int trainer, uint64_t incarnation, Trainer* former) {
   Trainer& t = trainers_[trainer];
   if (incarnation < t.incarnation) {
     return FailedPrecondition("trainer {} has been started again (life {}), this is its life {}",
@@ -16,7 +30,7 @@ Status PushWindow::StartLife(int trainer, uint64_t incarnation) {
   }
   // A repeated handshake of the same life forgets nothing.
   if (incarnation > t.incarnation) {
-    t = Trainer();
+    *former = std::exchange(t, Trainer());
     t.incarnation = incarnation;
   }
   return absl::OkStatus();

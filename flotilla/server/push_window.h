@@ -34,7 +34,8 @@ class PushWindow {
   PushWindow(int trainers, size_t length);
 
   // A trainer introduces itself. In a new life, what its earlier ones sent is forgotten and
-  // refused. An incarnation lower than the current one is FailedPrecondition.
+  // refused, also what still waits for its answer. An incarnation lower than the current one is
+  // FailedPrecondition.
   Status StartLife(int trainer, uint64_t incarnation);
 
   // FailedPrecondition when the request is of an earlier life (or none was started) or too old to
@@ -67,6 +68,7 @@ class PushWindow {
 
   static Entry* Find(Trainer& trainer, uint64_t sequence);
   Status CheckLifeLocked(int trainer, uint64_t incarnation) const;
+  Status StartLifeLocked(int trainer, uint64_t incarnation, Trainer* former);
 
   const size_t length_;
   mutable std::mutex mutex_;

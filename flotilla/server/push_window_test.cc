@@ -109,14 +109,16 @@ TEST(PushWindowTest, TrainersAndLivesAreKeptApart) {
   EXPECT_EQ(*window.Begin(1, 5, 1, answers.Take()), Verdict::kNew);
   EXPECT_TRUE(window.StartLife(0, 5).ok());  // a repeated handshake forgets nothing
   EXPECT_EQ(*window.Begin(0, 5, 1, answers.Take()), Verdict::kHandled);
+  EXPECT_TRUE(answers.texts.empty());
   ASSERT_TRUE(window.StartLife(0, 6).ok());
+  EXPECT_EQ(answers.texts.size(), 2u) << "both copies of what was under way hear that it is over";
   EXPECT_EQ(window.Begin(0, 5, 2, answers.Take()).status().code(),
             absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(window.StartLife(0, 5).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ(*window.Begin(0, 6, 1, answers.Take()), Verdict::kNew);
   // The end of what an earlier life began is told to nobody.
   window.Finish(0, 5, 1, true, [] { return PayloadOf("old"); });
-  EXPECT_TRUE(answers.texts.empty());
+  EXPECT_EQ(answers.texts.size(), 2u);
   EXPECT_TRUE(window.CheckLife(0, 6).ok());
   EXPECT_FALSE(window.CheckLife(0, 5).ok());
 }

@@ -2,11 +2,11 @@
 
 #include <utility>
 
+#include "flotilla/server/wait_deadline.h"
+
 namespace flotilla {
 
 namespace {
-
-constexpr int64_t kNanosPerMs = 1'000'000;
 
 std::vector<int64_t> DimsOf(const ModelSpec& spec) {
   std::vector<int64_t> dims;
@@ -44,8 +44,9 @@ void Rounds::Enter(int trainer, int64_t timeout_ms, Done done) {
       return calls->push_back([done, error = error_] { done({.status = error}); });
     }
     active_[trainer] = false;
+    Forget(trainer, &entering_, calls);
     entering_[trainer] = {.done = std::move(done),
-                          .deadline_nanos = clock_->NowNanos() + timeout_ms * kNanosPerMs,
+                          .deadline_nanos = WaitDeadlineNanos(*clock_, timeout_ms),
                           .part = {}};
     Advance(calls);
     EnterIfAll(calls);
@@ -75,15 +76,23 @@ void Rounds::Lose(int trainer) {
   Do([&](Calls* calls) {
     lost_[trainer] = true;
     active_[trainer] = false;
-    entering_.erase(trainer);
+    Forget(trainer, &entering_, calls);
     // What was added stays: the round has it in its sum.
     if (const auto at = pushes_.find(trainer); at != pushes_.end() && !at->second.added) {
       if (at->second.part.has_value()) waiting_bytes_ -= at->second.part->memory_bytes();
-      pushes_.erase(at);
+      Forget(trainer, &pushes_, calls);
     }
     Advance(calls);
     EnterIfAll(calls);
   });
+}
+
+void Rounds::Forget(int trainer, std::map<int, Waiting>* waits, Calls* calls) {
+  const auto at = waits->find(trainer);
+  if (at == waits->end()) return;
+  const Status over = FailedPrecondition("trainer {} does not wait for this any more", trainer);
+  calls->push_back([done = std::move(at->second.done), over] { done({.status = over}); });
+  waits->erase(at);
 }
 
 void Rounds::Return(int trainer) {
@@ -114,7 +123,7 @@ void Rounds::Push(int trainer, RoundPart part, int64_t timeout_ms, Done done) {
       return calls->push_back([done, refused] { done({.status = refused}); });
     }
     Waiting waiting{.done = std::move(done),
-                    .deadline_nanos = clock_->NowNanos() + timeout_ms * kNanosPerMs,
+                    .deadline_nanos = WaitDeadlineNanos(*clock_, timeout_ms),
                     .part = {}};
     const size_t bytes = part.memory_bytes();
     if (NextInTurn(trainer) || waiting_bytes_ + bytes <= options_.max_waiting_bytes) {

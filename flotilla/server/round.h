@@ -84,6 +84,8 @@ class Rounds {
   void Advance(Calls* calls);
   void FinishRound(Calls* calls);
   void EnterIfAll(Calls* calls);
+  // Ends a trainer's wait, if it is there, with an error.
+  static void Forget(int trainer, std::map<int, Waiting>* waits, Calls* calls);
 
   // Constant after construction.
   const RoundOptions options_;

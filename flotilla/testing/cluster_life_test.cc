@@ -1,9 +1,11 @@
 // How jobs begin and end: the handshake, silence, errors that everyone is told, the way out.
 #include <dirent.h>
 
+#include <atomic>
 #include <thread>
 
 #include "flotilla/testing/cluster_testing.h"
+#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 namespace {
@@ -221,6 +223,105 @@ TEST(WaitForServersTest, AServerThatComesLateIsWaitedFor) {
   EXPECT_TRUE(status.ok()) << status;
   ASSERT_OK(client.Stop());
   EXPECT_TRUE((*server)->Wait().ok());
+}
+
+// Servers alpha and beta of one job, each started when the test says so.
+class TwoServersTest : public ::testing::Test {
+ protected:
+  // Counts what arrives on its way to the service.
+  class Counted : public Service {
+   public:
+    void Handle(Payload request, ReplyCallback reply) override {
+      inner->Handle(std::move(request), std::move(reply));
+      ++handled;
+    }
+    Service* inner = nullptr;
+    std::atomic<int> handled = 0;
+  };
+
+  void Start(int index, const ModelSpec& spec) {
+    PsServerOptions options;
+    options.service.job_id = "test";
+    options.service.server = index;
+    options.service.servers = 2;
+    options.tick_ms = 5;
+    const auto listen = [&](Service* service) {
+      counted_[index].inner = service;
+      return network_.Listen(index == 0 ? "alpha" : "beta", &counted_[index]);
+    };
+    auto started = PsServer::Start(spec, options, listen, &server_clock_, {});
+    ASSERT_TRUE(started.ok()) << started.status();
+    servers_[index] = *std::move(started);
+  }
+  std::unique_ptr<PsClient> Trainer() {
+    PsClientOptions options = TestClient();
+    options.heartbeat.interval_ms = 5;
+    return std::make_unique<PsClient>(spec_, options, network_.Connect({"alpha", "beta"}), &clock_,
+                                      [](std::string_view) {});
+  }
+
+  const ModelSpec spec_ = CountingModel({}, {1});
+  const SteadyClock clock_;
+  ManualClock server_clock_;
+  InprocNetwork network_;
+  Counted counted_[2];
+  std::unique_ptr<PsServer> servers_[2];
+};
+
+TEST_F(TwoServersTest, ATrainerThatWaitsForOneIsNotTakenForDeadByTheOther) {
+  Start(0, spec_);
+  const auto client = Trainer();
+  Status status = absl::UnknownError("");
+  std::thread trainer([&] { status = client->WaitForServers(60'000); });
+  for (int i = 0; i < 5; ++i) {
+    // More than half of the time that a trainer may be silent, then a sign of life.
+    server_clock_.AdvanceMs(6'000);
+    const int before = counted_[0].handled;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (counted_[0].handled < before + 2 && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+    }
+    servers_[0]->service().Tick();
+  }
+  Start(1, spec_);
+  trainer.join();
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_OK(servers_[0]->service().liveness().status());
+  ASSERT_OK(client->Stop());
+}
+
+TEST_F(TwoServersTest, WhyATrainerGaveUpIsToldToThoseWhoAreThere) {
+  Start(0, spec_);
+  EXPECT_EQ(Trainer()->WaitForServers(50).code(), absl::StatusCode::kUnavailable);
+  EXPECT_EQ(servers_[0]->Wait().message(), "trainer 0: not ready within 50 ms: server 1 (beta)");
+}
+
+TEST_F(TwoServersTest, ARefusalOfOneIsToldToTheOther) {
+  Start(0, spec_);
+  Start(1, CountingModel({}, {2}));
+  ExpectRefused(Trainer()->WaitForServers(10'000), "the models of server 1 and trainer 0 differ");
+  ExpectRefused(servers_[0]->Wait(), "the models of server 1 and trainer 0 differ");
+}
+
+TEST_F(TwoServersTest, AWaitForServersCanBeStopped) {
+  Start(0, spec_);
+  const Status status = Trainer()->WaitForServers(60'000, [] { return true; });
+  EXPECT_EQ(status.message(), "stopped while waiting for server 1 (beta)");
+  EXPECT_EQ(servers_[0]->Wait().code(), absl::StatusCode::kCancelled);
+}
+
+TEST(LivenessInClusterTest, AServerThatIsStoppedWaitsForNobodyToHearOfAFailure) {
+  ClusterOptions options{.trainers = 2};
+  options.server.told_timeout_ms = 600'000;
+  InProcessCluster cluster(CountingModel({}, {1}), options);
+  ASSERT_OK(cluster.ConnectAll());
+  cluster.DropClient(1);  // it will never hear of anything
+  cluster.server(0).service().Fail(absl::DataLossError("a bad disk"));
+  Status ended;
+  std::thread waiter([&] { ended = cluster.server(0).Wait(); });
+  cluster.server(0).Stop();
+  waiter.join();
+  EXPECT_EQ(ended.message(), "a bad disk");
 }
 
 int Threads() {
