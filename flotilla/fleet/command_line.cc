@@ -97,7 +97,11 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
   out.flush();
   if (!status.ok()) {
     fmt::print(err, "{}: {}\n", path, Message(status));
-    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ? kPeerLost : kFailure;
+    if (terminal.exit_code != 0) return terminal.exit_code;
+    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+                   absl::IsCancelled(status)  // a peer was stopped
+               ? kPeerLost
+               : kFailure;
   }
   if (!out.good()) {
     fmt::print(err, "{}: cannot write the results to standard output\n", path);

@@ -61,6 +61,7 @@ Status TrainInCluster(const TrainOptions& options, Terminal& terminal) {
   if (terminal.exit_code != 0) return absl::OkStatus();
   std::ifstream file(results);
   terminal.out << file.rdbuf();
+  std::filesystem::remove(results, error);
   return absl::OkStatus();
 }
 
@@ -73,6 +74,7 @@ Status ServeModel(const TrainOptions& options, const Model& model, Terminal& ter
       [&](std::string_view line) { terminal.log.info("{}", line); },
       [&] { return signal.stopped(); });
   if (signal.stopped()) {
+    terminal.log.info("stopped by signal {}: {}", signal.signal(), Message(status));
     terminal.exit_code = signal.exit_code();
     return absl::OkStatus();
   }

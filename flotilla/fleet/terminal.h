@@ -18,7 +18,8 @@ struct Terminal {
   const Clock& clock;
   std::string command_line;       // what was typed, quoted for a shell
   std::vector<std::string> args;  // the same as words, without the program's name
-  // What the program exits with when the command succeeds; 128 + signal when a signal ended it.
+  // What the program exits with when the command succeeds; 128 + signal when a signal ended it,
+  // with or without an error.
   int exit_code = 0;
 };
 

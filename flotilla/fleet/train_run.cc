@@ -74,6 +74,7 @@ Status Run::Join() {
   const Role& role = options_.fleet.role;
   const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
   JobOptions job = options_.fleet.job;
+  job.stop = [this] { return signal_.stopped(); };
   FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model_));
   if (role.is_trainer()) {
     log(fmt::format("{}, mode {}", role.ToString(), job.mode.mode));
@@ -305,6 +306,7 @@ Status Run::Finish() {
 
 Status Run::Leave(const Status& status) {
   if (status.ok()) return job_.Stop();
+  if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
   job_.Abort(status);
   return status;
 }

@@ -133,6 +133,15 @@ void ChildProcess::Signal(int signal) {
   if (!ended_) kill(-pid_, signal);
 }
 
+void ChildProcess::Note(std::string_view line) const {
+  // One write in append mode: the process may be writing too.
+  const int fd = open(log_.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (fd < 0) return;
+  const std::string text = fmt::format("launcher: {}\n", line);
+  [[maybe_unused]] const ssize_t written = write(fd, text.data(), text.size());
+  close(fd);
+}
+
 std::string ChildProcess::LogTail(int lines) const {
   constexpr int64_t kMaxBytes = 16 << 10;
   std::ifstream file(log_, std::ios::binary | std::ios::ate);

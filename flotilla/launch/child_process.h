@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flotilla/base/status.h"
@@ -52,6 +53,8 @@ class ChildProcess {
 
   // The last lines of its log.
   std::string LogTail(int lines) const;
+  // Adds a line of the launcher's to its log; nothing if that cannot be written.
+  void Note(std::string_view line) const;
 
  private:
   ChildProcess(std::string name, std::string log, pid_t pid, int watch_fd);

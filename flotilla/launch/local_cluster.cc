@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
 #include <system_error>
 #include <utility>
@@ -44,18 +45,19 @@ StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
     if (const int signal = stop(); signal != 0 && kill_at_nanos_ == 0) {
       log_(fmt::format("signal {}: stopping all processes", signal));
       result_.exit_code = 128 + signal;
-      StopAll(SIGTERM);
+      StopAll(fmt::format("the launcher got signal {} ({})", signal, strsignal(signal)));
     }
     const int64_t now = clock_->NowNanos();
-    if (kill_at_nanos_ != 0 && now >= kill_at_nanos_) StopAll(SIGKILL);
+    if (kill_at_nanos_ != 0 && now >= kill_at_nanos_) KillAll();
     if (servers_until_nanos_ == 0 && TrainersEnded()) {
       servers_until_nanos_ = now + Nanos(options_.server_seconds);
     }
     if (kill_at_nanos_ == 0 && servers_until_nanos_ != 0 && now >= servers_until_nanos_) {
       log_("all trainers have ended, servers have not: stopping them");
-      StopAll(SIGTERM);
+      StopAll("all trainers have ended");
     }
   }
+  RemoveStatusFiles();
   return result_;
 }
 
@@ -138,17 +140,36 @@ void LocalCluster::Look() {
     }
     result_.exit_code = state->code;
     result_.failed = name;
-    log_(fmt::format("{} FAILED with {}; the end of {}:\n{}", name, state->ToString(),
-                     member->process->log(), member->process->LogTail(kTailLines)));
-    StopAll(SIGTERM);
+    const std::string failed = fmt::format("{} FAILED with {}", name, state->ToString());
+    log_(fmt::format("{}; the end of {}:\n{}", failed, member->process->log(),
+                     member->process->LogTail(kTailLines)));
+    member->process->Note(failed);
+    StopAll(failed);
   }
 }
 
-void LocalCluster::StopAll(int signal) {
+void LocalCluster::StopAll(const std::string& why) {
   kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
   for (const auto& member : members_) {
-    if (!member->ended) member->process->Signal(signal);
+    if (member->ended) continue;
+    member->process->Note(fmt::format("{}: stopping this process", why));
+    member->process->Signal(SIGTERM);
   }
+}
+
+void LocalCluster::KillAll() {
+  kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
+  for (const auto& member : members_) {
+    if (member->ended) continue;
+    member->process->Note(
+        fmt::format("still running after {} s: killing this process", options_.grace_seconds));
+    member->process->Signal(SIGKILL);
+  }
+}
+
+void LocalCluster::RemoveStatusFiles() const {
+  std::error_code ignored;
+  for (const std::string& file : status_files_) std::filesystem::remove(file, ignored);
 }
 
 bool LocalCluster::AllEnded() const {

@@ -1,6 +1,6 @@
 // Starts the servers and trainers of a job on this machine as processes of any program, tells each
-// its role through the environment, watches them, and stops everything at the first failure: the
-// launcher behind `flotilla launch`.
+// its role through the environment, watches them, and stops everything at the first failure, whose
+// cause it adds to every log: the launcher behind `flotilla launch`.
 #pragma once
 
 #include <cstdint>
@@ -52,7 +52,7 @@ class LocalCluster {
   StatusOr<ClusterResult> Run(const std::function<int()>& stop, const std::function<void()>& idle);
 
   // "log/workerlog.0.status" of each trainer here: where a trainer that knows of it leaves its
-  // figures (StatusFileVariable).
+  // figures (kStatusFileVariable), until Run returns.
   std::vector<std::string> status_files() const { return status_files_; }
 
  private:
@@ -62,7 +62,10 @@ class LocalCluster {
   Status StartMember(const Role& role, const std::string& log_name);
   // Looks at everyone; the first failure is kept and stops the rest.
   void Look();
-  void StopAll(int signal);
+  // Asks those that run to end, and tells their logs why.
+  void StopAll(const std::string& why);
+  void KillAll();
+  void RemoveStatusFiles() const;
   bool AllEnded() const;
   bool TrainersEnded() const;
   void WaitForEvent() const;

@@ -77,6 +77,23 @@ TEST_F(LocalClusterTest, TheFirstFailureStopsAllAndIsShownWithItsLastLines) {
   EXPECT_EQ(result->failed, "worker 1");
   EXPECT_THAT(said_, HasSubstr("worker 1 FAILED with exit code 3"));
   EXPECT_THAT(said_, HasSubstr("the true cause"));
+  // Those who are stopped for it are told why.
+  const std::string cause = "launcher: worker 1 FAILED with exit code 3";
+  EXPECT_THAT(Read("workerlog.1"), HasSubstr(cause));
+  for (const char* other : {"serverlog.0", "serverlog.1", "workerlog.0"}) {
+    EXPECT_THAT(Read(other), HasSubstr(cause + ": stopping this process")) << other;
+  }
+}
+
+TEST_F(LocalClusterTest, FiguresOfTrainersDoNotOutliveTheJob) {
+  const auto result = Run("[ -z \"$FLOTILLA_STATUS_FILE\" ] || echo 1 > $FLOTILLA_STATUS_FILE");
+  ASSERT_TRUE(result.ok()) << result.status();
+  int files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(Log())) {
+    EXPECT_EQ(entry.path().string().find("status"), std::string::npos) << entry.path();
+    ++files;
+  }
+  EXPECT_EQ(files, 4) << "the logs";
 }
 
 TEST_F(LocalClusterTest, AProcessThatIsKilledIsAFailure) {
@@ -99,6 +116,8 @@ TEST_F(LocalClusterTest, ASignalStopsAllAlsoThoseWhoDoNotListen) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->exit_code, 128 + SIGTERM);
   EXPECT_TRUE(result->failed.empty());
+  EXPECT_THAT(Read("serverlog.0"), HasSubstr("launcher: the launcher got signal 15"));
+  EXPECT_THAT(Read("serverlog.0"), HasSubstr("killing this process"));
 }
 
 TEST_F(LocalClusterTest, ServersThatStayAreStoppedWhenTheTrainersHaveEnded) {
