@@ -193,12 +193,18 @@ TEST(ModesTest, HalfAsyncWithOneTrainerEqualsLocal) {
              Local(Adam(1e-2), 600, 20, 1));
 }
 
+// Each batch is computed on what the one before it left.
+ModeOptions NeverBehind() {
+  ModeOptions mode{.mode = "async"};
+  mode.async.max_merge = 1;
+  mode.async.prefetch = false;
+  mode.async.max_staleness = 0;
+  return mode;
+}
+
 TEST(ModesTest, AsyncThatIsNeverBehindEqualsLocal) {
-  Job job{.mode = {.mode = "async"}, .servers = 2, .epochs = 2};
-  job.mode.async.max_merge = 1;
-  job.mode.async.prefetch = false;
-  job.mode.async.max_staleness = 0;
-  ExpectNear(RunJob(job).parameters, Local(Adam(1e-2), 600, 20, 2));
+  ExpectNear(RunJob({.mode = NeverBehind(), .servers = 2, .epochs = 2}).parameters,
+             Local(Adam(1e-2), 600, 20, 2));
 }
 
 TEST(ModesTest, GeoWithOneTrainerEqualsLocal) {
@@ -237,6 +243,20 @@ TEST(ModesTest, ATrainerWithoutDataWorksInEveryMode) {
         RunJob({.mode = {.mode = mode}, .trainers = 4, .rows = 40, .epochs = 2});
     EXPECT_EQ(outcome.rows, 80);
     EXPECT_EQ(outcome.global_step, mode == "sync" ? 2 : 4);
+  }
+}
+
+TEST(ModesTest, MoreServersThanParametersChangeNothing) {
+  // Four dense parameters, which are one block, and a table: most servers have rows alone.
+  const std::vector<float> local = Local(Adam(1e-2), 200, 20, 1);
+  ModeOptions geo{.mode = "geo"};
+  geo.geo.interval.push_nums = 3;
+  for (const ModeOptions& mode :
+       {ModeOptions{.mode = "sync"}, ModeOptions{.mode = "half-async"}, NeverBehind(), geo}) {
+    SCOPED_TRACE(mode.mode);
+    const Outcome outcome = RunJob({.mode = mode, .servers = 9, .rows = 200});
+    ExpectNear(outcome.parameters, local);
+    EXPECT_EQ(outcome.global_step, 10);
   }
 }
 

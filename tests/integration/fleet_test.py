@@ -1,34 +1,26 @@
-"""Training over servers as real processes: every mode, uneven data, failures that end well.
+"""Training over servers as real processes: every mode on jobs of several shapes, uneven data.
 
 usage: fleet_test.py PATH_OF_FLOTILLA
 """
 
 import json
-import os
 import pathlib
-import signal
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
+
+from fleet_job import MODES, environment, make_rows
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 MODEL = ["ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--learning_rate", "0.005"]
-
-
-def environment():
-    """This process's, without a role that somebody else may have set."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "FLAGS_"))}
 
 
 class FleetTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.dir = tempfile.TemporaryDirectory(prefix="flotilla_fleet_")
-        cls.rows = pathlib.Path(cls.dir.name) / "rows"
-        subprocess.run([PROGRAM, "data", "synth", "criteo", "--rows", "6000", "--out", cls.rows],
-                       check=True, capture_output=True)
+        cls.rows = make_rows(PROGRAM, cls.dir.name, 6000)
         # Three files of uneven size, so that trainers have different amounts of data.
         text = (cls.rows / "train/part-0").read_text().splitlines(keepends=True)
         cls.train = pathlib.Path(cls.dir.name) / "train"
@@ -50,8 +42,9 @@ class FleetTest(unittest.TestCase):
                               text=True, timeout=120, env=environment())
 
     def test_every_mode_trains_all_rows_and_saves_what_infer_reads(self):
-        for mode in ("sync", "half-async", "async", "geo"):
-            for servers, workers in ((1, 1), (2, 2)):
+        # With four trainers one has no file; with three servers some have no dense parameters.
+        for mode in MODES:
+            for servers, workers in ((1, 1), (2, 2), (3, 4)):
                 with self.subTest(mode=mode, servers=servers, workers=workers):
                     out = pathlib.Path(self.dir.name) / f"model_{mode}_{servers}"
                     run = self.train_job(f"{mode}_{servers}", "--mode", mode, "--server_num", servers,
@@ -61,51 +54,22 @@ class FleetTest(unittest.TestCase):
                     self.assertEqual(result["examples"], 12000)
                     self.assertEqual(result["mode"], mode)
                     self.assertGreater(result["auc"], 0.5)
+                    if workers == 4:
+                        self.assertIn("no file for this trainer", (self.log / "workerlog.3").read_text())
                     infer = subprocess.run([PROGRAM, "infer", out, "--data", self.rows / "test", "--json"],
                                            capture_output=True, text=True, timeout=60)
                     self.assertEqual(infer.returncode, 0, infer.stderr)
                     self.assertAlmostEqual(json.loads(infer.stdout)["auc"], result["auc"], places=3)
 
-    def test_more_trainers_than_files_and_more_servers_than_blocks(self):
-        run = self.train_job("many", "--mode", "sync", "--server_num", 3, "--worker_num", 4)
-        self.assertEqual(run.returncode, 0, run.stderr)
-        self.assertEqual(json.loads(run.stdout)["examples"], 6000)
-        self.assertIn("no file for this trainer", (self.log / "workerlog.3").read_text())
-
     def test_sync_repeats_its_bits_for_any_number_of_servers(self):
         results = []
-        for servers in (1, 2, 3):
+        for servers in (1, 2, 5, 1):
             run = self.train_job(f"bits_{servers}", "--mode", "sync", "--server_num", servers,
                                  "--worker_num", 2)
             self.assertEqual(run.returncode, 0, run.stderr)
             result = json.loads(run.stdout)
             results.append((result["logloss"], result["auc"], result["train_logloss"]))
-        self.assertEqual(results[0], results[1])
-        self.assertEqual(results[0], results[2])
-
-    def test_a_killed_process_ends_the_job_with_a_code_and_leaves_nothing(self):
-        for victim in ("worker 1", "server 0"):
-            with self.subTest(victim=victim):
-                command = self.command("kill", "--mode", "async", "--server_num", 2, "--worker_num", 2,
-                                       "--epochs", 100000)
-                job = subprocess.Popen([str(a) for a in command], stdout=subprocess.PIPE,
-                                       stderr=subprocess.PIPE, text=True, env=environment())
-                pids = {}
-                deadline = time.monotonic() + 60
-                for line in job.stderr:
-                    if "started" in line:
-                        words = line.split("started ")[1].split(" (pid ")
-                        pids[words[0]] = int(words[1].split(")")[0])
-                    if len(pids) == 4:
-                        break
-                while not (self.log / "workerlog.1.status").exists() and time.monotonic() < deadline:
-                    time.sleep(0.02)
-                os.kill(pids[victim], signal.SIGKILL)
-                _, rest = job.communicate(timeout=60)
-                self.assertEqual(job.returncode, 137, rest)
-                self.assertIn(f"{victim} FAILED with signal 9", rest)
-                for pid in pids.values():
-                    self.assertFalse(pathlib.Path(f"/proc/{pid}").exists())
+        self.assertEqual(len(set(results)), 1, results)
 
     def test_contradictions_are_usage_errors(self):
         run = self.train_job("none", "--mode", "async")

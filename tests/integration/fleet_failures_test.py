@@ -1,0 +1,240 @@
+"""Failures of jobs with servers end well: whatever breaks, every process ends soon, with the true
+cause in its log, the exit code says so, and no process, port or file is left behind.
+
+usage: fleet_failures_test.py PATH_OF_FLOTILLA fast|all
+
+fast leaves out what takes long and repeats a kind.
+"""
+
+import os
+import pathlib
+import signal
+import socket
+import sys
+import tempfile
+import unittest
+
+from fleet_job import END_SECONDS, MODES, Job, free_port, make_rows, wait_until
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+ALL = sys.argv[2] == "all"
+slow = unittest.skipUnless(ALL, "takes long")
+# Small, and never done with its epochs.
+TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs",
+         "1000000", "--threads", "1", "--data_split", "none"]
+# Exit codes: 200, a peer was lost and a restart may help; 1, it will not.
+PEER_LOST, PERMANENT = 200, 1
+
+
+class FailuresTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix="flotilla_failures_")
+        cls.rows = make_rows(PROGRAM, cls.directory.name, 3000) / "train"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def job(self):
+        job = Job(tempfile.mkdtemp(dir=self.directory.name))
+        self.addCleanup(job.close)
+        return job
+
+    def train(self, *more):
+        return [*TRAIN, "--data", self.rows, *more]
+
+    def start_job(self, mode, *more):
+        """Two servers and two trainers under `flotilla train`, all at work."""
+        job = self.job()
+        job.start("launcher", self.train("--mode", mode, "--server_num", 2, "--worker_num", 2, "--log_dir",
+                                         job.log, "--out", job.dir / "model", *more))
+        job.wait_for_training(2)
+        return job
+
+    def launch(self, job, script, *more):
+        """`script` as two servers and two trainers under `flotilla launch`; $TRAIN is the command."""
+        words = " ".join(f"'{a}'" for a in self.train("--start_timeout", 10))
+        job.start("launcher", [PROGRAM, "launch", "--log_dir", job.log, *more, "--", "/bin/sh", "-c", script],
+                  TRAIN=words)
+
+    def check_models(self, job):
+        """Models that were saved are whole; nothing half-written stands beside them."""
+        model = job.dir / "model"
+        left = [f.name for f in model.iterdir()] if model.exists() else []
+        self.assertTrue(all(name.startswith(("epoch_", "latest", "best")) for name in left), left)
+
+    def check_killed(self, job, victim):
+        self.assertEqual(job.wait(), 128 + signal.SIGKILL, job.text("launcher"))
+        cause = f"{victim} FAILED with signal 9"
+        self.assertIn(cause, job.text("launcher"))
+        for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+            self.assertIn(cause, job.text(name))
+        job.check_clean(self)
+
+    def test_a_killed_server_ends_the_job(self):
+        for mode in MODES if ALL else ("async",):
+            with self.subTest(mode=mode):
+                job = self.start_job(mode)
+                job.kill("server 0")
+                self.check_killed(job, "server 0")
+                self.check_models(job)
+
+    def test_a_killed_trainer_ends_the_job(self):
+        for mode in MODES if ALL else ("sync",):
+            with self.subTest(mode=mode):
+                job = self.start_job(mode)
+                job.kill("worker 1")
+                self.check_killed(job, "worker 1")
+                self.check_models(job)
+
+    def test_a_signal_to_the_launcher_stops_all(self):
+        for mode, number in [(m, n) for m in MODES for n in (signal.SIGINT, signal.SIGTERM)] if ALL else [
+                ("geo", signal.SIGINT), ("half-async", signal.SIGTERM)]:
+            with self.subTest(mode=mode, number=number):
+                job = self.start_job(mode)
+                job.started["launcher"].send_signal(number)
+                self.assertEqual(job.wait(), 128 + number)
+                for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+                    self.assertIn(f"the launcher got signal {number}", job.text(name))
+                job.check_clean(self)
+                self.check_models(job)
+
+    def test_a_killed_launcher_takes_everything_with_it(self):
+        job = self.start_job("async")
+        job.started["launcher"].kill()
+        job.wait()
+        job.check_clean(self, files=False)  # nobody is left to remove the trainers' figures
+
+    def test_a_server_that_is_stopped_tells_the_trainers(self):
+        job = self.start_job("async")
+        job.kill("server 1", signal.SIGTERM)
+        self.assertNotEqual(job.wait(), 0)
+        for name in ("serverlog.1", "workerlog.0", "workerlog.1"):
+            self.assertIn("server 1 was stopped", job.text(name))
+        job.check_clean(self)
+
+    def test_a_trainer_that_is_stopped_ends_the_job(self):
+        job = self.start_job("async")
+        job.kill("worker 0", signal.SIGTERM)
+        self.assertIn(job.wait(), (128 + signal.SIGTERM, PEER_LOST))
+        for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+            self.assertIn("stopped by signal 15", job.text(name))
+        job.check_clean(self)
+
+    def test_a_server_that_is_never_started_is_named(self):
+        job = self.job()
+        here, there = f"127.0.0.1:{free_port()}", f"127.0.0.2:{free_port()}"
+        job.start("launcher", [PROGRAM, "launch", "--servers", f"{here},{there}", "--workers",
+                               "127.0.0.1,127.0.0.1", "--host", "127.0.0.1", "--log_dir", job.log, "--",
+                               *self.train("--mode", "sync", "--start_timeout", 10 if ALL else 4)])
+        self.assertEqual(job.wait(), PEER_LOST, job.text("launcher"))
+        missing = f"server 1 ({there})"
+        for name in ("workerlog.0", "workerlog.1"):
+            self.assertIn(f"waiting for {missing}", job.text(name))
+        self.assertIn(f"ms: {missing}", job.text("serverlog.0"))
+        job.check_clean(self)
+
+    def test_a_trainer_with_another_model_is_refused(self):
+        job = self.job()
+        self.launch(job, 'if [ "$PADDLE_TRAINER_ID" = 1 ]; then eval exec $TRAIN --dim 5; fi; eval exec $TRAIN',
+                    "--server_num", 2, "--worker_num", 2)
+        self.assertEqual(job.wait(), PERMANENT, job.text("launcher"))
+        self.assertIn("worker 1 FAILED with exit code 1", job.text("launcher"))
+        for name in ("workerlog.1", "serverlog.0", "launcher"):
+            self.assertRegex(job.text(name), r"the models of server \d and trainer 1 differ: line \d+: "
+                             '"parameter fc_0.w_0 shape 117x16.* here, "parameter fc_0.w_0 shape 143x16')
+        job.check_clean(self)
+
+    def test_a_server_with_another_model_refuses_all(self):
+        job = self.job()
+        first = '"127.0.0.1:$PADDLE_PORT,"*'
+        self.launch(job, f'case "$PADDLE_PSERVERS_IP_PORT_LIST" in {first}) eval exec $TRAIN --dim 5;; '
+                    "*) eval exec $TRAIN;; esac", "--server_num", 2, "--worker_num", 2)
+        self.assertEqual(job.wait(), PERMANENT, job.text("launcher"))
+        for name in ("serverlog.0", "serverlog.1", "launcher"):
+            self.assertRegex(job.text(name), "the models of server 0 and trainer [01] differ")
+        job.check_clean(self)
+
+    def test_the_error_of_a_server_is_in_the_logs_of_the_trainers(self):
+        job = self.job()
+        self.launch(job, 'if [ "$PADDLE_TRAINER_ID" = 1 ]; then exec sleep 1000; fi; '
+                    "eval exec $TRAIN --start_timeout 2", "--server_num", 2, "--worker_num", 2)
+        self.assertEqual(job.wait(), PEER_LOST, job.text("launcher"))
+        for name in ("serverlog.0", "workerlog.0", "launcher"):
+            self.assertIn("trainer 1 did not connect within 2000 ms", job.text(name))
+        job.check_clean(self)
+
+    def test_a_port_in_use_names_its_holder(self):
+        with socket.socket() as held:
+            held.bind(("127.0.0.1", 0))
+            held.listen()
+            port = held.getsockname()[1]
+            says = f"cannot listen at 127.0.0.1:{port}: Address already in use (held by process {os.getpid()}, "
+            job = self.job()
+            job.start("launcher", self.train("--mode", "async", "--server_num", 1, "--worker_num", 1,
+                                             "--start_port", port, "--log_dir", job.log))
+            self.assertEqual(job.wait(), PERMANENT)
+            self.assertIn(says, job.text("launcher"))
+            # On a cluster the launcher does not look: the server finds it, and everyone is stopped.
+            job.start("launcher", [PROGRAM, "launch", "--servers", f"127.0.0.1:{port}", "--workers", "127.0.0.1",
+                                   "--host", "127.0.0.1", "--log_dir", job.log, "--", *self.train()])
+            self.assertEqual(job.wait(), PERMANENT)
+            for name in ("launcher", "serverlog.0"):
+                self.assertIn(says, job.text(name))
+            self.assertIn("server 0 FAILED with exit code 1", job.text("workerlog.0"))
+        job.check_clean(self)
+
+    # Without a launcher, as on a cluster whose hosts do not know of each other's processes.
+
+    def start_by_hand(self, mode, **variables):
+        job = self.job()
+        servers = [f"127.0.0.1:{free_port()}" for _ in range(2)]
+        train = self.train("--mode", mode, "--start_timeout", 10)
+        for s in range(2):
+            job.start_role(train, servers, 2, server=s, **variables)
+        for t in range(2):
+            job.start_role(train, servers, 2, trainer=t, **variables,
+                           FLOTILLA_STATUS_FILE=str(job.dir / f"status.{t}"))
+        for t in range(2):
+            wait_until((job.dir / f"status.{t}").exists, f"trainer {t} to train")
+        return job
+
+    def check_survivors(self, job, cause, *names):
+        for name in names:
+            self.assertEqual(job.wait(name, END_SECONDS), PEER_LOST, job.text(name))
+            self.assertRegex(job.text(name), cause)
+        job.check_clean(self)
+
+    def test_without_a_launcher_a_killed_server_is_named_by_all(self):
+        for mode in MODES if ALL else ("sync",):
+            with self.subTest(mode=mode):
+                job = self.start_by_hand(mode)
+                job.started["serverlog.0"].kill()
+                self.check_survivors(job, r"server 0", "serverlog.1", "workerlog.0", "workerlog.1")
+
+    def test_without_a_launcher_a_killed_trainer_is_named_by_all(self):
+        # The bound of silence is 10 s by default.
+        quick = {} if ALL else {"FLAGS_worker_update_interval_secs": "2"}
+        for mode in MODES if ALL else ("half-async",):
+            with self.subTest(mode=mode):
+                job = self.start_by_hand(mode, **quick)
+                job.started["workerlog.1"].kill()
+                self.check_survivors(job, "trainer 1 has been silent for", "serverlog.0", "serverlog.1",
+                                     "workerlog.0")
+
+    @slow
+    def test_without_a_launcher_a_paused_server_is_taken_for_dead(self):
+        job = self.start_by_hand("async")
+        job.started["serverlog.0"].send_signal(signal.SIGSTOP)
+        for name in ("serverlog.1", "workerlog.0", "workerlog.1"):
+            self.assertEqual(job.wait(name, END_SECONDS), PEER_LOST, job.text(name))
+            self.assertRegex(job.text(name), r"server 0 \(127.0.0.1:\d+\) has been silent for")
+        job.started["serverlog.0"].send_signal(signal.SIGCONT)
+        self.assertEqual(job.wait("serverlog.0"), PEER_LOST)
+        self.assertRegex(job.text("serverlog.0"), r"trainer \d has been silent for")
+        job.check_clean(self)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

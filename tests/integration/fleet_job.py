@@ -1,0 +1,149 @@
+"""Jobs of servers and trainers as processes, for the tests beside this file: how one is started,
+watched, and looked over when it has ended. Waits have deadlines and name what they wait for."""
+
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import time
+import uuid
+
+MARK = "FLOTILLA_TEST_JOB"
+# The promise: after a failure everything has ended within so many seconds.
+END_SECONDS = 15
+MODES = ("sync", "half-async", "async", "geo")
+
+
+def environment(**more):
+    """This process's, without a role that somebody else may have set."""
+    ours = ("PADDLE_", "TRAINING_", "FLAGS_", "FLOTILLA_", "POD_IP", "CPU_NUM")
+    return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | more
+
+
+def wait_until(condition, what, seconds=60):
+    """Returns what condition() gives as soon as that is true; fails after so many seconds."""
+    deadline = time.monotonic() + seconds
+    while not (result := condition()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {seconds} s in vain for {what}")
+        time.sleep(0.02)
+    return result
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def processes_with(mark):
+    """Numbers and names of the processes that have it in their environment."""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            if f"{MARK}={mark}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                found[int(entry.name)] = (entry / "comm").read_text().strip()
+        except (FileNotFoundError, PermissionError, ProcessLookupError):
+            pass  # it has just ended
+    return found
+
+
+class Job:
+    """Processes that belong together, each known by a variable in its environment. Under a launcher
+    there is one to start; without it the test starts each role. Output goes to files in `dir`."""
+
+    def __init__(self, directory):
+        self.mark = uuid.uuid4().hex
+        self.dir = pathlib.Path(directory)
+        self.log = self.dir / "log"
+        self.temporary = self.dir / "tmp"
+        self.temporary.mkdir(parents=True)
+        self.started = {}
+
+    def start(self, name, command, **variables):
+        """Starts a process; its output goes to the files NAME.out and NAME.err."""
+        env = environment(TMPDIR=str(self.temporary), **{MARK: self.mark}, **variables)
+        with open(self.dir / f"{name}.out", "wb") as out, open(self.dir / f"{name}.err", "wb") as err:
+            self.started[name] = subprocess.Popen([str(a) for a in command], stdin=subprocess.DEVNULL,
+                                                  stdout=out, stderr=err, env=env)
+        return self.started[name]
+
+    def start_role(self, command, servers, trainers, server=None, trainer=None, **variables):
+        """Starts a server or a trainer by hand, as its own host would: named like its log."""
+        role = {"PADDLE_PSERVERS_IP_PORT_LIST": ",".join(servers), "PADDLE_TRAINERS_NUM": str(trainers),
+                "CPU_NUM": "1"}
+        if server is not None:
+            host, port = servers[server].split(":")
+            role |= {"TRAINING_ROLE": "PSERVER", "POD_IP": host, "PADDLE_PORT": port}
+            return self.start(f"serverlog.{server}", command, **role, **variables)
+        role |= {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(trainer)}
+        return self.start(f"workerlog.{trainer}", command, **role, **variables)
+
+    def text(self, name):
+        """What a process has written so far: NAME is that of a log, or of start()."""
+        for path in (self.log / name, self.dir / f"{name}.err"):
+            if path.exists():
+                return path.read_text()
+        return ""
+
+    def wait_for_line(self, name, text, seconds=60):
+        wait_until(lambda: text in self.text(name), f"'{text}' in {name}", seconds)
+
+    def wait_for_training(self, trainers):
+        """Under a launcher: until every trainer has left its first figures."""
+        for t in range(trainers):
+            wait_until((self.log / f"workerlog.{t}.status").exists, f"trainer {t} to train")
+
+    def pid(self, member):
+        """Of "server 0" or "worker 1" that the launcher has started."""
+        pattern = re.compile(rf"started {member} \(pid (\d+)\)")
+        return int(wait_until(lambda: pattern.search(self.text("launcher")), f"{member} to start")[1])
+
+    def kill(self, member, number=signal.SIGKILL):
+        os.kill(self.pid(member), number)
+
+    def wait(self, name="launcher", seconds=END_SECONDS):
+        """The exit code of a process that must end within this time."""
+        try:
+            return self.started[name].wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"{name} still runs after {seconds} s:\n{self.text(name)}") from None
+
+    def ports(self):
+        """Where servers have listened."""
+        logs = [self.text(f"serverlog.{s}") for s in range(8)]
+        return {int(p) for text in logs for p in re.findall(r"listens on 127\.0\.0\.1:(\d+)", text)}
+
+    def check_clean(self, test, files=True):
+        """Nothing is left: no process, no port, no file but logs."""
+        wait_until(lambda: not processes_with(self.mark),
+                   f"processes to end: {processes_with(self.mark)}", 5)
+        for port in self.ports():
+            with socket.socket() as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind(("127.0.0.1", port))
+        test.assertEqual(list(self.temporary.iterdir()), [])
+        if files and self.log.exists():
+            left = [f.name for f in self.log.iterdir() if not re.fullmatch(r"(server|worker)log\.\d+", f.name)]
+            test.assertEqual(left, [])
+
+    def close(self):
+        """Ends what a failed test left running."""
+        for process in self.started.values():
+            if process.poll() is None:
+                process.kill()
+            process.wait()
+        for pid in processes_with(self.mark):
+            os.kill(pid, signal.SIGKILL)
+
+
+def make_rows(program, directory, rows):
+    """Rows of a planted model: the files rows/train/part-0 and rows/test/part-0."""
+    out = pathlib.Path(directory) / "rows"
+    subprocess.run([program, "data", "synth", "criteo", "--rows", str(rows), "--out", out], check=True,
+                   capture_output=True)
+    return out
