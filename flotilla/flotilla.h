@@ -3,6 +3,7 @@
 //   Graph, layers        -> Model         what to learn
 //   fl::Main             -> a whole program with every option of the `flotilla` command
 //   Executor, DatasetFactory              the loop in the program's own hands
+//   Fleet, Strategy                       .. as servers and trainers, too
 //   Parser, Dataset      -> batches       what to learn from
 //   Predictor            -> scores        what was saved, in a server of one's own
 //   LocalCommunicator, Trainer            the parts below, for programs that want them apart
@@ -19,6 +20,7 @@
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/csv_parser.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/file_list.h"
 #include "flotilla/dataset/generator_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/libffm_parser.h"
@@ -29,8 +31,10 @@
 #include "flotilla/dataset/queue_dataset.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/executor.h"
+#include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/main.h"
 #include "flotilla/fleet/slot_dataset.h"
+#include "flotilla/fleet/strategy.h"
 #include "flotilla/graph/graph.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/infer/evaluate.h"

@@ -57,6 +57,7 @@ PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Tran
           transport_.get(), options_.heartbeat, clock,
           [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
           [this](const Status& error) { calls_.Fail(error); }),
+      seed_(spec_.seed),
       next_collective_(static_cast<size_t>(transport_->servers())) {
   calls_.set_on_failure([this](const Status& error) { TellServers(error); });
 }

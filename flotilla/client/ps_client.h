@@ -91,6 +91,14 @@ struct SavedDense {
   std::vector<std::vector<float>> states;  // per parameter: arrays of its length
 };
 
+// What of a model directory servers load.
+struct LoadParts {
+  std::vector<int> tables;      // which must be empty
+  std::vector<int> parameters;  // which must fit
+  bool optimizer_state = true;  // otherwise weights alone
+  bool go_on = true;            // count on from the model's global step; otherwise from 0
+};
+
 class PsClient {
  public:
   // REQUIRES: the spec is a model that tables can be made of.
@@ -163,10 +171,9 @@ class PsClient {
   StatusOr<SavedDense> BeginSave(std::span<const int> tables, bool optimizer_state);
   StatusOr<std::vector<std::string>> WriteSave(const std::string& directory);
   Status EndSave();
-  // Every server loads its share of a model directory: these tables, which must be empty, and
-  // parameters, which must fit. REQUIRES: no pull or push by any trainer meanwhile.
-  Status Load(const std::string& directory, std::span<const int> tables,
-              std::span<const int> parameters, bool optimizer_state);
+  // Every server loads its share of a model directory. REQUIRES: no pull or push by any trainer
+  // meanwhile.
+  Status Load(const std::string& directory, const LoadParts& parts);
 
   // Tells every server that this trainer has ended well; the servers end when all have. The client
   // is of no use afterwards.
@@ -176,6 +183,8 @@ class PsClient {
 
   // The largest count that a server has told: steps applied so far by everyone.
   int64_t global_step() const { return global_step_.load(std::memory_order_relaxed); }
+  // Of first values: the spec's, unless the servers have loaded a model, which brings its own.
+  uint64_t seed() const { return seed_.load(std::memory_order_relaxed); }
   // Ok, or the error that ended the job.
   Status status() const { return calls_.status(); }
 
@@ -225,6 +234,7 @@ class PsClient {
   Heartbeat heartbeat_;
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> global_step_ = 0;
+  std::atomic<uint64_t> seed_;
   // Per server; used by the thread that makes collective calls.
   std::vector<uint64_t> next_collective_;
 };

@@ -81,18 +81,19 @@ Status PsClient::EndSave() {
   return calls_.Run("end save", CallsToAll(std::move(head)));
 }
 
-Status PsClient::Load(const std::string& directory, std::span<const int> tables,
-                      std::span<const int> parameters, bool optimizer_state) {
+Status PsClient::Load(const std::string& directory, const LoadParts& parts) {
   wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
   wire::LoadRequest& request = *head.mutable_load();
   request.set_directory(directory);
-  request.set_optimizer_state(optimizer_state);
-  for (const int table : tables) request.add_tables(static_cast<uint32_t>(table));
-  for (const int parameter : parameters) request.add_parameters(static_cast<uint32_t>(parameter));
+  request.set_optimizer_state(parts.optimizer_state);
+  request.set_go_on(parts.go_on);
+  for (const int t : parts.tables) request.add_tables(static_cast<uint32_t>(t));
+  for (const int p : parts.parameters) request.add_parameters(static_cast<uint32_t>(p));
   std::vector<ServerCall> calls = CallsToAll(std::move(head));
   for (ServerCall& call : calls) {
     call.take = [this](ResponseMessage& response) {
       SeeStep(response.head.load().global_step());
+      seed_ = response.head.load().seed();
       return absl::OkStatus();
     };
   }

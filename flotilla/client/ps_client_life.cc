@@ -86,6 +86,7 @@ Status PsClient::TakeHandshake(int server, StatusOr<Payload> reply) {
   }
   next_collective_[server] = response.head.handshake().next_collective();
   SeeStep(response.head.handshake().global_step());
+  seed_ = response.head.handshake().seed();
   return absl::OkStatus();
 }
 

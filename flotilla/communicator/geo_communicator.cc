@@ -55,9 +55,11 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
       auto local, LocalCommunicator::Make(client->spec(),
                                           {.steps_per_push = trainers, .tables = options.tables}));
   FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), options.divisor));
-  FL_RETURN_IF_ERROR(exchange->TakeAll());
-  return std::unique_ptr<GeoCommunicator>(
+  std::unique_ptr<GeoCommunicator> geo(
       new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
+  // Servers that have loaded a model have its step and seed.
+  FL_RETURN_IF_ERROR(geo->StartFrom(client->global_step(), client->seed()));
+  return geo;
 }
 
 GeoCommunicator::~GeoCommunicator() {
@@ -211,9 +213,8 @@ StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveCont
 
 StatusOr<LoadedModel> GeoCommunicator::Load(const std::string& dir, const LoadOptions& options) {
   if (begun_) return FailedPrecondition("load {}: training has begun", dir);
-  LoadOptions weights = options;
-  weights.optimizer_state = false;
-  FL_ASSIGN_OR_RETURN(LoadedModel loaded, LoadIntoServers(client_, dir, weights));
+  FL_ASSIGN_OR_RETURN(LoadedModel loaded,
+                      LoadIntoServers(client_, dir, options, /*has_state=*/false));
   const int64_t step = options.optimizer_state ? loaded.step : 0;
   FL_RETURN_IF_ERROR(StartFrom(step, loaded.seed));
   loaded_ = fmt::format("{} {}", step, loaded.seed);

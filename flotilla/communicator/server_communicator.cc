@@ -66,7 +66,8 @@ StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveC
 }
 
 StatusOr<LoadedModel> ServerCommunicator::Load(const std::string& dir, const LoadOptions& options) {
-  FL_ASSIGN_OR_RETURN(LoadedModel loaded, LoadIntoServers(client_, dir, options));
+  FL_ASSIGN_OR_RETURN(LoadedModel loaded,
+                      LoadIntoServers(client_, dir, options, /*has_state=*/true));
   FL_RETURN_IF_ERROR(RefreshDense());
   return loaded;
 }

@@ -27,7 +27,6 @@ class ServerCommunicator : public Communicator {
   Status Refresh() override { return RefreshDense(); }
   // Renews the copy of the dense parameters, which others may have changed since the last epoch.
   Status BeginEpoch() override { return RefreshDense(); }
-  // Unimplemented: servers cannot save and load yet.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 

@@ -79,7 +79,7 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
   const bool with_state = contents.optimizer_state && has_state;
   FL_ASSIGN_OR_RETURN(SavedDense dense, client->BeginSave(chosen.tables, with_state));
   CheckpointInfo info{.step = dense.step,
-                      .seed = spec.seed,
+                      .seed = client->seed(),
                       .optimizer_state = with_state,
                       .optimizer = spec.optimizer,
                       .sections = {}};
@@ -88,17 +88,19 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
 }
 
 StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
-                                      const LoadOptions& options) {
+                                      const LoadOptions& options, bool has_state) {
+  LoadOptions wanted = options;
+  wanted.optimizer_state = options.optimizer_state && has_state;
   // Verified here for a good error; every server verifies what it reads again.
   auto reader = CheckpointReader::Open(dir, {.threads = options.threads});
   if (!reader.ok()) return Annotate(reader.status(), fmt::format("load {}", dir));
   const Manifest& manifest = (*reader)->manifest();
-  auto match = MatchModel(client->spec(), manifest, options);
+  auto match = MatchModel(client->spec(), manifest, wanted);
   if (!match.ok()) return Annotate(match.status(), fmt::format("load {}", dir));
-  std::vector<int> tables, parameters;
-  for (const auto& [t, saved] : match->tables) tables.push_back(t);
-  for (const auto& [p, saved] : match->parameters) parameters.push_back(p);
-  FL_RETURN_IF_ERROR(client->Load(dir, tables, parameters, options.optimizer_state));
+  LoadParts parts{.optimizer_state = wanted.optimizer_state, .go_on = options.optimizer_state};
+  for (const auto& [t, saved] : match->tables) parts.tables.push_back(t);
+  for (const auto& [p, saved] : match->parameters) parts.parameters.push_back(p);
+  FL_RETURN_IF_ERROR(client->Load(dir, parts));
   return LoadedModel{.step = manifest.info.step,
                      .seed = manifest.info.seed,
                      .sections = manifest.info.sections,

@@ -19,8 +19,10 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
                                                        const SaveContents& contents,
                                                        bool has_state);
 
-// Communicator::Load through the servers. REQUIRES: no trainer pulls or pushes meanwhile.
+// Communicator::Load through the servers. `has_state`: they keep the optimizer's state; where they
+// do not, LoadOptions::optimizer_state says whether the global step goes on. REQUIRES: no trainer
+// pulls or pushes meanwhile.
 StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
-                                      const LoadOptions& options);
+                                      const LoadOptions& options, bool has_state);
 
 }  // namespace flotilla

@@ -25,6 +25,18 @@ std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows,
   return rows_of;
 }
 
+// The rows of the files, of which there may be none.
+StatusOr<LoadedRows> LoadOrNone(std::vector<std::string> files,
+                                std::shared_ptr<const Parser> parser,
+                                const InMemoryOptions& options, const std::atomic<bool>* give_up) {
+  if (!files.empty() || !options.may_be_empty) {
+    return LoadRows(std::move(files), std::move(parser), options, give_up);
+  }
+  LoadedRows none;
+  none.rows.fields.resize(parser->inputs().size());
+  return none;
+}
+
 }  // namespace
 
 Status InMemoryDataset::CheckOptions(const InMemoryOptions& options) {
@@ -40,7 +52,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Load(
   FL_RETURN_IF_ERROR(CheckOptions(options));
   std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(Copy(parser->inputs()), options));
   FL_ASSIGN_OR_RETURN(LoadedRows loaded,
-                      LoadRows(std::move(files), parser, options, &dataset->give_up_));
+                      LoadOrNone(std::move(files), parser, options, &dataset->give_up_));
   FL_RETURN_IF_ERROR(dataset->Adopt(std::move(loaded.rows), std::move(loaded.counts)));
   return dataset;
 }
@@ -73,7 +85,8 @@ InMemoryDataset::~InMemoryDataset() {
 
 void InMemoryDataset::LoadInBackground(std::vector<std::string> files,
                                        std::shared_ptr<const Parser> parser) {
-  StatusOr<LoadedRows> loaded = LoadRows(std::move(files), std::move(parser), options_, &give_up_);
+  StatusOr<LoadedRows> loaded =
+      LoadOrNone(std::move(files), std::move(parser), options_, &give_up_);
   preload_status_ =
       loaded.ok() ? Adopt(std::move(loaded->rows), std::move(loaded->counts)) : loaded.status();
 }
@@ -85,8 +98,8 @@ Status InMemoryDataset::WaitPreload() {
 
 Status InMemoryDataset::Adopt(Batch rows, DatasetCounts loaded) {
   FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs_), "dataset"));
-  if (rows.rows < 1) return InvalidArgument("dataset: no rows");
-  if (options_.drop_last && rows.rows < options_.batch_size) {
+  if (rows.rows < 1 && !options_.may_be_empty) return InvalidArgument("dataset: no rows");
+  if (options_.drop_last && rows.rows < options_.batch_size && !options_.may_be_empty) {
     return InvalidArgument(
         "dataset: {} rows are fewer than batch_size {}, and short batches are dropped", rows.rows,
         options_.batch_size);
@@ -101,7 +114,9 @@ Status InMemoryDataset::StartEpoch(int64_t epoch) {
   FL_RETURN_IF_ERROR(WaitPreload());
   if (released_) return FailedPrecondition("dataset: its memory was released, load it again");
   // A global shuffle may leave a trainer with less than it had.
-  if (EpochRows() == 0) return InvalidArgument("dataset: no batch in {} rows", rows_.rows);
+  if (EpochRows() == 0 && !options_.may_be_empty) {
+    return InvalidArgument("dataset: no batch in {} rows", rows_.rows);
+  }
   epoch_ = epoch;
   next_ordinal_ = 0;
   if (options_.shuffle) {

@@ -25,6 +25,8 @@ struct InMemoryOptions {
   // rows). Otherwise the order is that of the files, or of the last LocalShuffle or GlobalShuffle.
   bool shuffle = false;
   uint64_t seed = 0;
+  // No rows, or no whole batch, is no error: for one of several trainers, which may have no file.
+  bool may_be_empty = false;
 
   // For Load and Preload only.
   int64_t max_bad_rows = 0;  // as in QueueDatasetOptions
@@ -40,7 +42,8 @@ struct InMemoryOptions {
 // call of Next is under way.
 class InMemoryDataset : public Dataset {
  public:
-  // Reads the files. Errors as QueueDataset has them; no rows at all is an error.
+  // Reads the files. Errors as QueueDataset has them; no rows at all is an error unless
+  // options.may_be_empty, and then there may be no files either.
   static StatusOr<std::unique_ptr<InMemoryDataset>> Load(std::vector<std::string> files,
                                                          std::shared_ptr<const Parser> parser,
                                                          const InMemoryOptions& options);
@@ -52,8 +55,8 @@ class InMemoryDataset : public Dataset {
                                                             std::shared_ptr<const Parser> parser,
                                                             const InMemoryOptions& options);
 
-  // Takes rows that the caller has made. InvalidArgument when they do not fit the inputs or there
-  // are none.
+  // Takes rows that the caller has made. InvalidArgument when they do not fit the inputs, or there
+  // are none and that is an error.
   static StatusOr<std::unique_ptr<InMemoryDataset>> FromRows(std::vector<InputSpec> inputs,
                                                              Batch rows,
                                                              const InMemoryOptions& options);

@@ -91,6 +91,7 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
                       Trainer::Make(&model_, communicator_, &clock_, std::move(trainer_options)));
   running = trainer.get();
   FL_ASSIGN_OR_RETURN(Report report, trainer->TrainEpoch(dataset, epoch_++));
+  if (report.rows == 0 && own_ != nullptr) return InvalidArgument("the dataset has no rows");
   if (options.debug) {
     RunSummary summary{.workers = options_.threads};
     summary.AddEpoch(report, dataset.counts());
@@ -106,6 +107,7 @@ StatusOr<Report> Executor::train_from_dataset(SlotDataset& dataset,
 }
 
 StatusOr<Report> Executor::infer_from_dataset(Dataset& dataset) {
+  FL_RETURN_IF_ERROR(communicator_->Refresh());  // others may have trained since
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                       Trainer::Make(&model_, communicator_, &clock_,
                                     {.workers = options_.threads, .seed = options_.seed}));

@@ -82,7 +82,9 @@ class Executor {
   // live elsewhere are an error: their servers start them.
   Status run_startup();
 
-  // One epoch over the dataset; each call is the next one.
+  // One epoch over the dataset; each call is the next one. No rows are an error unless the
+  // parameters live elsewhere: then other workers may have some. There it is collective: every
+  // worker trains as many epochs.
   StatusOr<Report> train_from_dataset(Dataset& dataset, const DatasetRunOptions& options = {});
   StatusOr<Report> train_from_dataset(SlotDataset& dataset, const DatasetRunOptions& options = {});
   // Forward only, in inference mode. Metrics start at zero.

@@ -9,7 +9,6 @@
 
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/fleet/launch_run.h"
-#include "flotilla/fleet/model_hash.h"
 #include "flotilla/launch/free_port.h"
 
 namespace flotilla {
@@ -65,14 +64,24 @@ Status TrainInCluster(const TrainOptions& options, Terminal& terminal) {
   return absl::OkStatus();
 }
 
+Status InitFleet(const TrainOptions& options, const Model& model, Terminal& terminal,
+                 Fleet* fleet) {
+  FL_RETURN_IF_ERROR(
+      fleet->init({.role = options.fleet.role,
+                   .environment = {},
+                   .job = options.fleet.job,
+                   .seed = options.seed,
+                   .log = [&](std::string_view line) { terminal.log.info("{}", line); },
+                   .clock = &terminal.clock}));
+  return fleet->distributed_optimizer(model, {.mode = options.fleet.job.mode.mode});
+}
+
 Status ServeModel(const TrainOptions& options, const Model& model, Terminal& terminal) {
   const StopSignal signal;
-  JobOptions job = options.fleet.job;
-  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model));
-  const Status status = RunServer(
-      options.fleet.role, SpecOf(model, options.seed), job, &terminal.clock,
-      [&](std::string_view line) { terminal.log.info("{}", line); },
-      [&] { return signal.stopped(); });
+  Fleet fleet;
+  FL_RETURN_IF_ERROR(InitFleet(options, model, terminal, &fleet));
+  FL_RETURN_IF_ERROR(fleet.init_server());
+  const Status status = fleet.run_server([&] { return signal.stopped(); });
   if (signal.stopped()) {
     terminal.log.info("stopped by signal {}: {}", signal.signal(), Message(status));
     terminal.exit_code = signal.exit_code();

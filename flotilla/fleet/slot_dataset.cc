@@ -4,7 +4,10 @@
 #include <utility>
 
 #include "flotilla/base/nearest_name.h"
+#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/fleet/fleet.h"
+#include "flotilla/trainer/group_row_exchange.h"
 
 namespace flotilla {
 
@@ -53,7 +56,7 @@ void SlotDataset::set_seed(uint64_t seed) {
 StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
   FL_RETURN_IF_ERROR(status_);
   if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");
-  if (files_.empty()) return FailedPrecondition("set_filelist was not called: no files");
+  if (!files_) return FailedPrecondition("set_filelist was not called: no files");
   if (threads_ < 1) return InvalidArgument("set_thread: {} threads, at least 1", threads_);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Parser> parser, MakeParser(format_, inputs_));
   return std::shared_ptr<const Parser>(std::move(parser));
@@ -62,6 +65,7 @@ StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
 InMemoryOptions SlotDataset::LoadOptions() const {
   InMemoryOptions options{.batch_size = batch_size_,
                           .seed = seed_,
+                          .may_be_empty = files_->empty(),
                           .max_bad_rows = max_bad_rows_,
                           .threads = threads_,
                           .readers = pipe_command_.empty() ? 1 : threads_};
@@ -84,7 +88,7 @@ Status SlotDataset::preload_into_memory() {
   if (dataset_ != nullptr) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   FL_ASSIGN_OR_RETURN(auto dataset,
-                      InMemoryDataset::Preload(files_, std::move(parser), LoadOptions()));
+                      InMemoryDataset::Preload(*files_, std::move(parser), LoadOptions()));
   memory_ = dataset.get();
   dataset_ = std::move(dataset);
   return absl::OkStatus();
@@ -100,10 +104,10 @@ Status SlotDataset::local_shuffle() {
   return memory->LocalShuffle(shuffles_++);
 }
 
-Status SlotDataset::global_shuffle(RowExchange* exchange) {
+Status SlotDataset::global_shuffle(Fleet& fleet) {
   FL_ASSIGN_OR_RETURN(InMemoryDataset * memory, Memory("global_shuffle"));
-  if (exchange == nullptr) return memory->LocalShuffle(shuffles_++);
-  return memory->GlobalShuffle(shuffles_++, exchange);
+  GroupRowExchange exchange(&fleet.group(), inputs_);
+  return memory->GlobalShuffle(shuffles_++, &exchange);
 }
 
 Status SlotDataset::slots_shuffle(const std::vector<std::string>& slots) {
@@ -125,9 +129,13 @@ StatusOr<Dataset*> SlotDataset::open() {
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   if (kind_ == Kind::kInMemory) {
     FL_ASSIGN_OR_RETURN(auto dataset,
-                        InMemoryDataset::Load(files_, std::move(parser), LoadOptions()));
+                        InMemoryDataset::Load(*files_, std::move(parser), LoadOptions()));
     memory_ = dataset.get();
     dataset_ = std::move(dataset);
+    return dataset_.get();
+  }
+  if (files_->empty()) {
+    dataset_ = std::make_unique<EmptyDataset>(inputs_);
     return dataset_.get();
   }
   QueueDatasetOptions options{.batch_size = batch_size_,
@@ -135,7 +143,7 @@ StatusOr<Dataset*> SlotDataset::open() {
                               .seed = seed_,
                               .readers = pipe_command_.empty() ? 1 : threads_};
   options.reader.source.pipe_command = pipe_command_;
-  FL_ASSIGN_OR_RETURN(dataset_, QueueDataset::Make(files_, std::move(parser), options));
+  FL_ASSIGN_OR_RETURN(dataset_, QueueDataset::Make(*files_, std::move(parser), options));
   return dataset_.get();
 }
 

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -23,10 +24,11 @@
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/make_parser.h"
-#include "flotilla/dataset/row_exchange.h"
 #include "flotilla/graph/graph.h"
 
 namespace flotilla {
+
+class Fleet;
 
 // A description of rows, and once it is opened the dataset itself. Not thread-safe.
 class SlotDataset {
@@ -45,6 +47,7 @@ class SlotDataset {
   void set_batch_size(int64_t rows);
   // Threads that parse into memory, and files that pipe commands work on at the same time.
   void set_thread(int threads);
+  // An empty list is one worker's of several: its epochs have no rows (Fleet::split_files).
   void set_filelist(std::vector<std::string> files);
   // How lines are written; MultiSlot text unless told otherwise.
   void set_format(ParserSpec format);
@@ -57,8 +60,10 @@ class SlotDataset {
   Status wait_preload_done();
   // Each call gives another order.
   Status local_shuffle();
-  // Over all trainers; alone, the rows of this one.
-  Status global_shuffle(RowExchange* exchange = nullptr);
+  // Spreads the rows of all workers at random over them. Collective: every worker calls it, with
+  // the same seed and after the same shuffles. Without a fleet the rows of this process.
+  Status global_shuffle(Fleet& fleet);
+  Status global_shuffle() { return local_shuffle(); }
   // What the model loses when a slot says nothing: shuffles its values over the rows.
   Status slots_shuffle(const std::vector<std::string>& slots);
   void release_memory();
@@ -82,7 +87,7 @@ class SlotDataset {
   std::string pipe_command_;
   int64_t batch_size_ = 1000;
   int threads_ = 1;
-  std::vector<std::string> files_;
+  std::optional<std::vector<std::string>> files_;
   ParserSpec format_ = {.format = "multislot"};
   int64_t max_bad_rows_ = 0;
   uint64_t seed_ = 0;

@@ -7,8 +7,7 @@
 
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/open_data.h"
-#include "flotilla/launch/local_cluster.h"
-#include "flotilla/launch/role_environment.h"
+#include "flotilla/launch/job_environment.h"
 
 namespace flotilla {
 namespace {
@@ -267,9 +266,12 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
 Status SettleFleet(TrainFlags* flags) {
   TrainOptions& options = flags->options;
   FleetOptions& fleet = options.fleet;
-  const Environment environment = ProcessEnvironment();
-  FL_ASSIGN_OR_RETURN(fleet.role, RoleFromEnvironment(environment));
-  FL_ASSIGN_OR_RETURN(fleet.job.flags, CommunicatorFlagsFrom(environment));
+  FL_ASSIGN_OR_RETURN(const JobEnvironment found, JobFromEnvironment(ProcessEnvironment()));
+  fleet.role = found.role;
+  fleet.job.flags = found.flags;
+  fleet.job.job_id = found.job_id;
+  fleet.status_file = found.status_file;
+  fleet.result_file = found.result_file;
   const bool in_job = fleet.role.kind != Role::Kind::kLocal;
   const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
   const std::string mode = flags->mode.value_or(in_job || starts_job ? "async" : "local");
@@ -295,10 +297,7 @@ Status SettleFleet(TrainFlags* flags) {
                                                                   : GeoDivisor::kNone;
   fleet.job.flags.async.max_staleness = fleet.max_staleness;
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
-  fleet.job.job_id = environment(kJobIdVariable).value_or("flotilla");
   fleet.split_files = flags->data_split == "by_file";
-  fleet.status_file = environment(kStatusFileVariable).value_or("");
-  fleet.result_file = environment(kResultFileVariable).value_or("");
   options.threads = flags->threads.value_or(fleet.role.threads.value_or(Cores()));
   if (has_servers && options.deterministic && mode != "sync") {
     return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");

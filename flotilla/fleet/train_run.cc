@@ -6,8 +6,9 @@
 
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/dataset/empty_dataset.h"
+#include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/group_report.h"
-#include "flotilla/fleet/model_hash.h"
+#include "flotilla/fleet/job_run.h"
 #include "flotilla/fleet/open_data.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/fleet/run_view.h"
@@ -36,8 +37,8 @@ class Run {
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                  const LogLine& log);
   // Whether this trainer speaks for all: saves, and prints the results.
-  bool first() const { return job_.group->trainer() == 0; }
-  bool alone() const { return job_.group->trainers() == 1; }
+  bool first() const { return fleet_.is_first_worker(); }
+  bool alone() const { return fleet_.worker_num() == 1; }
   Status MakeSaves();
   Status MakeTrainer();
   // Trains one epoch, or what is left of it, tests and saves. False when the run is to end.
@@ -53,7 +54,7 @@ class Run {
   Terminal& terminal_;
   const StopSignal signal_;
   std::unique_ptr<RunView> view_;
-  TrainerJob job_;
+  Fleet fleet_;
   OpenedData train_, test_;
   RunState state_;
   std::unique_ptr<RunSaves> saves_;
@@ -71,18 +72,8 @@ Status Run::Prepare() {
 }
 
 Status Run::Join() {
-  const Role& role = options_.fleet.role;
-  const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
-  JobOptions job = options_.fleet.job;
-  job.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model_));
-  if (role.is_trainer()) {
-    log(fmt::format("{}, mode {}", role.ToString(), job.mode.mode));
-    if (job.mode.mode == "async") log("communication:\n" + job.flags.Table());
-  }
-  FL_ASSIGN_OR_RETURN(job_,
-                      JoinJob(role, SpecOf(model_, options_.seed), job, &terminal_.clock, log));
-  return absl::OkStatus();
+  FL_RETURN_IF_ERROR(InitFleet(options_, model_, terminal_, &fleet_));
+  return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
 // Trainer 0 loads, for all: in one process, or through the servers.
@@ -92,7 +83,7 @@ Status Run::StartFromModel() {
     FL_RETURN_IF_ERROR(LoadModel());
     state = state_.ToText();
   }
-  FL_ASSIGN_OR_RETURN(state, job_.group->Broadcast("start", state, 0));
+  FL_ASSIGN_OR_RETURN(state, fleet_.group().Broadcast("start", state, 0));
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
   return absl::OkStatus();
 }
@@ -110,7 +101,7 @@ Status Run::LoadModel() {
   }
   if (dir.empty()) return absl::OkStatus();
   dir = ModelKeeper::Latest(dir).value_or(dir);
-  StatusOr<LoadedModel> loaded = job_.communicator->Load(
+  StatusOr<LoadedModel> loaded = fleet_.communicator().Load(
       dir, {.allow_missing = keep.allow_missing, .optimizer_state = !keep.fresh_optimizer});
   if (!loaded.ok()) {
     return Annotate(loaded.status(), keep.resume ? "--resume" : "--init_model");
@@ -120,7 +111,7 @@ Status Run::LoadModel() {
     terminal_.log.warn("{}: not in the model, starts with its first values", name);
   }
   if (!keep.resume) return absl::OkStatus();
-  view_->Event(kResumeEvent, job_.communicator->global_step(), dir);
+  view_->Event(kResumeEvent, fleet_.communicator().global_step(), dir);
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
   return absl::OkStatus();
 }
@@ -143,7 +134,7 @@ Status Run::OpenData() {
   }
   FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser, log));
   view_->set_epoch_rows(train_.rows);
-  job_.communicator->ExpectBatches(train_.rows / options_.batch_size);
+  fleet_.communicator().ExpectBatches(train_.rows / options_.batch_size);
   result_.summary.load_seconds = train_.load_seconds;
   if (data.test.empty()) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(test_, OpenShare(std::move(test), parser, log));
@@ -153,7 +144,7 @@ Status Run::OpenData() {
 StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                     const LogLine& log) {
   if (!alone() && options_.fleet.split_files) {
-    what.files = SplitFiles(what.files, job_.group->trainers(), job_.group->trainer());
+    what.files = SplitFiles(what.files, fleet_.group().trainers(), fleet_.group().trainer());
   }
   if (!what.files.empty()) {
     return flotilla::OpenData(what, options_.data, std::move(parser), terminal_.clock, log);
@@ -172,13 +163,13 @@ Status Run::MakeSaves() {
   };
   keeper.on_failed = [this](const std::string& dir, const Status& status) {
     terminal_.log.error("{} was not saved, training goes on: {}", dir, Message(status));
-    view_->Event("save failed", job_.communicator->global_step(), Message(status));
+    view_->Event("save failed", fleet_.communicator().global_step(), Message(status));
   };
   KeepOptions keep = options_.keep;
   if (!first()) keep.out.clear();  // the first trainer saves for all
-  FL_ASSIGN_OR_RETURN(saves_,
-                      RunSaves::Make(keep, &model_, FormatOf(model_, options_.data),
-                                     job_.communicator.get(), &terminal_.clock, std::move(keeper)));
+  FL_ASSIGN_OR_RETURN(
+      saves_, RunSaves::Make(keep, &model_, FormatOf(model_, options_.data), &fleet_.communicator(),
+                             &terminal_.clock, std::move(keeper)));
   return absl::OkStatus();
 }
 
@@ -193,7 +184,7 @@ Status Run::MakeTrainer() {
     return saves_->SaveStep(state);
   };
   trainer.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(trainer_, Trainer::Make(&model_, job_.communicator.get(), &terminal_.clock,
+  FL_ASSIGN_OR_RETURN(trainer_, Trainer::Make(&model_, &fleet_.communicator(), &terminal_.clock,
                                               std::move(trainer)));
   return absl::OkStatus();
 }
@@ -227,21 +218,21 @@ StatusOr<bool> Run::RunEpoch() {
     return false;
   }
   FL_RETURN_IF_ERROR(
-      SumReports(fmt::format("epoch {}", epoch), model_.metrics, *job_.group, &result_.train));
+      SumReports(fmt::format("epoch {}", epoch), model_.metrics, fleet_.group(), &result_.train));
   result_.examples += result_.train.rows;
-  view_->EpochDone(epoch, job_.communicator->global_step(), result_.train);
+  view_->EpochDone(epoch, fleet_.communicator().global_step(), result_.train);
   return FinishEpoch(epoch);
 }
 
 StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   bool best = false;
   if (test_.dataset != nullptr) {
-    FL_RETURN_IF_ERROR(job_.communicator->Refresh());
+    FL_RETURN_IF_ERROR(fleet_.communicator().Refresh());
     FL_ASSIGN_OR_RETURN(result_.test, trainer_->Evaluate(*test_.dataset));
     FL_RETURN_IF_ERROR(
-        SumReports(fmt::format("test {}", epoch), model_.metrics, *job_.group, &*result_.test));
+        SumReports(fmt::format("test {}", epoch), model_.metrics, fleet_.group(), &*result_.test));
     result_.summary.test_seconds += result_.test->seconds;
-    view_->TestDone(epoch, job_.communicator->global_step(), *result_.test);
+    view_->TestDone(epoch, fleet_.communicator().global_step(), *result_.test);
     best = NoteTest(*result_.test);
   }
   // A signal reaches trainers at different moments, and what follows they do together.
@@ -284,7 +275,7 @@ Status Run::Stop() {
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
   terminal_.log.info("stopped by signal {} at step {}; to go on:\n  {}{}", signal_.signal(),
-                     job_.communicator->global_step(), terminal_.command_line,
+                     fleet_.communicator().global_step(), terminal_.command_line,
                      options_.keep.resume ? "" : " --resume");
   return absl::OkStatus();
 }
@@ -292,10 +283,10 @@ Status Run::Stop() {
 Status Run::Finish() {
   result_.summary.workers = options_.threads;
   result_.best_auc = state_.best_auc;
-  result_.steps = job_.communicator->global_step();
-  if (job_.local != nullptr) {
-    for (size_t t = 0; t < job_.local->spec().tables.size(); ++t) {
-      result_.table_rows += job_.local->table(static_cast<int>(t)).size();
+  result_.steps = fleet_.communicator().global_step();
+  if (LocalCommunicator* const local = fleet_.job().local; local != nullptr) {
+    for (size_t t = 0; t < local->spec().tables.size(); ++t) {
+      result_.table_rows += local->table(static_cast<int>(t)).size();
     }
   }
   const int64_t start = terminal_.clock.NowNanos();
@@ -305,10 +296,8 @@ Status Run::Finish() {
 }
 
 Status Run::Leave(const Status& status) {
-  if (status.ok()) return job_.Stop();
   if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
-  job_.Abort(status);
-  return status;
+  return fleet_.stop_worker(status);
 }
 
 }  // namespace

@@ -4,6 +4,8 @@
 #include <thread>
 #include <utility>
 
+#include "flotilla/checkpoint/reader.h"
+#include "flotilla/communicator/match_model.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/server/ps_server.h"
 
@@ -33,6 +35,28 @@ uint64_t Incarnation() {
                                    .count());
 }
 
+// Loads this server's share of options.init_model.
+Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const LogLine& log,
+                     PsService& service) {
+  const std::string& dir = options.init_model;
+  LoadOptions wanted = options.init_options;
+  // In GEO trainers keep the optimizer's state.
+  if (options.mode.mode == "geo") wanted.optimizer_state = false;
+  FL_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(dir));
+  FL_ASSIGN_OR_RETURN(const ModelMatch match, MatchModel(spec, manifest, wanted));
+  ServerLoad load{.optimizer_state = wanted.optimizer_state,
+                  .go_on = options.init_options.optimizer_state,
+                  .threads = wanted.threads};
+  for (const auto& [t, saved] : match.tables) load.tables.push_back(t);
+  for (const auto& [p, saved] : match.parameters) load.parameters.push_back(p);
+  FL_RETURN_IF_ERROR(service.LoadModel(dir, load));
+  log(fmt::format("starts from {}, step {}", dir, service.global_step()));
+  for (const std::string& name : match.missing) {
+    log(fmt::format("{}: not in the model, starts with its first values", name));
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
@@ -48,6 +72,11 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   service.liveness.silent_bound_ms = options.flags.silent_bound_ms;
   service.liveness.start_timeout_ms = options.start_timeout_ms;
   service.rounds.trainers = role.trainers;
+  if (!options.init_model.empty()) {
+    server_options.prepare = [&](PsService& made) {
+      return Annotate(LoadInitModel(spec, options, log, made), "init_server " + options.init_model);
+    };
+  }
   const std::string& address = role.servers[role.index];
   FL_ASSIGN_OR_RETURN(
       const std::unique_ptr<PsServer> server,

@@ -29,7 +29,8 @@ struct JobOptions {
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
   CommunicatorFlags flags;
-  std::string init_model;  // servers start from its rows; empty: from first values
+  std::string init_model;    // servers start from this model directory; empty: from first values
+  LoadOptions init_options;  // .. of which so much
 };
 
 // Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log` is

@@ -13,6 +13,9 @@ StatusOr<std::unique_ptr<PsServer>> PsServer::Start(const ModelSpec& spec, PsSer
                                                     LogLine log) {
   FL_ASSIGN_OR_RETURN(auto service, PsService::Make(spec, options.service, clock, std::move(log)));
   std::unique_ptr<PsServer> server(new PsServer(std::move(options), std::move(service)));
+  if (server->options_.prepare) {
+    FL_RETURN_IF_ERROR(server->options_.prepare(*server->service_));
+  }
   FL_ASSIGN_OR_RETURN(server->listener_, listen(server->service_.get()));
   server->ticker_ = std::thread([server = server.get()] { server->TickLoop(); });
   return server;

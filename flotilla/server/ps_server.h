@@ -19,6 +19,9 @@ namespace flotilla {
 
 struct PsServerOptions {
   PsServiceOptions service;
+  // Called before the server listens, for a model that is to be there from the start. Its error is
+  // Start's. Empty: nothing to do.
+  std::function<Status(PsService& service)> prepare;
   // How often time is looked at: silent trainers and waits that are over are noticed that late.
   int64_t tick_ms = 500;
   // After a failure, how long trainers are given to hear of it.

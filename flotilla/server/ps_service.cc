@@ -202,6 +202,7 @@ void PsService::Handshake(const std::shared_ptr<Call>& call) {
   wire::ResponseHead head;
   head.mutable_handshake()->set_global_step(static_cast<uint64_t>(global_step()));
   head.mutable_handshake()->set_next_collective(collectives_.next());
+  head.mutable_handshake()->set_seed(tables_->seed());
   call->reply(EncodeResponse(std::move(head), {}));
 }
 

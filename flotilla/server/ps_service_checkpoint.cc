@@ -66,13 +66,15 @@ void PsService::Load(const std::shared_ptr<Call>& call) {
   if (!parameters.ok()) return Answer(call, parameters.status());
   const ServerLoad load{.tables = *std::move(tables),
                         .parameters = *std::move(parameters),
-                        .optimizer_state = request.optimizer_state()};
+                        .optimizer_state = request.optimizer_state(),
+                        .go_on = request.go_on()};
   checkpoint_.Load(request.directory(), load, [this, call, load](StatusOr<int64_t> step) {
     if (!step.ok()) return Answer(call, step.status());
-    step_ = load.optimizer_state ? *step : 0;
-    Answer(call, true, [step = global_step()] {
+    step_ = load.go_on ? *step : 0;
+    Answer(call, true, [step = global_step(), seed = tables_->seed()] {
       wire::ResponseHead head;
       head.mutable_load()->set_global_step(static_cast<uint64_t>(step));
+      head.mutable_load()->set_seed(seed);
       return EncodeResponse(std::move(head), {});
     });
   });
@@ -81,7 +83,7 @@ void PsService::Load(const std::shared_ptr<Call>& call) {
 Status PsService::LoadModel(const std::string& directory, const ServerLoad& load) {
   const StatusOr<int64_t> step = checkpoint_.LoadNow(directory, load);
   if (!step.ok()) return Annotate(step.status(), fmt::format("load {}", directory));
-  step_ = load.optimizer_state ? *step : 0;
+  step_ = load.go_on ? *step : 0;
   return absl::OkStatus();
 }
 

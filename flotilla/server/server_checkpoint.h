@@ -30,8 +30,8 @@ struct ServerSave {
 struct ServerLoad {
   std::vector<int> tables;
   std::vector<int> parameters;
-  // With optimizer state and global step; otherwise weights alone.
-  bool optimizer_state = true;
+  bool optimizer_state = true;  // otherwise weights alone
+  bool go_on = true;            // count on from the model's global step; otherwise from 0
   // Threads that verify and load. 0: one per core.
   int threads = 0;
 };

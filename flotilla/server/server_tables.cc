@@ -23,7 +23,8 @@ ServerTables::ServerTables(const ModelSpec& spec, int server, int servers)
     : spec_(spec),
       server_(server),
       servers_(servers),
-      range_(DenseRangeOf(DenseLayout(spec.parameters).size(), server, servers)) {}
+      range_(DenseRangeOf(DenseLayout(spec.parameters).size(), server, servers)),
+      seed_(spec.seed) {}
 
 StatusOr<std::unique_ptr<ServerTables>> ServerTables::Make(const ModelSpec& spec, int server,
                                                            int servers, UpdatePolicy policy,
@@ -194,6 +195,7 @@ void ServerTables::CopyDense(int64_t begin, std::span<float> out) const {
 }
 
 void ServerTables::SetSeed(uint64_t seed) {
+  seed_ = seed;
   for (const auto& table : tables_) table->SetSeed(seed);
 }
 

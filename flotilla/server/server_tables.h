@@ -7,6 +7,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -79,7 +80,8 @@ class ServerTables {
   Status AddRows(uint32_t table, const SparseRows& delta);
   void AddDense(std::span<const float> delta);
 
-  // The seed of first values from here on. REQUIRES: nobody else uses the tables.
+  // The seed of first values. Setting REQUIRES: nobody else uses the tables.
+  uint64_t seed() const { return seed_; }
   void SetSeed(uint64_t seed);
 
   // Copies part of the dense slice, from `begin` on. Beside an update some elements are of before
@@ -112,6 +114,7 @@ class ServerTables {
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::unique_ptr<DenseTable> dense_;
 
+  std::atomic<uint64_t> seed_;
   std::vector<std::unique_ptr<Stripes>> stripes_;  // per table
   mutable std::shared_mutex dense_mutex_;          // of AddDense and WriteDense against readers
 };

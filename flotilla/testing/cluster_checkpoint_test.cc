@@ -102,7 +102,7 @@ TEST(ClusterCheckpointTest, WhatThreeServersSavedGoesOnOnTwoAsIfNothingHadHappen
   }
   InProcessCluster cluster(AdamModel(), {.servers = 2});
   ASSERT_OK(cluster.ConnectAll());
-  ASSERT_OK(cluster.client(0).Load(dir, std::vector<int>{0, 1}, std::vector<int>{0, 1}, true));
+  ASSERT_OK(cluster.client(0).Load(dir, {.tables = {0, 1}, .parameters = {0, 1}}));
   EXPECT_EQ(cluster.client(0).global_step(), 4);
   ExpectSame(Read(cluster.client(0)), at_save);
   ASSERT_OK(TrainSome(cluster.client(0), 3));
@@ -150,7 +150,7 @@ TEST(ClusterCheckpointTest, SavesAndLoadsThatCannotBeAreRefused) {
   ASSERT_TRUE(begun.ok()) << begun.status();
   ASSERT_TRUE(client.BeginSave(std::vector<int>{0, 1}, true).ok());
   ASSERT_OK(client.EndSave());
-  EXPECT_EQ(client.Load(temp.path() + "/none", {}, {}, true).code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(client.Load(temp.path() + "/none", {}).code(), absl::StatusCode::kNotFound);
 }
 
 }  // namespace

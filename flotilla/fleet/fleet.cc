@@ -1,0 +1,122 @@
+#include "flotilla/fleet/fleet.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <utility>
+
+#include "flotilla/dataset/file_list.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/group_report.h"
+#include "flotilla/fleet/model_hash.h"
+#include "flotilla/launch/job_environment.h"
+
+namespace flotilla {
+
+Fleet::~Fleet() {
+  if (stage_ != Stage::kWorker) return;
+  job_.Abort(absl::AbortedError(
+      fmt::format("{} ended before stop_worker: its log tells why", role_.ToString())));
+}
+
+Status Fleet::Need(Stage wanted, const char* call, const char* before) const {
+  if (stage_ == wanted) return absl::OkStatus();
+  return FailedPrecondition("fleet: {} comes once, after {}", call, before);
+}
+
+Status Fleet::init(FleetInit options) {
+  FL_RETURN_IF_ERROR(Need(Stage::kNew, "init", "nothing else"));
+  job_options_ = std::move(options.job);
+  if (options.environment) {
+    FL_ASSIGN_OR_RETURN(JobEnvironment found, JobFromEnvironment(options.environment));
+    role_ = std::move(found.role);
+    job_options_.flags = std::move(found.flags);
+    job_options_.job_id = std::move(found.job_id);
+  }
+  if (options.role) role_ = *std::move(options.role);
+  FL_RETURN_IF_ERROR(CheckRole(role_));
+  seed_ = options.seed;
+  if (options.clock != nullptr) clock_ = options.clock;
+  log_ = options.log ? std::move(options.log)
+                     : [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
+  stage_ = Stage::kInit;
+  return absl::OkStatus();
+}
+
+int Fleet::worker_threads() const { return role_.threads.value_or(Cores()); }
+
+StatusOr<std::vector<std::string>> Fleet::split_files(std::vector<std::string> files) const {
+  if (files.empty()) return InvalidArgument("split_files: there are no files");
+  std::sort(files.begin(), files.end());
+  return SplitFiles(files, worker_num(), worker_index());
+}
+
+Status Fleet::distributed_optimizer(const Model& model, const Strategy& strategy) {
+  FL_RETURN_IF_ERROR(Need(Stage::kInit, "distributed_optimizer", "init"));
+  FL_RETURN_IF_ERROR(model.graph.status());
+  FL_RETURN_IF_ERROR(ApplyStrategy(strategy, &job_options_));
+  std::string& mode = job_options_.mode.mode;
+  const bool local = role_.kind == Role::Kind::kLocal;
+  if (!local && !HasServers(mode)) {
+    return InvalidArgument("strategy: mode is {}, but TRAINING_ROLE makes this process {}", mode,
+                           role_.ToString());
+  }
+  if (local) mode = "local";
+  FL_ASSIGN_OR_RETURN(job_options_.graph_hash, GraphHash(model));
+  spec_ = SpecOf(model, seed_);
+  stage_ = Stage::kModel;
+  return absl::OkStatus();
+}
+
+Status Fleet::init_server(const std::string& model_dir, const LoadOptions& options) {
+  FL_RETURN_IF_ERROR(Need(Stage::kModel, "init_server", "distributed_optimizer"));
+  if (!is_server()) return FailedPrecondition("init_server: this process is {}", role_.ToString());
+  job_options_.init_model = model_dir;
+  job_options_.init_options = options;
+  stage_ = Stage::kServer;
+  return absl::OkStatus();
+}
+
+Status Fleet::run_server(const std::function<bool()>& stop) {
+  FL_RETURN_IF_ERROR(Need(Stage::kServer, "run_server", "init_server"));
+  stage_ = Stage::kEnded;
+  return RunServer(
+      role_, spec_, job_options_, clock_, log_, stop ? stop : [] { return false; });
+}
+
+Status Fleet::init_worker(const std::function<bool()>& stop) {
+  FL_RETURN_IF_ERROR(Need(Stage::kModel, "init_worker", "distributed_optimizer"));
+  if (is_server()) return FailedPrecondition("init_worker: this process is {}", role_.ToString());
+  if (stop) job_options_.stop = stop;
+  const std::string& mode = job_options_.mode.mode;
+  if (role_.is_trainer()) Tell(fmt::format("{}, mode {}", role_.ToString(), mode));
+  if (mode == "async") Tell("communication:\n" + job_options_.flags.Table());
+  FL_ASSIGN_OR_RETURN(job_, JoinJob(role_, spec_, job_options_, clock_, log_));
+  stage_ = Stage::kWorker;
+  return absl::OkStatus();
+}
+
+Status Fleet::global_report(const Model& model, Report* report) {
+  return SumReports("report", model.metrics, group(), report);
+}
+
+Status Fleet::save_persistables(Executor& executor, const std::string& dir) {
+  return is_first_worker() ? executor.save_persistables(dir) : absl::OkStatus();
+}
+
+Status Fleet::save_inference_model(Executor& executor, const std::string& dir, Var predict) {
+  return is_first_worker() ? executor.save_inference_model(dir, predict) : absl::OkStatus();
+}
+
+Status Fleet::stop_worker(const Status& outcome) {
+  // An error on the way to init_worker has nobody to be told to.
+  if (stage_ != Stage::kWorker && !outcome.ok()) return outcome;
+  FL_RETURN_IF_ERROR(Need(Stage::kWorker, "stop_worker", "init_worker"));
+  stage_ = Stage::kEnded;
+  if (outcome.ok()) return job_.Stop();
+  job_.Abort(outcome);
+  return outcome;
+}
+
+}  // namespace flotilla
