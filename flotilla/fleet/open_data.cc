@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/stream.h"
 
@@ -26,6 +27,7 @@ Status LoadRows(const OpenDataOptions& what, const DataOptions& options,
                                   .drop_last = what.for_training && options.drop_last,
                                   .shuffle = what.for_training && options.shuffle,
                                   .seed = what.seed,
+                                  .may_be_empty = what.may_be_empty,
                                   .max_bad_rows = options.max_bad_rows,
                                   .threads = what.threads,
                                   .reader = ReaderOf(options),
@@ -34,10 +36,14 @@ Status LoadRows(const OpenDataOptions& what, const DataOptions& options,
                                   .log = log};
   FL_ASSIGN_OR_RETURN(auto dataset,
                       InMemoryDataset::Load(what.files, std::move(parser), in_memory));
-  data->rows = dataset->rows().rows;
   data->load_seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
-  log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag, data->rows,
-                  data->load_seconds, dataset->skipped()));
+  log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
+                  dataset->rows().rows, data->load_seconds, dataset->skipped()));
+  if (what.exchange != nullptr) {
+    FL_RETURN_IF_ERROR(Annotate(dataset->GlobalShuffle(0, what.exchange), "--global_shuffle"));
+    log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows().rows));
+  }
+  data->rows = dataset->rows().rows;
   data->dataset = std::move(dataset);
   return absl::OkStatus();
 }
@@ -104,10 +110,19 @@ StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& op
                               std::shared_ptr<const Parser> parser, const Clock& clock,
                               const LogLine& log) {
   OpenedData data;
-  log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
-                  what.files.size() == 1 ? "file" : "files", what.files[0]));
+  if (what.files.empty()) {
+    log(fmt::format("{}: no file for this trainer: there are fewer files than trainers",
+                    what.flag));
+  } else {
+    log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
+                    what.files.size() == 1 ? "file" : "files", what.files[0]));
+  }
   if (options.in_memory) {
     FL_RETURN_IF_ERROR(LoadRows(what, options, std::move(parser), clock, log, &data));
+  } else if (what.files.empty()) {
+    const std::span<const InputSpec> inputs = parser->inputs();
+    data.dataset =
+        std::make_unique<EmptyDataset>(std::vector<InputSpec>(inputs.begin(), inputs.end()));
   } else {
     FL_RETURN_IF_ERROR(OpenStream(what, options, std::move(parser), log, &data));
   }

@@ -11,6 +11,7 @@
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/row_exchange.h"
 #include "flotilla/fleet/train_options.h"
 #include "flotilla/trainer/model.h"
 
@@ -47,10 +48,15 @@ struct OpenDataOptions {
   int64_t batch_size = 1000;
   int threads = 1;
   uint64_t seed = 0;
+  // One of several trainers: it may have no file, and its epochs no row.
+  bool may_be_empty = false;
+  // Not null, and rows in memory: how the rows of all trainers are spread over them.
+  RowExchange* exchange = nullptr;
 };
 
 // Reads the rows, if they are to be in memory. Errors name the flag and the file. `log` is told
-// what a user should know. REQUIRES: clock outlives the call.
+// what a user should know. With an exchange it is collective. REQUIRES: clock outlives the call;
+// there are files, or there may be none.
 StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,
                               std::shared_ptr<const Parser> parser, const Clock& clock,
                               const LogLine& log);

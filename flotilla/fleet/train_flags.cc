@@ -35,6 +35,11 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
             "Give the rows of each epoch in a random order (default, where rows are in memory)",
             "Give them in the order of the files", group);
   command
+      .add_flag("--global_shuffle", data.global_shuffle,
+                "Before the first epoch, spread the rows of all trainers at random over them: for "
+                "files that differ in what they hold, or in size")
+      ->group(group);
+  command
       .add_option("--shuffle_rows", data.shuffle_rows,
                   "With --no_in_memory: shuffle within windows of so many rows; 0: not")
       ->type_name("N")
@@ -319,6 +324,9 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
     return InvalidArgument(
         "--shuffle needs the rows in memory: leave out --no_in_memory, or shuffle a stream with "
         "--shuffle_rows");
+  }
+  if (data.global_shuffle && !data.in_memory) {
+    return InvalidArgument("--global_shuffle needs the rows in memory: leave out --no_in_memory");
   }
   data.shuffle = flags->shuffle.value_or(data.in_memory);
   if (data.shuffle_rows > 0 && data.in_memory) {

@@ -20,6 +20,7 @@ struct DataOptions {
   ParserSpec format;               // without a name: the model's own
   bool in_memory = true;           // otherwise files are read again in every epoch
   bool shuffle = true;             // in memory: each epoch in an order of its own
+  bool global_shuffle = false;     // in memory: rows are first spread over all trainers at random
   int64_t shuffle_rows = 0;        // not in memory: shuffle within windows of so many rows
   bool drop_last = false;          // leave out a short last batch
   int64_t max_bad_rows = 0;

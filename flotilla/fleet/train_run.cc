@@ -5,13 +5,14 @@
 #include <utility>
 
 #include "flotilla/base/stop_signal.h"
-#include "flotilla/dataset/empty_dataset.h"
+#include "flotilla/fleet/file_shares.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/group_report.h"
 #include "flotilla/fleet/job_run.h"
 #include "flotilla/fleet/open_data.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/fleet/run_view.h"
+#include "flotilla/trainer/group_row_exchange.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
@@ -33,7 +34,7 @@ class Run {
   Status OpenData();
   Status StartFromModel();
   Status LoadModel();
-  // The rows of these files, or none where this trainer has no file.
+  // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                  const LogLine& log);
   // Whether this trainer speaks for all: saves, and prints the results.
@@ -143,16 +144,19 @@ Status Run::OpenData() {
 
 StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                     const LogLine& log) {
-  if (!alone() && options_.fleet.split_files) {
-    what.files = SplitFiles(what.files, fleet_.group().trainers(), fleet_.group().trainer());
+  const bool split = options_.fleet.split_files;
+  if (!alone()) {
+    const std::string own = DescribeFiles(what.files);
+    FL_ASSIGN_OR_RETURN(const auto all, fleet_.group().Gather("files", own));
+    const std::string warning = SplitWarning(what.flag, all, split);
+    if (first() && !warning.empty()) terminal_.log.warn("{}", warning);
+    if (split) what.files = SplitFiles(what.files, fleet_.worker_num(), fleet_.worker_index());
+    what.may_be_empty = true;
   }
-  if (!what.files.empty()) {
-    return flotilla::OpenData(what, options_.data, std::move(parser), terminal_.clock, log);
-  }
-  log(fmt::format("{}: no file for this trainer: there are fewer files than trainers", what.flag));
   const std::span<const InputSpec> inputs = parser->inputs();
-  return OpenedData{.dataset = std::make_unique<EmptyDataset>(
-                        std::vector<InputSpec>(inputs.begin(), inputs.end()))};
+  GroupRowExchange exchange(&fleet_.group(), {inputs.begin(), inputs.end()});
+  if (what.for_training && options_.data.global_shuffle) what.exchange = &exchange;
+  return flotilla::OpenData(what, options_.data, std::move(parser), terminal_.clock, log);
 }
 
 Status Run::MakeSaves() {
