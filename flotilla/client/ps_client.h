@@ -29,6 +29,7 @@
 #include "flotilla/client/heartbeat.h"
 #include "flotilla/client/shard_split.h"
 #include "flotilla/rpc/codec.h"
+#include "flotilla/rpc/stored_rows.h"
 #include "flotilla/rpc/transport.h"
 #include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/model_spec.h"
@@ -53,6 +54,11 @@ struct PsClientOptions {
   // A wait for other trainers: rounds and collective calls.
   int64_t wait_timeout_ms = 600'000;
   HeartbeatOptions heartbeat;
+  // Servers see the model directories that this trainer names. Otherwise the models that it saves
+  // and loads pass through it.
+  bool shared_storage = true;
+  // .. so many rows at a time, at least: whole virtual shards come.
+  uint64_t stored_rows = 1 << 16;
   // Exchange sends at most so many bytes before it waits for the other trainers.
   size_t exchange_bytes = size_t{16} << 20;
 };
@@ -89,6 +95,13 @@ struct SavedDense {
   int64_t step = 0;                        // the smallest that a server was at
   AlignedVector<float> weights;            // laid out by PsClient::layout()
   std::vector<std::vector<float>> states;  // per parameter: arrays of its length
+};
+
+// Rows of a table at a server at the moment that is saved.
+struct SavedCounts {
+  std::vector<int64_t> shard_rows;  // of each of its virtual shards, in ascending order
+  int states = 0;                   // arrays of state that its rows have
+  bool meta = false;                // whether they have meta
 };
 
 // What of a model directory servers load.
@@ -171,9 +184,20 @@ class PsClient {
   StatusOr<SavedDense> BeginSave(std::span<const int> tables, bool optimizer_state);
   StatusOr<std::vector<std::string>> WriteSave(const std::string& directory);
   Status EndSave();
+  // Instead of WriteSave, where servers share no storage: what a server has of a table at that
+  // moment, shard by shard, and the rows of its virtual shards from first_shard on, some at a time.
+  // Returns the next shard. Every shard can be read once. REQUIRES: the shard is the server's.
+  StatusOr<SavedCounts> CountSave(int server, int table);
+  StatusOr<int> ReadSave(int server, int table, int first_shard, StoredRows* rows);
   // Every server loads its share of a model directory. REQUIRES: no pull or push by any trainer
   // meanwhile.
   Status Load(const std::string& directory, const LoadParts& parts);
+  // Instead, where servers share no storage: Begin, then rows, each to the server of its shard, and
+  // whole dense parameters with their state (arrays, length) or none, then End. REQUIRES as above.
+  Status BeginLoad(const LoadParts& parts);
+  Status LoadRows(int server, int table, const StoredRows& rows);
+  Status LoadDense(int parameter, std::span<const float> weights, std::span<const float> state);
+  Status EndLoad(int64_t step, uint64_t seed);
 
   // Tells every server that this trainer has ended well; the servers end when all have. The client
   // is of no use afterwards.
@@ -219,6 +243,7 @@ class PsClient {
                             wire::CollectiveRequest request, const TensorWriter& tensors);
   Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
   std::vector<ServerCall> CallsToAll(wire::RequestHead head);
+  ServerCall OneCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved) const;
   static SparseRows SortedById(const SparseRows& rows);
 

@@ -9,12 +9,15 @@ namespace flotilla {
 // Of a request that changes something, waits for disks and is the same for all servers.
 std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
   std::vector<ServerCall> calls;
-  for (int s = 0; s < servers(); ++s) {
-    head.set_sequence(NextSequence());
-    calls.push_back(MakeCall(s, head, {}));
-    calls.back().timeout_ms = WaitCallTimeout();
-  }
+  for (int s = 0; s < servers(); ++s) calls.push_back(OneCall(s, head, {}));
   return calls;
+}
+
+ServerCall PsClient::OneCall(int server, wire::RequestHead head, const TensorWriter& tensors) {
+  head.set_sequence(NextSequence());
+  ServerCall call = MakeCall(server, std::move(head), tensors);
+  call.timeout_ms = WaitCallTimeout();
+  return call;
 }
 
 StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optimizer_state) {
@@ -75,6 +78,42 @@ StatusOr<std::vector<std::string>> PsClient::WriteSave(const std::string& direct
   return parts;
 }
 
+StatusOr<SavedCounts> PsClient::CountSave(int server, int table) {
+  wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
+  head.mutable_save()->set_phase(wire::SAVE_COUNT);
+  head.mutable_save()->set_table(static_cast<uint32_t>(table));
+  SavedCounts counts;
+  ServerCall call = OneCall(server, std::move(head), {});
+  call.take = [&counts](ResponseMessage& response) -> Status {
+    std::vector<uint64_t> rows;
+    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&rows));
+    counts = {.shard_rows = {rows.begin(), rows.end()},
+              .states = static_cast<int>(response.head.save().states()),
+              .meta = response.head.save().meta()};
+    return response.tensors.Finish();
+  };
+  FL_RETURN_IF_ERROR(calls_.Run("count save", {call}));
+  return counts;
+}
+
+StatusOr<int> PsClient::ReadSave(int server, int table, int first_shard, StoredRows* rows) {
+  wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
+  wire::SaveRequest& request = *head.mutable_save();
+  request.set_phase(wire::SAVE_READ);
+  request.set_table(static_cast<uint32_t>(table));
+  request.set_first_shard(static_cast<uint32_t>(first_shard));
+  request.set_max_rows(options_.stored_rows);
+  int next = 0;
+  ServerCall call = OneCall(server, std::move(head), {});
+  call.take = [&](ResponseMessage& response) {
+    next = static_cast<int>(response.head.save().next_shard());
+    return ReadStoredRows(spec_.tables[table].dim, &response.tensors, rows);
+  };
+  FL_RETURN_IF_ERROR(calls_.Run("read save", {call}));
+  if (next <= first_shard) return InvalidArgument("server {}: no shard was read", server);
+  return next;
+}
+
 Status PsClient::EndSave() {
   wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
   head.mutable_save()->set_phase(wire::SAVE_END);
@@ -98,6 +137,57 @@ Status PsClient::Load(const std::string& directory, const LoadParts& parts) {
     };
   }
   return calls_.Run("load", std::move(calls));
+}
+
+Status PsClient::BeginLoad(const LoadParts& parts) {
+  wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
+  head.mutable_load()->set_phase(wire::LOAD_BEGIN);
+  for (const int t : parts.tables) head.mutable_load()->add_tables(static_cast<uint32_t>(t));
+  return calls_.Run("begin load", CallsToAll(std::move(head)));
+}
+
+Status PsClient::LoadRows(int server, int table, const StoredRows& rows) {
+  wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
+  head.mutable_load()->set_phase(wire::LOAD_ROWS);
+  head.mutable_load()->set_table(static_cast<uint32_t>(table));
+  TensorWriter tensors;
+  AddStoredRows(rows, &tensors);
+  return calls_.Run("load rows", {OneCall(server, std::move(head), tensors)});
+}
+
+Status PsClient::LoadDense(int parameter, std::span<const float> weights,
+                           std::span<const float> state) {
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) {
+    for (const DenseSlice& slice : SlicesOf(layout_, DenseRangeOf(layout_.size(), s, servers()))) {
+      if (slice.parameter != parameter) continue;
+      wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
+      head.mutable_load()->set_phase(wire::LOAD_DENSE);
+      head.mutable_load()->set_parameter(static_cast<uint32_t>(parameter));
+      std::vector<float> part;
+      for (size_t array = 0; array < state.size(); array += weights.size()) {
+        const auto from = state.subspan(array + slice.begin, slice.length);
+        part.insert(part.end(), from.begin(), from.end());
+      }
+      TensorWriter tensors;
+      tensors.AddCopy(weights.subspan(slice.begin, slice.length));
+      tensors.AddCopy(std::span<const float>(part));
+      calls.push_back(OneCall(s, std::move(head), tensors));
+    }
+  }
+  return calls_.Run("load dense", std::move(calls));
+}
+
+Status PsClient::EndLoad(int64_t step, uint64_t seed) {
+  wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
+  wire::LoadRequest& request = *head.mutable_load();
+  request.set_phase(wire::LOAD_END);
+  request.set_step(static_cast<uint64_t>(step));
+  request.set_seed(seed);
+  FL_RETURN_IF_ERROR(calls_.Run("end load", CallsToAll(std::move(head))));
+  SeeStep(static_cast<uint64_t>(step));
+  seed_ = seed;
+  return absl::OkStatus();
 }
 
 }  // namespace flotilla

@@ -10,12 +10,68 @@
 namespace flotilla {
 namespace {
 
+// The virtual shards of a server.
+ShardRange ShardsOf(int server, int servers) {
+  ShardRange shards{.first = 0, .count = 0};
+  for (int shard = 0; shard < kVirtualShards; ++shard) {
+    if (ServerOfShard(shard, servers) < server) ++shards.first;
+    if (ServerOfShard(shard, servers) == server) ++shards.count;
+  }
+  return shards;
+}
+
+// Sends rows of a saved table to the servers, some at a time.
+Status SendTable(const CheckpointReader& reader, const SavedTable& saved, bool with_state,
+                 int table, PsClient* client) {
+  const auto columns =
+      with_state ? CheckpointReader::Columns::kAll : CheckpointReader::Columns::kWeights;
+  StoredRows rows;
+  for (int shard = 0; shard < kVirtualShards; ++shard) {
+    const int server = ServerOfShard(shard, client->servers());
+    FL_RETURN_IF_ERROR(reader.ReadRows(saved, shard, columns, [&](const TableRows& some) {
+      rows.ids.insert(rows.ids.end(), some.ids.begin(), some.ids.end());
+      rows.weights.insert(rows.weights.end(), some.weights.begin(), some.weights.end());
+      rows.state.insert(rows.state.end(), some.state.begin(), some.state.end());
+      for (size_t i = 0; i < some.meta.size(); i += 2) {
+        rows.meta.push_back(StoredRows::Meta(some.meta[i], some.meta[i + 1]));
+      }
+      return absl::OkStatus();
+    }));
+    const bool last =
+        shard + 1 == kVirtualShards || ServerOfShard(shard + 1, client->servers()) != server;
+    if (rows.ids.empty() || (!last && rows.ids.size() < client->options().stored_rows)) continue;
+    FL_RETURN_IF_ERROR(client->LoadRows(server, table, rows));
+    rows.Clear();
+  }
+  return absl::OkStatus();
+}
+
+// What client->Load does, for servers that do not see the directory.
+Status LoadForServers(const CheckpointReader& reader, const ModelMatch& match,
+                      const LoadParts& parts, PsClient* client) {
+  FL_RETURN_IF_ERROR(client->BeginLoad(parts));
+  for (const auto& [p, saved] : match.parameters) {
+    const auto size = static_cast<size_t>(client->layout().length(p));
+    std::vector<float> weights(size), state;
+    if (parts.optimizer_state) state.resize(size * static_cast<size_t>(saved->states));
+    FL_RETURN_IF_ERROR(reader.ReadParameter(*saved, weights, state));
+    FL_RETURN_IF_ERROR(client->LoadDense(p, weights, state));
+  }
+  for (const auto& [t, saved] : match.tables) {
+    FL_RETURN_IF_ERROR(Annotate(SendTable(reader, *saved, parts.optimizer_state, t, client),
+                                fmt::format("table {}", saved->name)));
+  }
+  const CheckpointInfo& info = reader.manifest().info;
+  return client->EndLoad(parts.go_on ? info.step : 0, info.seed);
+}
+
 class ServerSave : public PendingSave {
  public:
-  ServerSave(PsClient* client, CheckpointInfo info, std::vector<int> parameters, SavedDense dense)
+  ServerSave(PsClient* client, CheckpointInfo info, ChosenParameters chosen, SavedDense dense)
       : client_(client),
         info_(std::move(info)),
-        parameters_(std::move(parameters)),
+        parameters_(std::move(chosen.parameters)),
+        tables_(std::move(chosen.tables)),
         dense_(std::move(dense)) {}
   // A server that cannot be told has ended, and the job with it: its next call says so.
   ~ServerSave() override { client_->EndSave().IgnoreError(); }
@@ -31,16 +87,71 @@ class ServerSave : public PendingSave {
     FL_ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Begin(dir, {}));
     PartWriter part(writer->temporary(), "dense", {});
     FL_RETURN_IF_ERROR(part.WriteParameters(Parameters()));
-    FL_ASSIGN_OR_RETURN(const std::vector<std::string> texts,
-                        client_->WriteSave(writer->temporary()));
     std::vector<CheckpointPart> parts = {part.part()};
-    for (const std::string& text : texts) {
-      FL_ASSIGN_OR_RETURN(CheckpointPart its_part, CheckpointPart::FromText(text));
-      parts.push_back(std::move(its_part));
-    }
+    FL_RETURN_IF_ERROR(client_->options().shared_storage
+                           ? LetServersWrite(writer->temporary(), &parts)
+                           : WriteForServers(writer->temporary(), &parts));
     CheckpointInfo info = info_;
     info.sections = sections;
     return writer->Commit(std::move(info), parts);
+  }
+
+  Status LetServersWrite(const std::string& directory, std::vector<CheckpointPart>* parts) {
+    FL_ASSIGN_OR_RETURN(const std::vector<std::string> texts, client_->WriteSave(directory));
+    for (const std::string& text : texts) {
+      FL_ASSIGN_OR_RETURN(CheckpointPart part, CheckpointPart::FromText(text));
+      parts->push_back(std::move(part));
+    }
+    return absl::OkStatus();
+  }
+
+  Status WriteForServers(const std::string& directory, std::vector<CheckpointPart>* parts) {
+    for (int server = 0; server < client_->servers(); ++server) {
+      PartWriter part(directory, fmt::format("server-{}", server), {});
+      for (const int table : tables_) {
+        FL_RETURN_IF_ERROR(Annotate(WriteTableOf(server, table, &part),
+                                    fmt::format("table {}", client_->spec().tables[table].name)));
+      }
+      parts->push_back(part.part());
+    }
+    return absl::OkStatus();
+  }
+
+  // Writes the rows that a server has of a table, as they come.
+  Status WriteTableOf(int server, int table, PartWriter* part) {
+    const TableSpec& spec = client_->spec().tables[table];
+    FL_ASSIGN_OR_RETURN(const SavedCounts counts, client_->CountSave(server, table));
+    const bool with_state = info_.optimizer_state;
+    const SavedTable saved{.name = spec.name,
+                           .dim = spec.dim,
+                           .id_limit = spec.rows,
+                           .states = with_state ? counts.states : 0,
+                           .meta = with_state && counts.meta,
+                           .parts = {}};
+    const ShardRange shards = ShardsOf(server, client_->servers());
+    FL_ASSIGN_OR_RETURN(TableWriter * out, part->BeginTable(saved, shards, counts.shard_rows));
+    StoredRows rows;
+    for (int shard = shards.first; shard < shards.end() && out->status().ok();) {
+      FL_ASSIGN_OR_RETURN(shard, client_->ReadSave(server, table, shard, &rows));
+      FL_RETURN_IF_ERROR(AddRows(rows, saved, out));
+    }
+    return part->FinishTable();
+  }
+
+  static Status AddRows(const StoredRows& rows, const SavedTable& saved, TableWriter* out) {
+    const auto dim = static_cast<size_t>(saved.dim), state = dim * saved.states;
+    const size_t meta = saved.meta ? rows.ids.size() : 0;
+    if (rows.state.size() != rows.ids.size() * state || rows.meta.size() != meta) {
+      return InvalidArgument("{} floats of state and {} meta for {} rows", rows.state.size(),
+                             rows.meta.size(), rows.ids.size());
+    }
+    for (size_t i = 0; i < rows.ids.size(); ++i) {
+      const uint64_t packed = saved.meta ? rows.meta[i] : 0;
+      out->Add(rows.ids[i], std::span(rows.weights).subspan(i * dim, dim),
+               std::span(rows.state).subspan(i * state, state), StoredRows::Pushes(packed),
+               StoredRows::LastStep(packed));
+    }
+    return absl::OkStatus();
   }
 
   std::vector<ParameterValues> Parameters() const {
@@ -65,7 +176,7 @@ class ServerSave : public PendingSave {
 
   PsClient* const client_;
   const CheckpointInfo info_;
-  const std::vector<int> parameters_;
+  const std::vector<int> parameters_, tables_;
   const SavedDense dense_;
 };
 
@@ -83,8 +194,7 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
                       .optimizer_state = with_state,
                       .optimizer = spec.optimizer,
                       .sections = {}};
-  return std::make_unique<ServerSave>(client, std::move(info), std::move(chosen.parameters),
-                                      std::move(dense));
+  return std::make_unique<ServerSave>(client, std::move(info), std::move(chosen), std::move(dense));
 }
 
 StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
@@ -100,7 +210,9 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
   LoadParts parts{.optimizer_state = wanted.optimizer_state, .go_on = options.optimizer_state};
   for (const auto& [t, saved] : match->tables) parts.tables.push_back(t);
   for (const auto& [p, saved] : match->parameters) parts.parameters.push_back(p);
-  FL_RETURN_IF_ERROR(client->Load(dir, parts));
+  FL_RETURN_IF_ERROR(client->options().shared_storage
+                         ? client->Load(dir, parts)
+                         : LoadForServers(**reader, *match, parts, client));
   return LoadedModel{.step = manifest.info.step,
                      .seed = manifest.info.seed,
                      .sections = manifest.info.sections,

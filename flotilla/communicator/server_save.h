@@ -1,6 +1,7 @@
 // Saving and loading of a model whose parameters live on servers: each writes and reads its own
-// shards, in parallel, and the trainer that asks commits the manifest. Used by the modes with
-// servers.
+// shards, in parallel, and the trainer that asks commits the manifest; or, where they share no
+// storage (PsClientOptions::shared_storage), that trainer writes and reads for all. Used by the
+// modes with servers.
 #pragma once
 
 #include <memory>
@@ -12,7 +13,7 @@
 
 namespace flotilla {
 
-// Communicator::BeginSave through the servers, which share the storage of the directory.
+// Communicator::BeginSave through the servers.
 // `has_state`: the servers keep the optimizer's state (not so in GEO). REQUIRES: client outlives
 // the result; one trainer saves at a time.
 StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,

@@ -209,6 +209,18 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->group(group);
 }
 
+void AddStorageFlag(CLI::App& command, TrainFlags& flags) {
+  command
+      .add_option(
+          "--save_via", flags.save_via,
+          "Who writes and reads models: servers, each its own rows, in parallel, on storage "
+          "that all see; or trainer: trainer 0 for all")
+      ->type_name("NAME")
+      ->check(OneOf({"servers", "trainer"}))
+      ->capture_default_str()
+      ->group("What is kept");
+}
+
 void AddViewFlags(CLI::App& command, TrainFlags& flags) {
   const std::string group = "What is shown";
   ViewOptions& view = flags.options.view;
@@ -241,6 +253,7 @@ void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddSourceFlags(command, *flags);
   AddReadingFlags(command, *flags);
   AddKeepFlags(command, flags->options.keep);
+  AddStorageFlag(command, *flags);
   AddViewFlags(command, *flags);
 }
 
@@ -302,6 +315,7 @@ Status SettleFleet(TrainFlags* flags) {
                                                                   : GeoDivisor::kNone;
   fleet.job.flags.async.max_staleness = fleet.max_staleness;
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
+  fleet.job.shared_storage = flags->save_via == "servers";
   fleet.split_files = flags->data_split == "by_file";
   options.threads = flags->threads.value_or(fleet.role.threads.value_or(Cores()));
   if (has_servers && options.deterministic && mode != "sync") {

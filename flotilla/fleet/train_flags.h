@@ -24,6 +24,7 @@ struct TrainFlags {
   std::optional<int> threads;       // default: what the role says, else the number of cores
   std::string data_split = "by_file";
   std::string geo_divisor = "touched";
+  std::string save_via = "servers";
   std::string log_format = "text";
   DataFlags data;
   std::optional<bool> in_memory;  // default true

@@ -149,7 +149,9 @@ StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const 
     const std::string own = DescribeFiles(what.files);
     FL_ASSIGN_OR_RETURN(const auto all, fleet_.group().Gather("files", own));
     const std::string warning = SplitWarning(what.flag, all, split);
-    if (first() && !warning.empty()) terminal_.log.warn("{}", warning);
+    // Test rows that everyone reads cost time and nothing else.
+    const bool matters = first() && (split || what.for_training);
+    if (matters && !warning.empty()) terminal_.log.warn("{}", warning);
     if (split) what.files = SplitFiles(what.files, fleet_.worker_num(), fleet_.worker_index());
     what.may_be_empty = true;
   }

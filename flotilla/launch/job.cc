@@ -113,6 +113,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
                          .trainers = role.trainers,
                          .incarnation = Incarnation(),
                          .model_extra = ExtraText(options)};
+  client.shared_storage = options.shared_storage;
   options.flags.Apply(&client);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
   job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);

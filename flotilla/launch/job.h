@@ -29,6 +29,8 @@ struct JobOptions {
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
   CommunicatorFlags flags;
+  // Servers see the model directories that trainer 0 names; otherwise models pass through it.
+  bool shared_storage = true;
   std::string init_model;    // servers start from this model directory; empty: from first values
   LoadOptions init_options;  // .. of which so much
 };

@@ -119,6 +119,10 @@ class PsService : public Service {
   // Adds the whole slice of dense parameters, as it is now.
   void AddDenseSlice(TensorWriter* tensors) const;
   void BeginSave(const std::shared_ptr<Call>& call);
+  void CountSave(const std::shared_ptr<Call>& call);
+  void ReadSave(const std::shared_ptr<Call>& call);
+  // The phases of a load through a trainer.
+  Status LoadPart(Call& call);
   // An error when one of the numbers is not below `limit`.
   static StatusOr<std::vector<int>> Indices(
       const google::protobuf::RepeatedField<uint32_t>& numbers, size_t limit);

@@ -30,6 +30,10 @@ void PsService::Save(const std::shared_ptr<Call>& call) {
           return EncodeResponse(std::move(head), {});
         });
       });
+    case wire::SAVE_COUNT:
+      return CountSave(call);
+    case wire::SAVE_READ:
+      return ReadSave(call);
     case wire::SAVE_END:
       checkpoint_.End();
       return Answer(call, absl::OkStatus());
@@ -57,8 +61,40 @@ void PsService::BeginSave(const std::shared_ptr<Call>& call) {
   });
 }
 
+void PsService::CountSave(const std::shared_ptr<Call>& call) {
+  const auto table = static_cast<int>(call->head().save().table());
+  StatusOr<std::vector<uint64_t>> counts = checkpoint_.Count(table);
+  if (!counts.ok()) return Answer(call, counts.status());
+  wire::ResponseHead head;
+  head.mutable_save()->set_states(static_cast<uint32_t>(tables_->table(table).layout().states));
+  head.mutable_save()->set_meta(tables_->table(table).spec().keep_meta);
+  Answer(call, true, [head, counts = *std::move(counts)] {
+    TensorWriter tensors;
+    tensors.AddCopy<uint64_t>(counts);
+    return EncodeResponse(head, tensors);
+  });
+}
+
+void PsService::ReadSave(const std::shared_ptr<Call>& call) {
+  const wire::SaveRequest& request = call->head().save();
+  const auto chunk = checkpoint_.Read(static_cast<int>(request.table()),
+                                      static_cast<int>(request.first_shard()), request.max_rows());
+  if (!chunk.ok()) return Answer(call, chunk.status());
+  // The window remembers the answer until the next one is made.
+  Answer(call, true, [weak = std::weak_ptr<const ServerCheckpoint::Chunk>(*chunk)] {
+    const std::shared_ptr<const ServerCheckpoint::Chunk> rows = weak.lock();
+    if (rows == nullptr) return EncodeError(FailedPrecondition("the rows are gone"), false);
+    wire::ResponseHead head;
+    head.mutable_save()->set_next_shard(static_cast<uint32_t>(rows->next_shard));
+    TensorWriter tensors;
+    AddStoredRows(rows->rows, &tensors);
+    return EncodeResponse(std::move(head), tensors);
+  });
+}
+
 void PsService::Load(const std::shared_ptr<Call>& call) {
   const wire::LoadRequest& request = call->head().load();
+  if (request.phase() != wire::LOAD_DIRECTORY) return Answer(call, LoadPart(*call));
   const ModelSpec& spec = tables_->spec();
   StatusOr<std::vector<int>> tables = Indices(request.tables(), spec.tables.size());
   StatusOr<std::vector<int>> parameters = Indices(request.parameters(), spec.parameters.size());
@@ -78,6 +114,39 @@ void PsService::Load(const std::shared_ptr<Call>& call) {
       return EncodeResponse(std::move(head), {});
     });
   });
+}
+
+Status PsService::LoadPart(Call& call) {
+  const wire::LoadRequest& request = call.head().load();
+  const ModelSpec& spec = tables_->spec();
+  switch (request.phase()) {
+    case wire::LOAD_BEGIN: {
+      FL_ASSIGN_OR_RETURN(const auto tables, Indices(request.tables(), spec.tables.size()));
+      return checkpoint_.CheckEmpty(tables);
+    }
+    case wire::LOAD_ROWS: {
+      if (request.table() >= spec.tables.size()) {
+        return InvalidArgument("table {}, the model has {}", request.table(), spec.tables.size());
+      }
+      StoredRows rows;
+      FL_RETURN_IF_ERROR(
+          ReadStoredRows(spec.tables[request.table()].dim, &call.message.tensors, &rows));
+      return checkpoint_.LoadRows(static_cast<int>(request.table()), rows);
+    }
+    case wire::LOAD_DENSE: {
+      std::vector<float> weights, state;
+      FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&weights));
+      FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&state));
+      FL_RETURN_IF_ERROR(call.message.tensors.Finish());
+      return checkpoint_.LoadDense(static_cast<int>(request.parameter()), weights, state);
+    }
+    case wire::LOAD_END:
+      tables_->SetSeed(request.seed());
+      step_ = static_cast<int64_t>(request.step());
+      return absl::OkStatus();
+    default:
+      return InvalidArgument("phase {} of a load", static_cast<int>(request.phase()));
+  }
 }
 
 Status PsService::LoadModel(const std::string& directory, const ServerLoad& load) {

@@ -56,6 +56,7 @@ void ServerCheckpoint::EndLocked() {
     for (const int table : save_->tables) tables_->table(table).EndCut();
   }
   save_ = nullptr;
+  chunk_ = nullptr;
   end_later_ = false;
 }
 
@@ -96,6 +97,51 @@ StatusOr<std::string> ServerCheckpoint::WriteNow(const std::string& directory,
   return part.part().ToText();
 }
 
+Status ServerCheckpoint::CheckBegunLocked(int table) const {
+  if (save_ == nullptr || busy_ ||
+      std::count(save_->tables.begin(), save_->tables.end(), table) == 0) {
+    return FailedPrecondition("no save of table {} was begun, or it is being written", table);
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<uint64_t>> ServerCheckpoint::Count(int table) {
+  std::lock_guard lock(mutex_);
+  FL_RETURN_IF_ERROR(CheckBegunLocked(table));
+  std::vector<uint64_t> counts;
+  for (int shard = shards().first; shard < shards().end(); ++shard) {
+    counts.push_back(static_cast<uint64_t>(tables_->table(table).CutRows(shard)));
+  }
+  return counts;
+}
+
+StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(int table,
+                                                                                int first_shard,
+                                                                                uint64_t max_rows) {
+  std::lock_guard lock(mutex_);
+  FL_RETURN_IF_ERROR(CheckBegunLocked(table));
+  if (first_shard < shards().first || first_shard >= shards().end()) {
+    return InvalidArgument("virtual shard {} is not one of this server's", first_shard);
+  }
+  auto chunk = std::make_shared<Chunk>();
+  StoredRows& rows = chunk->rows;
+  SparseTable& from = tables_->table(table);
+  const bool with_meta = save_->optimizer_state && from.spec().keep_meta;
+  int shard = first_shard;
+  for (; shard < shards().end() && rows.ids.size() < std::max<uint64_t>(1, max_rows); ++shard) {
+    FL_RETURN_IF_ERROR(from.ReadCut(shard, RowOrder::kAscendingId, [&](const RowView& row) {
+      rows.ids.push_back(row.id);
+      rows.weights.insert(rows.weights.end(), row.weights.begin(), row.weights.end());
+      if (with_meta) rows.meta.push_back(StoredRows::Meta(row.meta.pushes, row.meta.last_step));
+      if (!save_->optimizer_state) return;
+      rows.state.insert(rows.state.end(), row.state.begin(), row.state.end());
+    }));
+  }
+  chunk->next_shard = shard;
+  chunk_ = chunk;
+  return chunk_;
+}
+
 void ServerCheckpoint::Load(const std::string& directory, const ServerLoad& load,
                             std::function<void(StatusOr<int64_t>)> done) {
   {
@@ -119,16 +165,13 @@ StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const 
   const ModelSpec& spec = tables_->spec();
   for (const int t : load.tables) {
     const SavedTable* saved = manifest.FindTable(spec.tables[t].name);
-    SparseTable& table = tables_->table(t);
+    const SparseTable& table = tables_->table(t);
     if (saved == nullptr) return NotFound("{} has no table {}", directory, spec.tables[t].name);
     const int states = load.optimizer_state ? table.layout().states : 0;
     FL_RETURN_IF_ERROR(Annotate(CheckTableFits(*saved, spec.tables[t], states),
                                 fmt::format("table {}", spec.tables[t].name)));
-    if (table.size() != 0) {
-      return FailedPrecondition("table {} has {} rows already: load into a model that is new",
-                                spec.tables[t].name, table.size());
-    }
   }
+  FL_RETURN_IF_ERROR(CheckEmpty(load.tables));
   FL_RETURN_IF_ERROR(LoadDense(*reader, load));
   for (const int t : load.tables) {
     FL_RETURN_IF_ERROR(LoadTable(*reader, *manifest.FindTable(spec.tables[t].name), shards(),
@@ -136,6 +179,57 @@ StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const 
   }
   tables_->SetSeed(manifest.info.seed);
   return manifest.info.step;
+}
+
+Status ServerCheckpoint::CheckEmpty(std::span<const int> tables) const {
+  for (const int t : tables) {
+    if (const SparseTable& table = tables_->table(t); table.size() != 0) {
+      return FailedPrecondition("table {} has {} rows already: load into a model that is new",
+                                table.spec().name, table.size());
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status ServerCheckpoint::LoadRows(int table, const StoredRows& rows) {
+  FL_RETURN_IF_ERROR(tables_->CheckIds(static_cast<uint32_t>(table), rows.ids));
+  SparseTable& to = tables_->table(table);
+  // A table that is not trained keeps no state, whatever was saved.
+  const auto states = static_cast<size_t>(to.layout().states);
+  const std::span<const float> state = states > 0 ? rows.state : std::span<const float>();
+  if (!state.empty() && state.size() != rows.weights.size() * states) {
+    return InvalidArgument("table {}: {} floats of state for {} rows", to.spec().name,
+                           rows.state.size(), rows.ids.size());
+  }
+  std::vector<RowMeta> meta;
+  for (const uint64_t packed : rows.meta) {
+    meta.push_back(
+        {.pushes = StoredRows::Pushes(packed), .last_step = StoredRows::LastStep(packed)});
+  }
+  return to.LoadRows({.ids = rows.ids, .weights = rows.weights, .state = state, .meta = meta});
+}
+
+Status ServerCheckpoint::LoadDense(int parameter, std::span<const float> weights,
+                                   std::span<const float> state) {
+  for (size_t i = 0; i < tables_->slices().size(); ++i) {
+    const DenseSlice& slice = tables_->slices()[i];
+    if (slice.parameter != parameter) continue;
+    DenseTable& dense = tables_->dense_table();
+    const auto index = static_cast<int>(i);
+    const size_t states = weights.size() * static_cast<size_t>(dense.states(index));
+    if (weights.size() != static_cast<size_t>(slice.length) ||
+        (!state.empty() && state.size() != states)) {
+      return InvalidArgument("parameter {}: {} weights and {} floats of state for a part of {}",
+                             parameter, weights.size(), state.size(), slice.length);
+    }
+    if (state.empty() && states > 0) {
+      dense.Write(index, weights);
+    } else {
+      dense.Restore(index, weights, state);
+    }
+    return absl::OkStatus();
+  }
+  return InvalidArgument("parameter {}: no part of it is here", parameter);
 }
 
 Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const ServerLoad& load) {

@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +15,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
+#include "flotilla/rpc/stored_rows.h"
 #include "flotilla/server/server_tables.h"
 
 namespace flotilla {
@@ -50,6 +52,16 @@ class ServerCheckpoint {
   // Writes the rows into `directory`; `done` hears, from the writing thread, what was written, as
   // text (CheckpointPart), or what went wrong. FailedPrecondition when no save was begun.
   void Write(const std::string& directory, std::function<void(StatusOr<std::string>)> done);
+  // Instead of Write, for a trainer that writes: how many rows each virtual shard of this server
+  // has, in ascending order; then the rows of whole shards from `first_shard` on, until there are
+  // max_rows or no more shards. A shard is read once; what Read returns lives until the next Read
+  // or End. Errors: no save of this table was begun, a shard that is not this server's.
+  StatusOr<std::vector<uint64_t>> Count(int table);
+  struct Chunk {
+    StoredRows rows;
+    int next_shard = 0;
+  };
+  StatusOr<std::shared_ptr<const Chunk>> Read(int table, int first_shard, uint64_t max_rows);
   // Forgets the moment, when it has been written if it is being written.
   void End();
 
@@ -60,12 +72,20 @@ class ServerCheckpoint {
             std::function<void(StatusOr<int64_t>)> done);
   StatusOr<int64_t> LoadNow(const std::string& directory, const ServerLoad& load);
 
+  // Instead of Load, for a trainer that reads: the tables are empty; rows of this server's shards;
+  // this server's part of a parameter, state (arrays, part) or none. Errors: what does not fit.
+  // REQUIRES: no push or pull meanwhile.
+  Status CheckEmpty(std::span<const int> tables) const;
+  Status LoadRows(int table, const StoredRows& rows);
+  Status LoadDense(int parameter, std::span<const float> weights, std::span<const float> state);
+
  private:
   ShardRange shards() const;
   StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
   Status LoadDense(const CheckpointReader& reader, const ServerLoad& load);
-  // Both REQUIRE: mutex_ is held. RunLocked runs `work` in the background thread; false when that
+  // All REQUIRE: mutex_ is held. RunLocked runs `work` in the background thread; false when that
   // is busy.
+  Status CheckBegunLocked(int table) const;
   void EndLocked();
   bool RunLocked(std::function<void()> work);
   // The background thread has done its work.
@@ -78,6 +98,7 @@ class ServerCheckpoint {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::shared_ptr<const ServerSave> save_;
+  std::shared_ptr<const Chunk> chunk_;  // read last, for an answer that must be sent again
   bool busy_ = false;
   bool end_later_ = false;  // End was called while busy
   std::thread thread_;

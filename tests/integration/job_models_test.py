@@ -1,0 +1,178 @@
+"""Jobs as real processes: the same program in every mode, rows shuffled over trainers, models that
+are saved by one kind of job and gone on with by another.
+
+usage: job_models_test.py PATH_OF_FLOTILLA PATH_OF_OWN_LOOP PATH_OF_CRITEO_GENERATOR
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM, OWN_LOOP, GENERATOR = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
+MODEL = ["ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--learning_rate", "0.005"]
+STRATEGIES = ["sync_mode=true", "mode=half-async", "sync_mode=false,runtime_split_send_recv=true",
+              "sync_mode=false,runtime_split_send_recv=false", "geo_sgd_mode=true,geo_sgd_need_push_num=20"]
+
+
+def environment(**more):
+    """This process's, without a role that somebody else may have set."""
+    own = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "FLAGS_"))}
+    return own | more
+
+
+class JobModelsTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.temp = tempfile.TemporaryDirectory(prefix="flotilla_models_")
+        cls.dir = pathlib.Path(cls.temp.name)
+        cls.rows = cls.dir / "rows"
+        subprocess.run([PROGRAM, "data", "synth", "criteo", "--rows", "6000", "--out", cls.rows],
+                       check=True, capture_output=True)
+        # Three files of uneven size: trainers have different amounts of data, and a fourth has none.
+        text = (cls.rows / "train/part-0").read_text().splitlines(keepends=True)
+        cls.train = cls.dir / "train"
+        cls.train.mkdir()
+        for name, begin, end in (("a", 0, 1000), ("b", 1000, 1700), ("c", 1700, 6000)):
+            (cls.train / name).write_text("".join(text[begin:end]))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.temp.cleanup()
+
+    def run_program(self, *command, **env):
+        return subprocess.run([str(a) for a in command], capture_output=True, text=True, timeout=120,
+                              env=environment(**env), cwd=self.dir)
+
+    def train(self, log, *more, data=None):
+        """A training run that must end well; its results."""
+        run = self.run_program(PROGRAM, "train", *MODEL, "--data", data or self.dir / "train", "--test",
+                               self.rows / "test", "--log_dir", self.dir / log, "--json", *more)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def job(self, log, mode, servers, workers, *more):
+        return self.train(log, "--mode", mode, "--server_num", servers, "--worker_num", workers, *more)
+
+    def infer(self, model):
+        run = self.run_program(PROGRAM, "infer", model, "--data", self.rows / "test", "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)
+
+    def test_a_program_with_its_own_loop_runs_local_and_in_every_mode(self):
+        program = [OWN_LOOP, GENERATOR, self.dir / "train", self.rows / "test"]
+        alone = self.run_program(*program, self.dir / "own_local")
+        self.assertEqual(alone.returncode, 0, alone.stderr)
+        self.assertIn("epoch 1: 6000 rows, test auc 0.", alone.stdout)
+        for number, strategy in enumerate(STRATEGIES):
+            with self.subTest(strategy=strategy):
+                log, model = self.dir / f"own_log_{number}", self.dir / f"own_{number}"
+                run = self.run_program(PROGRAM, "launch", "--server_num", 2, "--worker_num", 4, "--log_dir",
+                                       log, "--", *program, model, strategy)
+                self.assertEqual(run.returncode, 0, run.stderr)
+                told = (log / "workerlog.0").read_text()
+                auc = float(re.search(r"epoch 1: 6000 rows, test auc (0\.\d+)", told).group(1))
+                self.assertGreater(auc, 0.55)
+                self.assertAlmostEqual(self.infer(model / "inference")["auc"], auc, places=3)
+                self.assertFalse(self.manifest(model / "inference")["optimizer_state"])
+                self.assertEqual(self.manifest(model / "persistables")["optimizer_state"],
+                                 not strategy.startswith("geo"))
+
+    def test_servers_of_a_program_start_from_a_model(self):
+        program = [OWN_LOOP, GENERATOR, self.dir / "train", self.rows / "test"]
+        first = self.run_program(*program, self.dir / "warm_from")
+        self.assertEqual(first.returncode, 0, first.stderr)
+        log = self.dir / "warm_log"
+        run = self.run_program(PROGRAM, "launch", "--server_num", 3, "--worker_num", 2, "--log_dir", log,
+                               "--", *program, self.dir / "warm_to", "sync_mode=true",
+                               self.dir / "warm_from/persistables")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertIn("starts from", (log / "serverlog.2").read_text())
+        missing = self.run_program(PROGRAM, "launch", "--server_num", 1, "--worker_num", 1, "--log_dir",
+                                   log, "--", *program, self.dir / "warm_to", "sync_mode=true", "/none")
+        self.assertNotEqual(missing.returncode, 0)
+        self.assertIn("init_server /none", missing.stderr)
+
+    def test_a_strategy_that_contradicts_itself_ends_the_job(self):
+        run = self.run_program(PROGRAM, "launch", "--log_dir", self.dir / "bad_log", "--", OWN_LOOP, GENERATOR,
+                               self.dir / "train", self.rows / "test", self.dir / "bad",
+                               "sync_mode=true,geo_sgd_mode=true")
+        self.assertNotEqual(run.returncode, 0)
+        self.assertIn("sync_mode is true, but geo_sgd_mode is true", run.stderr)
+
+    def test_global_shuffle_loses_no_row_and_repeats(self):
+        results = [self.job("shuffle", "sync", 2, 4, "--global_shuffle") for _ in range(2)]
+        self.assertEqual(results[0]["examples"], 6000)
+        for key in ("auc", "logloss", "train_logloss"):
+            self.assertEqual(results[0][key], results[1][key])
+        told = (self.dir / "shuffle/workerlog.3").read_text()
+        self.assertIn("no file for this trainer", told)
+        self.assertGreater(int(re.search(r"(\d+) rows after the global shuffle", told).group(1)), 1000)
+
+    def test_trainers_warn_when_their_files_differ_or_are_read_several_times(self):
+        # As on nodes with data of their own: each process has another working directory.
+        nodes = self.dir / "nodes"
+        for trainer, name in ((0, "a"), (1, "b")):
+            (nodes / str(trainer) / "own").mkdir(parents=True)
+            (nodes / str(trainer) / "own" / "rows").write_bytes((self.dir / "train" / name).read_bytes())
+        script = 'cd "%s/${PADDLE_TRAINER_ID:-0}" && exec "%s" train %s --data own --mode async "$@"' % (
+            nodes, PROGRAM, " ".join(MODEL))
+
+        def launch(log, *flags):
+            run = self.run_program(PROGRAM, "launch", "--worker_num", 2, "--log_dir", self.dir / log, "--",
+                                   "sh", "-c", script, "sh", *flags)
+            self.assertEqual(run.returncode, 0, run.stderr)
+            return (self.dir / log / "workerlog.0").read_text()
+
+        self.assertIn("where every node has rows of its own, say --data_split none", launch("by_file"))
+        self.assertNotIn("warning", launch("none", "--data_split", "none"))
+        self.job("twice", "async", 1, 2, "--data_split", "none")
+        self.assertIn("every row counts 2 times", (self.dir / "twice/workerlog.0").read_text())
+
+    def test_sync_goes_on_from_a_saved_model_bit_for_bit(self):
+        for via in ("servers", "trainer"):
+            with self.subTest(via=via):
+                whole, parts = self.dir / f"whole_{via}", self.dir / f"parts_{via}"
+                self.job("bits", "sync", 2, 2, "--epochs", 2, "--out", whole, "--save_via", via)
+                self.job("bits", "sync", 2, 2, "--epochs", 1, "--out", parts, "--save_via", via)
+                self.job("bits", "sync", 3, 2, "--epochs", 2, "--out", parts, "--resume", "--save_via", via)
+                joined = [self.rows_of(m / "epoch_1") for m in (whole, parts)]
+                self.assertEqual(joined[0], joined[1])
+
+    def rows_of(self, model):
+        """Rows and dense parameters, whatever the number of servers that wrote them."""
+        out = pathlib.Path(str(model) + ".text")
+        run = self.run_program(PROGRAM, "export", model, "--format", "text", "--out", out)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return {f.relative_to(out): f.read_bytes() for f in sorted(out.rglob("*")) if f.is_file()}
+
+    def test_every_mode_starts_from_and_resumes_models_of_other_jobs(self):
+        local = self.dir / "from_local"
+        start = self.train("start", "--epochs", "1", "--out", local, "--seed", "3")
+        for mode in ("sync", "half-async", "async", "geo"):
+            for via in ("servers", "trainer"):
+                with self.subTest(mode=mode, via=via):
+                    out = self.dir / f"from_{mode}_{via}"
+                    flags = ["--out", out, "--save_via", via]
+                    first = self.job("warm", mode, 2, 2, "--init_model", local, *flags)
+                    self.assertGreater(first["auc"], start["auc"] - 0.05)
+                    self.assertAlmostEqual(self.infer(out)["auc"], first["auc"], places=3)
+                    second = self.job("warm", mode, 3, 2, "--epochs", 2, "--resume", *flags)
+                    self.assertIn("starting from", (self.dir / "warm/workerlog.0").read_text())
+                    self.assertEqual(second["examples"], 6000, "one of two epochs was left")
+                    self.assertGreater(self.steps_of(out / "epoch_1"), self.steps_of(out / "epoch_0"))
+                    self.assertEqual(self.manifest(out / "epoch_1")["seed"], 3, "the model's own")
+
+    def manifest(self, model):
+        return json.loads((pathlib.Path(model) / "manifest.json").read_text())
+
+    def steps_of(self, model):
+        return self.manifest(model)["step"]
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
