@@ -17,6 +17,8 @@ GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& o
   return {.queue_size = options.send_queue_size,
           .max_merge = options.max_merge,
           .merge_wait_ms = options.merge_wait_ms,
+          // A bound on staleness makes workers wait for what is sent: nothing is held back then.
+          .cost_share = options.max_staleness >= 0 ? 1 : options.cost_share,
           .average = average,
           .threads = options.send_threads};
 }
@@ -48,6 +50,9 @@ Status CheckAsyncOptions(const AsyncOptions& options) {
       {"sends_per_refresh", options.sends_per_refresh}};
   for (const auto& [name, value] : at_least_one) {
     if (value < 1) return InvalidArgument("async: {} is {}, must be >= 1", name, value);
+  }
+  if (!(options.cost_share > 0)) {
+    return InvalidArgument("async: cost_share is {}, must be > 0", options.cost_share);
   }
   if (options.merge_wait_ms < 0) {
     return InvalidArgument("async: merge_wait_ms is {}, must be >= 0", options.merge_wait_ms);

@@ -41,7 +41,10 @@ struct AsyncOptions {
   int send_queue_size = 20;
   // Gradients that are merged into one send at most; only what waits already is merged ..
   int max_merge = 4;
-  // .. unless this says for how long a send waits for more.
+  // .. unless pushes take more than this share of the time between gradients: then a send waits for
+  // as many as bring the share down to it (GradientSenderOptions) ..
+  double cost_share = 0.5;
+  // .. or unless this says for how long a send waits for more.
   int64_t merge_wait_ms = 0;
   MergeRule merge_rule = MergeRule::kByOptimizer;
   // Threads that send; each has one push under way.

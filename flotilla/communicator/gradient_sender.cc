@@ -1,6 +1,8 @@
 #include "flotilla/communicator/gradient_sender.h"
 
+#include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <utility>
 
 #include "flotilla/kernels/denormals.h"
@@ -56,26 +58,58 @@ Status GradientSender::Flush() {
 void GradientSender::Loop() {
   const kernels::FlushDenormals flush;
   GradientMerger merger(spec_);
+  Pace pace;
   while (true) {
-    const std::vector<Item> items = TakeItems();
+    const std::vector<Item> items = TakeItems(pace);
     if (items.empty()) return;
     {
       std::lock_guard lock(mutex_);
       if (!error_.ok()) return;
     }
-    Finish(items, push_(Merge(items, &merger), static_cast<int64_t>(items.size())));
+    const auto start = std::chrono::steady_clock::now();
+    const Status status = push_(Merge(items, &merger), static_cast<int64_t>(items.size()));
+    pace.Measured(start, items.size());
+    Finish(items, status);
   }
 }
 
-std::vector<GradientSender::Item> GradientSender::TakeItems() {
+void GradientSender::Pace::Measured(std::chrono::steady_clock::time_point start, size_t items) {
+  using Seconds = std::chrono::duration<double>;
+  constexpr double kNew = 0.1;  // of a new measurement in the mean
+  const double push = Seconds(std::chrono::steady_clock::now() - start).count();
+  const double gradient = Seconds(start - last_push).count() / static_cast<double>(items);
+  const bool first = last_push == std::chrono::steady_clock::time_point();
+  last_push = start;
+  push_seconds += (first ? 1 : kNew) * (push - push_seconds);
+  if (first) return;
+  gradient_seconds += (gradient_seconds == 0 ? 1 : kNew) * (gradient - gradient_seconds);
+}
+
+size_t GradientSender::WantedItems(const Pace& pace) const {
+  if (options_.cost_share >= 1 || pace.gradient_seconds <= 0) return 1;
+  const double wanted =
+      std::ceil(pace.push_seconds / (options_.cost_share * pace.gradient_seconds));
+  return static_cast<size_t>(std::clamp(wanted, 1.0, static_cast<double>(options_.max_merge)));
+}
+
+std::vector<GradientSender::Item> GradientSender::TakeItems(const Pace& pace) {
   std::vector<Item> items;
   std::optional<Item> item = queue_.Pop();
-  const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::milliseconds(options_.merge_wait_ms);
+  const auto now = std::chrono::steady_clock::now();
+  const auto deadline = now + std::chrono::milliseconds(options_.merge_wait_ms);
+  // No longer than it should take, or the last gradients of an epoch would wait for nothing.
+  const size_t wanted = WantedItems(pace);
+  const auto wanted_by =
+      now + std::chrono::nanoseconds(std::llround(
+                std::min(static_cast<double>(wanted) * pace.gradient_seconds, 1.0) * 1e9));
   while (item.has_value()) {
     items.push_back(*std::move(item));
     if (items.size() == static_cast<size_t>(options_.max_merge)) break;
-    item = options_.merge_wait_ms > 0 ? queue_.PopUntil(deadline) : queue_.TryPop();
+    if (options_.merge_wait_ms > 0) {
+      item = queue_.PopUntil(deadline);
+    } else {
+      item = items.size() < wanted ? queue_.PopUntil(wanted_by) : queue_.TryPop();
+    }
   }
   return items;
 }

@@ -2,6 +2,7 @@
 // from the workers of an async trainer to the servers. It does not know how a push is made.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -28,6 +29,11 @@ struct GradientSenderOptions {
   int max_merge = 4;
   // How long a send waits for more gradients than there are; 0: it takes what waits already.
   int64_t merge_wait_ms = 0;
+  // Where the pushes take more than this share of the time between gradients, a send waits for more
+  // of them all the same: as many as bring the share down to it, max_merge at most. A gradient in
+  // a small batch is as large as in a big one, so that sending each would cost more than computing
+  // it. 1: never.
+  double cost_share = 0.5;
   // Divide a merged send by the number of gradients in it.
   bool average = false;
   // Threads that send, each one push at a time.
@@ -61,9 +67,21 @@ class GradientSender {
     std::shared_ptr<Gradients> gradients;
   };
 
+  // What a push takes and how often gradients come, to know how many a send should carry. Used by
+  // one thread.
+  struct Pace {
+    double push_seconds = 0;      // of a push, and ..
+    double gradient_seconds = 0;  // .. from one gradient to the next, both smoothed
+    std::chrono::steady_clock::time_point last_push;
+
+    void Measured(std::chrono::steady_clock::time_point start, size_t items);
+  };
+
   void Loop();
-  // Up to max_merge items, at least one; none when the queue is closed.
-  std::vector<Item> TakeItems();
+  size_t WantedItems(const Pace& pace) const;
+  // Up to max_merge items, at least one; none when the queue is closed. Waits a while for as many
+  // as the pace wants.
+  std::vector<Item> TakeItems(const Pace& pace);
   std::shared_ptr<const Gradients> Merge(const std::vector<Item>& items, GradientMerger* merger);
   void Finish(const std::vector<Item>& items, const Status& status);
 

@@ -13,6 +13,9 @@ namespace {
 // Between two points of the curves.
 constexpr double kPointSeconds = 0.2;
 
+// Of the trainers of a job the first writes the files, for all.
+bool WritesFiles(const TrainOptions& options) { return options.fleet.role.index == 0; }
+
 std::string LogDir(const TrainOptions& options) { return options.keep.out + ".log"; }
 
 MetricsPoint PointOf(MetricsPoint::Kind kind, int64_t epoch, int64_t step, const Report& report) {
@@ -24,7 +27,7 @@ MetricsPoint PointOf(MetricsPoint::Kind kind, int64_t epoch, int64_t step, const
 
 StatusOr<std::unique_ptr<RunView>> RunView::Make(const TrainOptions* options, Terminal* terminal) {
   std::unique_ptr<RunView> view(new RunView(options, terminal));
-  if (options->keep.out.empty()) return view;
+  if (options->keep.out.empty() || !WritesFiles(*options)) return view;
   const std::string path = LogDir(*options) + "/metrics.jsonl";
   if (options->keep.resume) {
     StatusOr<std::vector<MetricsPoint>> earlier = ReadMetrics(path);
@@ -95,7 +98,7 @@ Status RunView::Draw() {
   if (log_ != nullptr) {
     FL_RETURN_IF_ERROR(WriteCurveSvg(LogDir(*options_) + "/curves.svg", points_, plot));
   }
-  if (options_->view.plot.empty()) return absl::OkStatus();
+  if (options_->view.plot.empty() || !WritesFiles(*options_)) return absl::OkStatus();
   return Annotate(WriteCurveSvg(options_->view.plot, points_, plot), "--plot");
 }
 
