@@ -9,7 +9,8 @@ namespace flotilla {
 namespace {
 
 constexpr uint32_t kMagic = 0x31544c46;  // the letters FLT1
-constexpr size_t kMaxHeadBytes = size_t{64} << 20;
+// A head takes many times its size when it is parsed.
+constexpr size_t kMaxHeadBytes = size_t{8} << 20;
 
 struct Prefix {
   uint32_t magic = kMagic;

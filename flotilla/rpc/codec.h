@@ -103,7 +103,7 @@ Payload EncodeResponse(wire::ResponseHead head, const TensorWriter& tensors);
 Payload EncodeError(const Status& error, bool job_failed);
 
 // InvalidArgument for bytes that are no such message: wrong magic, a head that does not parse or is
-// larger than 64 MB, tensors whose sizes do not add up to the bytes that follow.
+// larger than 8 MB, tensors whose sizes do not add up to the bytes that follow.
 StatusOr<RequestMessage> DecodeRequest(Payload payload);
 StatusOr<ResponseMessage> DecodeResponse(Payload payload);
 

@@ -116,7 +116,9 @@ class PsService : public Service {
   Payload PushResponse(int64_t step, bool want_dense, bool send_again = false) const;
   StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
   AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
-  // Adds the whole slice of dense parameters, as it is now.
+  // The whole slice of dense parameters, as it is now: one copy for all answers that are made until
+  // it changes, such as those of a round.
+  std::shared_ptr<const AlignedVector<float>> DenseNow() const;
   void AddDenseSlice(TensorWriter* tensors) const;
   void BeginSave(const std::shared_ptr<Call>& call);
   void CountSave(const std::shared_ptr<Call>& call);
@@ -136,6 +138,10 @@ class PsService : public Service {
   // Pushes and the answers to them are large and come often.
   mutable Reused<RoundPart> parts_;
   mutable Reused<AlignedVector<float>> dense_values_;
+  mutable std::mutex dense_now_mutex_;
+  // Guarded by dense_now_mutex_: the last copy, while an answer carries it, and what it is of.
+  mutable std::weak_ptr<const AlignedVector<float>> dense_now_;
+  mutable uint64_t dense_now_version_ = 0;
   std::atomic<int64_t> step_ = 0;
   std::atomic<bool> failed_ = false;  // Fail has been told
   Liveness liveness_;

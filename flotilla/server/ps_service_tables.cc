@@ -86,6 +86,7 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   }
   const std::shared_ptr<RoundPart> part = parts_.Take();
   if (const Status status = ReadPart(*call, part.get()); !status.ok()) return Answer(call, status);
+  call->message.tensors = {};  // a push that waits for its round is kept once, not twice
   if (kind == wire::PUSH_IN_ROUND) return PushInRound(call, std::move(*part));
   const int64_t batches = call->head().push().batches();
   const StatusOr<int64_t> step =
@@ -166,12 +167,24 @@ AlignedVector<float> PsService::DenseValues(int64_t begin, int64_t end) const {
   return values;
 }
 
-void PsService::AddDenseSlice(TensorWriter* tensors) const {
+std::shared_ptr<const AlignedVector<float>> PsService::DenseNow() const {
+  const uint64_t version = tables_->dense_version();
+  {
+    std::lock_guard lock(dense_now_mutex_);
+    if (auto now = dense_now_.lock(); now != nullptr && dense_now_version_ == version) return now;
+  }
   const std::shared_ptr<AlignedVector<float>> values = dense_values_.Take();
   values->resize(static_cast<size_t>(tables_->range().size()));
   tables_->CopyDense(0, *values);
-  tensors->Add<float>(
-      SliceOf(std::shared_ptr<const AlignedVector<float>>(values), 0, values->size()));
+  std::lock_guard lock(dense_now_mutex_);
+  dense_now_ = values;
+  dense_now_version_ = version;
+  return values;
+}
+
+void PsService::AddDenseSlice(TensorWriter* tensors) const {
+  const std::shared_ptr<const AlignedVector<float>> values = DenseNow();
+  tensors->Add<float>(SliceOf(values, 0, values->size()));
 }
 
 void PsService::PullDense(const std::shared_ptr<Call>& call) {

@@ -234,6 +234,7 @@ Status ServerCheckpoint::LoadDense(int parameter, std::span<const float> weights
 
 Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const ServerLoad& load) {
   const ModelSpec& spec = tables_->spec();
+  const ServerTables::DenseChange change(tables_);
   DenseTable& dense = tables_->dense_table();
   for (size_t i = 0; i < tables_->slices().size(); ++i) {
     const DenseSlice& slice = tables_->slices()[i];

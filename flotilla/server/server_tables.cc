@@ -162,6 +162,7 @@ Status ServerTables::Push(uint32_t table, const SparseRows& gradients, const Upd
 }
 
 Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMoment& moment) {
+  const DenseChange change(this);
   return dense_->Push(gradient, moment.rate, moment.step);
 }
 
@@ -180,6 +181,7 @@ Status ServerTables::AddRows(uint32_t table, const SparseRows& delta) {
 void ServerTables::AddDense(std::span<const float> delta) {
   const std::span<float> data = dense_->data();
   FL_CHECK(delta.size() == data.size());
+  const DenseChange change(this);
   std::lock_guard lock(dense_mutex_);
   kernels::Add(range_.size(), data.data(), delta.data(), data.data());
 }
@@ -204,6 +206,7 @@ Status ServerTables::WriteDense(int64_t begin, std::span<const float> values) {
   for (int i = 0; i < layout.parameters(); ++i) {
     const int64_t at = begin - layout.offset(i);
     if (at < 0 || at + static_cast<int64_t>(values.size()) > layout.length(i)) continue;
+    const DenseChange change(this);
     std::lock_guard lock(dense_mutex_);
     const std::span<const float> now = std::as_const(*dense_).data();
     std::vector<float> slice(now.begin() + layout.offset(i),

@@ -56,6 +56,17 @@ class ServerTables {
   std::span<const float> dense() const { return dense_->data(); }
   // The range as a table of its own: its parameter i is slices()[i] of the model.
   DenseTable& dense_table() { return *dense_; }
+  // Held by whoever changes the dense slice through dense_table().
+  class DenseChange {
+   public:
+    explicit DenseChange(ServerTables* tables) : version_(tables->dense_version_) { ++version_; }
+    ~DenseChange() { ++version_; }
+    DenseChange(const DenseChange&) = delete;
+    DenseChange& operator=(const DenseChange&) = delete;
+
+   private:
+    std::atomic<uint64_t>& version_;
+  };
   const std::vector<DenseSlice>& slices() const { return slices_; }
   // The virtual shards whose rows this server has: [first, end).
   int first_shard() const { return (server_ * kVirtualShards + servers_ - 1) / servers_; }
@@ -87,6 +98,9 @@ class ServerTables {
   // Copies part of the dense slice, from `begin` on. Beside an update some elements are of before
   // and some of after it.
   void CopyDense(int64_t begin, std::span<float> out) const;
+  // Grows when a change of the dense slice begins and when it ends: copies that were begun at the
+  // same version are worth the same.
+  uint64_t dense_version() const { return dense_version_.load(std::memory_order_acquire); }
   // Sets part of the dense slice and starts the optimizer's state of its parameter afresh. An error
   // when it is not within one parameter's part. REQUIRES: no update meanwhile.
   Status WriteDense(int64_t begin, std::span<const float> values);
@@ -116,7 +130,8 @@ class ServerTables {
 
   std::atomic<uint64_t> seed_;
   std::vector<std::unique_ptr<Stripes>> stripes_;  // per table
-  mutable std::shared_mutex dense_mutex_;          // of AddDense and WriteDense against readers
+  std::atomic<uint64_t> dense_version_ = 0;
+  mutable std::shared_mutex dense_mutex_;  // of AddDense and WriteDense against readers
 };
 
 }  // namespace flotilla
