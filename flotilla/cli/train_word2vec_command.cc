@@ -1,6 +1,7 @@
 #include "flotilla/cli/train_word2vec_command.h"
 
 #include <CLI/CLI.hpp>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +11,8 @@
 #include "flotilla/cli/word_report.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/fleet_flags.h"
+#include "flotilla/fleet/train_flags.h"
 #include "flotilla/fleet/word2vec_run.h"
 
 namespace flotilla {
@@ -34,6 +37,10 @@ struct Flags {
   CorpusFlags corpus;
   std::string input = "text", schedule = "linear", vectors_format = "text";
   std::optional<bool> in_memory;
+  FleetFlags fleet;
+  ViewOptions view;
+  std::string log_format = "text";
+  bool threads_given = false;
 };
 
 void AddTextFlags(CLI::App& command, Flags& flags) {
@@ -140,8 +147,27 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
 void AddResultFlags(CLI::App& command, Flags& flags) {
   const std::string group = "What is kept and told";
   Word2VecRunOptions& options = flags.options;
-  command.add_option("--out", options.out, "Directory for the model: DIR/epoch_N, DIR/latest")
+  command
+      .add_option(
+          "--out", options.out,
+          "Directory for the model: DIR/epoch_N, DIR/latest; curves and metrics go to DIR.log")
       ->type_name("DIR")
+      ->group(group);
+  command
+      .add_option("--plot", options.plot, "Draw the loss over the steps into this picture (.svg)")
+      ->type_name("FILE")
+      ->group(group);
+  command.add_option("--log_format", flags.log_format, "Of progress and messages: text or json")
+      ->type_name("NAME")
+      ->check(OneOf({"text", "json"}))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--progress_seconds", flags.view.progress_seconds,
+                  "Between two progress lines, where standard error is not a terminal")
+      ->type_name("X")
+      ->check(AboveZero())
+      ->capture_default_str()
       ->group(group);
   command.add_option("--vectors", options.vectors, "Write the vectors to this file")
       ->type_name("FILE")
@@ -174,6 +200,10 @@ Status Check(Flags* flags) {
   options.in_memory = flags->in_memory.value_or(true);
   options.vectors_format =
       flags->vectors_format == "text" ? VectorFormat::kText : VectorFormat::kBinary;
+  options.share_blocks = flags->fleet.data_split == "by_block";
+  FL_RETURN_IF_ERROR(SettleFleetFlags(flags->fleet, options.deterministic, &options.fleet));
+  if (!flags->threads_given) options.threads = options.fleet.role.threads.value_or(Cores());
+  flags->view.log_json = flags->log_format == "json";
   using Schedule = Word2VecRunOptions::Schedule;
   options.schedule = flags->schedule == "linear"        ? Schedule::kLinear
                      : flags->schedule == "exponential" ? Schedule::kExponential
@@ -203,6 +233,7 @@ std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& 
                                  {"loss", result.loss},
                                  {"epochs", options.epochs},
                                  {"threads", options.threads},
+                                 {"mode", options.fleet.job.mode.mode},
                                  {"dim", options.dim}};
   if (result.analogy) {
     json["analogy_accuracy"] = result.analogy->total.accuracy();
@@ -241,8 +272,15 @@ std::string ResultText(const Word2VecResult& result) {
 Status Train(const Flags& flags, Terminal& terminal) {
   Word2VecRunOptions options = flags.options;
   FL_ASSIGN_OR_RETURN(options.files, CorpusFiles(flags.corpus));
+  const FleetOptions& fleet = options.fleet;
+  if (fleet.role.is_server()) return ServeWord2Vec(options, terminal);
+  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartWord2Vec(options, terminal);
   FL_ASSIGN_OR_RETURN(const Word2VecResult result, RunWord2Vec(options, terminal));
-  terminal.out << (flags.corpus.json ? ResultJson(options, result) : ResultText(result));
+  // Of several trainers the first one shows the results of all.
+  if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
+  const std::string text = flags.corpus.json ? ResultJson(options, result) : ResultText(result);
+  terminal.out << text;
+  if (!fleet.result_file.empty()) std::ofstream(fleet.result_file) << text;
   return absl::OkStatus();
 }
 
@@ -263,10 +301,13 @@ void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   AddTextFlags(*command, *flags);
   AddModelFlags(*command, *flags);
   AddLearningFlags(*command, *flags);
+  AddFleetFlags(*command, {"by_block", "by_file", "none"}, &flags->options.fleet, &flags->fleet);
   AddResultFlags(*command, *flags);
   AddConfigFlags(*command);
   command->footer(kHelp);
-  command->callback([flags, action] {
+  command->callback([flags, action, command] {
+    flags->threads_given = command->count("--threads") > 0;
+    action->view = [flags](ConsoleOptions* view) { SetView(flags->view, view); };
     action->check = [flags] { return Check(flags.get()); };
     action->run = [flags](Terminal& terminal) { return Train(*flags, terminal); };
   });

@@ -69,8 +69,32 @@ class BlockToIds {
   const bool text_is_ids_;
 };
 
+// Which of the blocks that are read belong to a part, and the ordinals of its batches.
+class BlockShare {
+ public:
+  explicit BlockShare(const IdCorpusOptions& options)
+      : part_(options.part), parts_(options.parts), share_blocks_(options.share_blocks) {
+    FL_CHECK(parts_ >= 1 && part_ >= 0 && part_ < parts_);
+  }
+  bool Has(const TextBlock& block) const {
+    return !share_blocks_ || block.ordinal % parts_ == part_;
+  }
+  // Of the batch with this number within the part.
+  int64_t OrdinalOf(int64_t batch) const { return batch * parts_ + part_; }
+  int64_t OrdinalOf(const TextBlock& block) const {
+    return share_blocks_ ? block.ordinal : OrdinalOf(block.ordinal);
+  }
+  int64_t parts() const { return parts_; }
+
+ private:
+  const int64_t part_, parts_;
+  const bool share_blocks_;
+};
+
 class MemoryIds : public IdCorpus {
  public:
+  explicit MemoryIds(const BlockShare& share) : share_(share) {}
+
   int64_t words() const override { return words_; }
   int64_t batches() const override { return static_cast<int64_t>(parts_.size()); }
   void StartEpoch() override { next_ = 0; }
@@ -79,7 +103,7 @@ class MemoryIds : public IdCorpus {
     const auto ordinal = static_cast<size_t>(next_.fetch_add(1, std::memory_order_relaxed));
     if (ordinal >= parts_.size()) return false;
     const size_t begin = ordinal == 0 ? 0 : parts_[ordinal - 1].end;
-    batch->ordinal = static_cast<int64_t>(ordinal);
+    batch->ordinal = share_.OrdinalOf(static_cast<int64_t>(ordinal));
     batch->words = parts_[ordinal].words;
     batch->ids = std::span(ids_).subspan(begin, parts_[ordinal].end - begin);
     return true;
@@ -96,6 +120,7 @@ class MemoryIds : public IdCorpus {
     size_t end;  // in ids_
     int64_t words;
   };
+  const BlockShare share_;
   std::vector<uint32_t> ids_;
   std::vector<Part> parts_;  // one for each batch
   int64_t words_ = 0;
@@ -107,8 +132,9 @@ class StreamIds : public IdCorpus {
   StreamIds(const std::vector<std::string>& files, const Vocabulary& vocabulary, int64_t words,
             int64_t bytes, const IdCorpusOptions& options)
       : to_ids_(files, vocabulary, options),
-        words_(words),
-        batches_(1 + (bytes > 0 ? bytes : words * kBytesOfWord) /
+        share_(options),
+        words_(words / share_.parts()),
+        batches_(1 + (bytes > 0 ? bytes : words * kBytesOfWord) / share_.parts() /
                          static_cast<int64_t>(options.blocks.block_bytes)),
         blocks_(files, options.blocks) {}
 
@@ -120,9 +146,11 @@ class StreamIds : public IdCorpus {
   }
 
   StatusOr<bool> Next(IdBatch* batch) override {
-    FL_ASSIGN_OR_RETURN(const bool any, blocks_.Next(&batch->block));
-    if (!any) return false;
-    batch->ordinal = batch->block.ordinal;
+    do {
+      FL_ASSIGN_OR_RETURN(const bool any, blocks_.Next(&batch->block));
+      if (!any) return false;
+    } while (!share_.Has(batch->block));
+    batch->ordinal = share_.OrdinalOf(batch->block);
     FL_RETURN_IF_ERROR(to_ids_.Run(batch->block, &batch->storage, &batch->words));
     batch->ids = batch->storage;
     seen_.fetch_add(1, std::memory_order_relaxed);
@@ -131,6 +159,7 @@ class StreamIds : public IdCorpus {
 
  private:
   const BlockToIds to_ids_;
+  const BlockShare share_;
   const int64_t words_;
   int64_t batches_;
   std::atomic<int64_t> seen_ = 0;  // batches of this epoch
@@ -147,17 +176,19 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
     int64_t words = 0;
   };
   const BlockToIds to_ids(files, vocabulary, options);
-  auto corpus = std::make_unique<MemoryIds>();
+  const BlockShare share(options);
+  auto corpus = std::make_unique<MemoryIds>(share);
   TextBlocks blocks(files, options.blocks);
   WorkerPool pool(options.threads);
   FL_RETURN_IF_ERROR(ProcessInOrder<Ids>(
       blocks, pool,
       [&](int /*worker*/, const TextBlock& block, Ids* ids) {
         if (options.on_progress) options.on_progress(blocks.bytes());
+        if (!share.Has(block)) return absl::OkStatus();
         return to_ids.Run(block, &ids->ids, &ids->words);
       },
-      [&](const TextBlock& /*block*/, const Ids& ids) {
-        corpus->Append(ids.ids, ids.words);
+      [&](const TextBlock& block, const Ids& ids) {
+        if (share.Has(block)) corpus->Append(ids.ids, ids.words);
         return absl::OkStatus();
       }));
   return corpus;

@@ -49,6 +49,13 @@ class IdCorpus {
 };
 
 struct IdCorpusOptions {
+  // This corpus is one of so many parts of a text, which trainers share. The ordinals of its
+  // batches are part, part + parts, ..: no two parts have one in common.
+  int part = 0;
+  int parts = 1;
+  // The files are the whole text, and the part is every parts-th block of it. Otherwise the files
+  // are the part.
+  bool share_blocks = true;
   // Words of text. Words that are not in the vocabulary are <UNK>, or left out if it has none.
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
   // The text is ids already, separated by blanks; one that is not below the vocabulary's size is an
@@ -66,8 +73,8 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
                                                  const Vocabulary& vocabulary,
                                                  const IdCorpusOptions& options);
 
-// Keeps nothing. `words` and `bytes` of text are what a first pass counted; bytes may be 0: not
-// known. REQUIRES: the vocabulary outlives the corpus.
+// Keeps nothing. `words` and `bytes` of the whole text are what a first pass counted; bytes may be
+// 0: not known. REQUIRES: the vocabulary outlives the corpus.
 std::unique_ptr<IdCorpus> StreamIdCorpus(const std::vector<std::string>& files,
                                          const Vocabulary& vocabulary, int64_t words, int64_t bytes,
                                          const IdCorpusOptions& options);

@@ -39,23 +39,24 @@ std::string JobId() {
 
 }  // namespace
 
-Status TrainInCluster(const TrainOptions& options, Terminal& terminal) {
-  const FleetOptions& fleet = options.fleet;
+Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const std::string> more,
+                      Terminal& terminal) {
   LocalClusterOptions cluster;
   std::error_code error;
   const std::string program = std::filesystem::read_symlink("/proc/self/exe", error).string();
   if (error) return Internal("/proc/self/exe: {}", error.message());
   cluster.command = {program};
   for (std::string& arg : WithoutOwnFlags(terminal.args)) cluster.command.push_back(std::move(arg));
+  cluster.command.insert(cluster.command.end(), more.begin(), more.end());
   FL_ASSIGN_OR_RETURN(cluster.servers, FreeAddresses(fleet.server_num, fleet.start_port));
   cluster.trainer_hosts.assign(static_cast<size_t>(fleet.worker_num), "127.0.0.1");
   cluster.log_dir = fleet.log_dir;
-  const int threads = std::max(1, options.threads / fleet.worker_num);
+  const int own_threads = std::max(1, threads / fleet.worker_num);
   const std::string results = fleet.log_dir + "/results";
   std::filesystem::remove(results, error);
   cluster.variables = {{kJobIdVariable, JobId()},
                        {kResultFileVariable, results},
-                       {"CPU_NUM", fmt::to_string(threads)}};
+                       {"CPU_NUM", fmt::to_string(own_threads)}};
   FL_RETURN_IF_ERROR(RunCluster(std::move(cluster), terminal));
   if (terminal.exit_code != 0) return absl::OkStatus();
   std::ifstream file(results);
@@ -64,22 +65,23 @@ Status TrainInCluster(const TrainOptions& options, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-Status InitFleet(const TrainOptions& options, const Model& model, Terminal& terminal,
+Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
                  Fleet* fleet) {
   FL_RETURN_IF_ERROR(
-      fleet->init({.role = options.fleet.role,
+      fleet->init({.role = options.role,
                    .environment = {},
-                   .job = options.fleet.job,
-                   .seed = options.seed,
+                   .job = options.job,
+                   .seed = seed,
                    .log = [&](std::string_view line) { terminal.log.info("{}", line); },
                    .clock = &terminal.clock}));
-  return fleet->distributed_optimizer(model, {.mode = options.fleet.job.mode.mode});
+  return fleet->distributed_optimizer(model, {.mode = options.job.mode.mode});
 }
 
-Status ServeModel(const TrainOptions& options, const Model& model, Terminal& terminal) {
+Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed,
+                  Terminal& terminal) {
   const StopSignal signal;
   Fleet fleet;
-  FL_RETURN_IF_ERROR(InitFleet(options, model, terminal, &fleet));
+  FL_RETURN_IF_ERROR(InitFleet(options, model, seed, terminal, &fleet));
   FL_RETURN_IF_ERROR(fleet.init_server());
   const Status status = fleet.run_server([&] { return signal.stopped(); });
   if (signal.stopped()) {

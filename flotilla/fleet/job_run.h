@@ -2,6 +2,10 @@
 // this machine, serving, and what both have in common.
 #pragma once
 
+#include <cstdint>
+#include <span>
+#include <string>
+
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/terminal.h"
@@ -10,15 +14,19 @@
 
 namespace flotilla {
 
-// Tells *fleet the process's part in the run that options describe: the next is init_server or
+// Tells *fleet the process's part in the run of a model that options describe: the next is init_server or
 // init_worker. REQUIRES: terminal outlives the fleet, which is new.
-Status InitFleet(const TrainOptions& options, const Model& model, Terminal& terminal, Fleet* fleet);
+Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
+                 Fleet* fleet);
 
-// The part of options.fleet.server_num and worker_num: starts this program again in each role, and
-// prints what trainer 0 has to print.
-Status TrainInCluster(const TrainOptions& options, Terminal& terminal);
+// The part of server_num and worker_num: starts this program again in each role, with the same
+// arguments and `more` behind them, and prints what trainer 0 has to print. The trainers share
+// `threads`.
+Status TrainInCluster(const FleetOptions& options, int threads, std::span<const std::string> more,
+                      Terminal& terminal);
 
 // The part of a server: serves the model's parameters until the trainers have ended.
-Status ServeModel(const TrainOptions& options, const Model& model, Terminal& terminal);
+Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed,
+                  Terminal& terminal);
 
 }  // namespace flotilla

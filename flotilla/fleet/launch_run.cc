@@ -15,6 +15,7 @@ namespace {
 TaskMoment JobMoment(const std::vector<std::string>& files) {
   double rate = 0, rows = 0, loss = 0, auc = 0;
   int64_t epoch = 0, told = 0;
+  bool text = false;  // words instead of rows
   for (const std::string& path : files) {
     std::ifstream file(path);
     const auto json = nlohmann::json::parse(file, nullptr, /*allow_exceptions=*/false);
@@ -23,20 +24,23 @@ TaskMoment JobMoment(const std::vector<std::string>& files) {
       return json.contains(key) && json[key].is_number() ? json[key].get<double>() : 0.0;
     };
     ++told;
-    rate += number("examples_per_second");
-    rows += number("rows");
+    text = text || json.contains("words");
+    rate += number(text ? "words_per_second" : "examples_per_second");
+    rows += number(text ? "words" : "rows");
     loss += number("loss");
     auc += number("auc");
     epoch = std::max(epoch, static_cast<int64_t>(number("epoch")));
   }
   const auto mean = [&](double sum) { return told > 0 ? sum / static_cast<double>(told) : 0; };
+  const std::string what = text ? "words" : "rows", of_rate = text ? "words" : "examples";
   TaskMoment moment{.task = "job", .fields = {}, .share = -1};
-  moment.fields = {{"epoch", static_cast<double>(epoch), fmt::format("epoch {}", epoch), 0},
-                   {"trainers", static_cast<double>(told), fmt::format("{} trainers", told), 1},
-                   {"rows", rows, HumanCount(rows) + " rows", 2},
-                   {"examples_per_second", rate, HumanCount(rate) + " examples/s", 0},
-                   {"loss", mean(loss), fmt::format("loss {:.4f}", mean(loss)), 1},
-                   {"auc", mean(auc), fmt::format("AUC {:.4f}", mean(auc)), 1}};
+  moment.fields = {
+      {"epoch", static_cast<double>(epoch), fmt::format("epoch {}", epoch), 0},
+      {"trainers", static_cast<double>(told), fmt::format("{} trainers", told), 1},
+      {what, rows, HumanCount(rows) + " " + what, 2},
+      {of_rate + "_per_second", rate, fmt::format("{} {}/s", HumanCount(rate), of_rate), 0},
+      {"loss", mean(loss), fmt::format("loss {:.4f}", mean(loss)), 1}};
+  if (!text) moment.fields.push_back({"auc", mean(auc), fmt::format("AUC {:.4f}", mean(auc)), 1});
   return moment;
 }
 

@@ -6,8 +6,8 @@
 #include <algorithm>
 
 #include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/fleet_flags.h"
 #include "flotilla/fleet/open_data.h"
-#include "flotilla/launch/job_environment.h"
 
 namespace flotilla {
 namespace {
@@ -83,83 +83,6 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
                    "share each batch");
 }
 
-void AddFleetFlags(CLI::App& command, TrainFlags& flags) {
-  const std::string group = "Servers and trainers";
-  FleetOptions& fleet = flags.options.fleet;
-  const std::span<const std::string> modes = ModeNames();
-  command
-      .add_option(
-          "--mode", flags.mode,
-          "Where the parameters live: local, in this process; or on servers: sync, "
-          "half-async, async, geo (default: local; async where the environment gives a role)")
-      ->type_name("MODE")
-      ->check(OneOf({modes.begin(), modes.end()}))
-      ->group(group);
-  command.add_option("--server_num", fleet.server_num, "Start so many servers on this machine")
-      ->type_name("N")
-      ->check(WholeNumber(1, 512))
-      ->group(group);
-  command.add_option("--worker_num", fleet.worker_num, "Start so many trainers on this machine")
-      ->type_name("N")
-      ->check(WholeNumber(1, 512))
-      ->group(group);
-  command
-      .add_option("--start_port", fleet.start_port,
-                  "First port of the servers that are started; 0: any that are free")
-      ->type_name("N")
-      ->check(WholeNumber(0, 65535))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--log_dir", fleet.log_dir, "Logs of what is started: serverlog.N, workerlog.N")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--data_split", flags.data_split,
-                  "by_file: trainers share the files; none: each reads all it is given")
-      ->type_name("NAME")
-      ->check(OneOf({"by_file", "none"}))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--start_timeout", fleet.start_timeout_seconds,
-                  "Seconds that trainers wait for the servers, and servers for the trainers")
-      ->type_name("N")
-      ->check(WholeNumber(1, 1'000'000))
-      ->capture_default_str()
-      ->group(group);
-}
-
-void AddModeFlags(CLI::App& command, TrainFlags& flags) {
-  const std::string group = "Modes";
-  FleetOptions& fleet = flags.options.fleet;
-  command
-      .add_option("--max_staleness", fleet.max_staleness,
-                  "async: a batch is computed on rows that lack at most so many of the worker's "
-                  "earlier steps; -1: no bound")
-      ->type_name("N")
-      ->check(WholeNumber(-1))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option(
-          "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
-          "geo: batches between two exchanges (the seeds: 400); 0: as often as costs little")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--geo_divisor", flags.geo_divisor,
-                  "geo: what differences are divided by: touched (the number of trainers that "
-                  "changed the row), trainers (the seeds' rule) or none")
-      ->type_name("NAME")
-      ->check(OneOf({"touched", "trainers", "none"}))
-      ->capture_default_str()
-      ->group(group);
-}
-
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
   const std::string group = "What is kept";
   command
@@ -209,18 +132,6 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->group(group);
 }
 
-void AddStorageFlag(CLI::App& command, TrainFlags& flags) {
-  command
-      .add_option(
-          "--save_via", flags.save_via,
-          "Who writes and reads models: servers, each its own rows, in parallel, on storage "
-          "that all see; or trainer: trainer 0 for all")
-      ->type_name("NAME")
-      ->check(OneOf({"servers", "trainer"}))
-      ->capture_default_str()
-      ->group("What is kept");
-}
-
 void AddViewFlags(CLI::App& command, TrainFlags& flags) {
   const std::string group = "What is shown";
   ViewOptions& view = flags.options.view;
@@ -248,12 +159,10 @@ void AddViewFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddRunFlags(command, *flags);
-  AddFleetFlags(command, *flags);
-  AddModeFlags(command, *flags);
+  AddFleetFlags(command, {"by_file", "none"}, &flags->options.fleet, &flags->fleet);
   AddSourceFlags(command, *flags);
   AddReadingFlags(command, *flags);
   AddKeepFlags(command, flags->options.keep);
-  AddStorageFlag(command, *flags);
   AddViewFlags(command, *flags);
 }
 
@@ -280,58 +189,10 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
   return absl::OkStatus();
 }
 
-// The role, the mode and what follows from them.
-Status SettleFleet(TrainFlags* flags) {
-  TrainOptions& options = flags->options;
-  FleetOptions& fleet = options.fleet;
-  FL_ASSIGN_OR_RETURN(const JobEnvironment found, JobFromEnvironment(ProcessEnvironment()));
-  fleet.role = found.role;
-  fleet.job.flags = found.flags;
-  fleet.job.job_id = found.job_id;
-  fleet.status_file = found.status_file;
-  fleet.result_file = found.result_file;
-  const bool in_job = fleet.role.kind != Role::Kind::kLocal;
-  const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
-  const std::string mode = flags->mode.value_or(in_job || starts_job ? "async" : "local");
-  const bool has_servers = HasServers(mode);
-  if (in_job && !has_servers) {
-    return InvalidArgument(
-        "TRAINING_ROLE makes this process a {}, and --mode is local: leave one out",
-        fleet.role.is_server() ? "server" : "trainer");
-  }
-  if (has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
-    return InvalidArgument(
-        "--mode {} needs servers: --server_num S --worker_num W starts them here; on a cluster the "
-        "environment gives each process its role (flotilla launch --help)",
-        mode);
-  }
-  if (starts_job && !has_servers) {
-    return InvalidArgument("--server_num and --worker_num are for modes with servers, not local");
-  }
-  fleet.job.mode.mode = mode;
-  fleet.job.mode.local.joined = options.deterministic;
-  fleet.job.mode.geo.divisor = flags->geo_divisor == "touched"    ? GeoDivisor::kTouched
-                               : flags->geo_divisor == "trainers" ? GeoDivisor::kTrainers
-                                                                  : GeoDivisor::kNone;
-  fleet.job.flags.async.max_staleness = fleet.max_staleness;
-  fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
-  fleet.job.shared_storage = flags->save_via == "servers";
-  fleet.split_files = flags->data_split == "by_file";
-  options.threads = flags->threads.value_or(fleet.role.threads.value_or(Cores()));
-  if (has_servers && options.deterministic && mode != "sync") {
-    return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
-  }
-  if (has_servers && (options.keep.every_steps > 0 || options.keep.every_minutes > 0)) {
-    return InvalidArgument(
-        "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
-        "epochs");
-  }
-  return absl::OkStatus();
-}
-
 Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   TrainOptions& options = flags->options;
-  FL_RETURN_IF_ERROR(SettleFleet(flags));
+  FL_RETURN_IF_ERROR(SettleFleetFlags(flags->fleet, options.deterministic, &options.fleet));
+  options.threads = flags->threads.value_or(options.fleet.role.threads.value_or(Cores()));
   DataOptions& data = options.data;
   data.in_memory = flags->in_memory.value_or(true);
   if (flags->shuffle.value_or(false) && !data.in_memory) {
@@ -349,6 +210,11 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   SettleDataFlags(flags->data, &data);
   options.view.log_json = flags->log_format == "json";
   const KeepOptions& keep = options.keep;
+  if (HasServers(options.fleet.job.mode.mode) && (keep.every_steps > 0 || keep.every_minutes > 0)) {
+    return InvalidArgument(
+        "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
+        "epochs");
+  }
   if (keep.out.empty() && (keep.resume || keep.every_steps > 0 || keep.every_minutes > 0)) {
     return InvalidArgument("--resume, --save_steps and --save_minutes need --out DIR");
   }

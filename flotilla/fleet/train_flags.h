@@ -11,6 +11,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/data_flags.h"
+#include "flotilla/fleet/fleet_flags.h"
 #include "flotilla/fleet/train_options.h"
 
 namespace flotilla {
@@ -20,11 +21,8 @@ struct TrainFlags {
   TrainOptions options;
   Config::Values model_values;  // the model's own flags
 
-  std::optional<std::string> mode;  // default: local, in a job with servers async
-  std::optional<int> threads;       // default: what the role says, else the number of cores
-  std::string data_split = "by_file";
-  std::string geo_divisor = "touched";
-  std::string save_via = "servers";
+  FleetFlags fleet;
+  std::optional<int> threads;  // default: what the role says, else the number of cores
   std::string log_format = "text";
   DataFlags data;
   std::optional<bool> in_memory;  // default true

@@ -83,8 +83,10 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
 
 Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
   const FleetOptions& fleet = options.fleet;
-  if (fleet.role.is_server()) return ServeModel(options, model, terminal);
-  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return TrainInCluster(options, terminal);
+  if (fleet.role.is_server()) return ServeModel(fleet, model, options.seed, terminal);
+  if (fleet.server_num > 0 && !fleet.role.is_trainer()) {
+    return TrainInCluster(fleet, options.threads, {}, terminal);
+  }
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
   // A run that was stopped has no results to show but where to go on, which the log tells; of
   // several trainers the first one shows the results of all.

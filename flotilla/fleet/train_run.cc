@@ -73,7 +73,7 @@ Status Run::Prepare() {
 }
 
 Status Run::Join() {
-  FL_RETURN_IF_ERROR(InitFleet(options_, model_, terminal_, &fleet_));
+  FL_RETURN_IF_ERROR(InitFleet(options_.fleet, model_, options_.seed, terminal_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 

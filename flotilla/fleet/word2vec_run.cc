@@ -1,13 +1,15 @@
 #include "flotilla/fleet/word2vec_run.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "flotilla/base/stop_signal.h"
-#include "flotilla/communicator/local_communicator.h"
-#include "flotilla/dataset/count_words.h"
-#include "flotilla/dataset/id_corpus.h"
+#include "flotilla/fleet/job_run.h"
+#include "flotilla/fleet/model_hash.h"
 #include "flotilla/fleet/model_keeper.h"
+#include "flotilla/fleet/word2vec_data.h"
+#include "flotilla/fleet/word2vec_view.h"
 #include "flotilla/infer/load_word_model.h"
 #include "flotilla/models/word2vec.h"
 #include "flotilla/optim/schedule.h"
@@ -18,174 +20,156 @@ namespace {
 
 constexpr double kLastRate = 1e-4;  // of the first, at the end of a linear schedule
 constexpr int64_t kUsualWords = 30000;
+// Rows that are written to the servers at once.
+constexpr size_t kRowsPerWrite = size_t{1} << 16;
 
-// Vectors to start from, by table name.
-using InitTables = std::vector<std::pair<std::string, WordVectors>>;
+// The model as servers know it: what trainers push is already multiplied by the learning rate, for
+// only they know how long the text is.
+Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
+  return Word2Vec({.vocabulary = static_cast<int64_t>(vocabulary.size()),
+                   .dim = options.dim,
+                   .negatives = options.windows.negatives,
+                   .bias = options.bias,
+                   .cbow = options.cbow,
+                   .learning_rate = ConstantRate(1)});
+}
 
 // One run. Members refer to those above them.
 class Run {
  public:
   Run(const Word2VecRunOptions& options, Terminal& terminal)
-      : options_(options), terminal_(terminal) {}
+      : options_(options), terminal_(terminal), data_(&options, &terminal) {}
 
   StatusOr<Word2VecResult> All();
+  // Tells the servers, where there are any, how the run ended.
+  Status Leave(const Status& status);
 
  private:
-  Status LoadInit();
-  Status MakeDictionary();
-  Status AddInitWords(std::vector<WordCount> words);
-  Status OpenCorpus();
-  Status MakeModel();
-  Status WriteInit();
+  Status Prepare();
+  Status Join();
+  Status WriteRows();
+  Status MakeTrainer();
   Status TrainEpochs();
+  Status TrainEpoch(int64_t epoch);
+  // Makes a report that of all trainers; seconds are those of the slowest.
+  Status SumReport(int64_t epoch, SkipgramReport* report);
   Status Save();
+  Status SaveModel();
   Status Evaluate();
   StatusOr<WordVectors> Vectors();
 
+  // Steps that the schedule will count in an epoch.
+  StatusOr<int64_t> StepsPerEpoch();
   ScheduleSpec ScheduleFor(int64_t steps) const;
-  std::function<void(int64_t)> ReadProgress(std::string task);
-  void TellEpoch(const SkipgramProgress& progress);
   double Seconds() const { return static_cast<double>(terminal_.clock.NowNanos()) * 1e-9; }
+  bool first() const { return job_.group->trainer() == 0; }
+  bool alone() const { return job_.group->trainers() == 1; }
+  const std::string& mode() const { return options_.fleet.job.mode.mode; }
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
   const StopSignal signal_;
-  InitTables init_;
-  Vocabulary vocabulary_;
-  int64_t text_words_ = 0, text_bytes_ = 0;  // as far as a first pass told
-  std::unique_ptr<IdCorpus> corpus_;
+  Word2VecData data_;
+  TrainerJob job_;
+  std::unique_ptr<Word2VecView> view_;
   std::unique_ptr<WindowSampler> sampler_;
-  std::unique_ptr<LocalCommunicator> communicator_;
+  std::unique_ptr<SkipgramTrainer> trainer_;
   Word2VecResult result_;
 };
 
 StatusOr<Word2VecResult> Run::All() {
-  const double start = Seconds();
-  FL_RETURN_IF_ERROR(LoadInit());
-  FL_RETURN_IF_ERROR(MakeDictionary());
-  result_.vocabulary = vocabulary_.size();
-  const double counted = Seconds();
-  result_.dictionary_seconds = counted - start;
-  FL_RETURN_IF_ERROR(OpenCorpus());
-  result_.load_seconds = Seconds() - counted;
-  FL_RETURN_IF_ERROR(MakeModel());
-  FL_RETURN_IF_ERROR(WriteInit());
+  FL_RETURN_IF_ERROR(Prepare());
   FL_RETURN_IF_ERROR(TrainEpochs());
   const double trained = Seconds();
-  FL_RETURN_IF_ERROR(Save());
+  if (first()) FL_RETURN_IF_ERROR(Save());
   result_.save_seconds = Seconds() - trained;
-  FL_RETURN_IF_ERROR(Evaluate());
+  if (first()) FL_RETURN_IF_ERROR(Evaluate());
+  // The servers stay until the last one is done with them.
+  FL_RETURN_IF_ERROR(job_.group->Barrier("end"));
   return std::move(result_);
 }
 
-Status Run::LoadInit() {
-  if (options_.init_model.empty()) return absl::OkStatus();
-  const auto add = [&](const std::string& table, StatusOr<WordVectors> vectors) -> Status {
-    if (!vectors.ok()) return Annotate(vectors.status(), "--init_model");
-    const int64_t dim = table == kBiasTable ? 1 : options_.dim;
-    if (vectors->dim != dim) {
-      return InvalidArgument("--init_model: its vectors have {} numbers: say --dim {}",
-                             vectors->dim, vectors->dim);
-    }
-    init_.emplace_back(table, *std::move(vectors));
-    return absl::OkStatus();
-  };
-  FL_RETURN_IF_ERROR(add(kInputTable, OpenWordVectors(options_.init_model)));
-  if (!IsModelDir(options_.init_model)) return absl::OkStatus();
-  FL_RETURN_IF_ERROR(add(kOutputTable, LoadModelVectors(options_.init_model, kOutputTable)));
-  if (!options_.bias) return absl::OkStatus();
-  StatusOr<WordVectors> bias = LoadModelVectors(options_.init_model, kBiasTable);
-  // A model that was trained without a bias gets one that starts at zero.
-  if (bias.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
-  return add(kBiasTable, std::move(bias));
-}
-
-std::function<void(int64_t)> Run::ReadProgress(std::string task) {
+Status Run::Prepare() {
   const double start = Seconds();
-  return [this, start, task = std::move(task)](int64_t bytes) {
-    terminal_.console.Update([&] {
-      const double megabytes = static_cast<double>(bytes) * 1e-6;
-      const double rate = megabytes / std::max(1e-9, Seconds() - start);
-      return TaskMoment{
-          .task = task,
-          .fields = {{"megabytes", megabytes, fmt::format("{} {:.0f} MB", task, megabytes)},
-                     {"megabytes_per_second", rate, fmt::format("{:.0f} MB/s", rate)}}};
-    });
-  };
+  FL_RETURN_IF_ERROR(data_.MakeDictionary());
+  result_.vocabulary = data_.vocabulary().size();
+  const double counted = Seconds();
+  result_.dictionary_seconds = counted - start;
+  FL_RETURN_IF_ERROR(Join());
+  FL_ASSIGN_OR_RETURN(view_, Word2VecView::Make(&options_, first(), &terminal_));
+  FL_RETURN_IF_ERROR(WriteRows());
+  const double joined = Seconds();
+  FL_RETURN_IF_ERROR(data_.OpenCorpus(job_.group->trainer(), job_.group->trainers()));
+  view_->set_epoch_words(data_.corpus().words());
+  result_.load_seconds = Seconds() - joined;
+  return MakeTrainer();
 }
 
-Status Run::MakeDictionary() {
-  if (!options_.dict.empty()) {
-    StatusOr<Vocabulary> loaded = Vocabulary::Load(options_.dict);
-    if (!loaded.ok()) return Annotate(loaded.status(), "--dict");
-    text_words_ = static_cast<int64_t>(loaded->total());
-    return AddInitWords(loaded->words());
+Status Run::Join() {
+  const Role& role = options_.fleet.role;
+  const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
+  JobOptions job = options_.fleet.job;
+  const Model model = ModelOf(options_, data_.vocabulary());
+  FL_RETURN_IF_ERROR(model.graph.status());
+  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model));
+  if (role.is_trainer()) {
+    log(fmt::format("{}, mode {}", role.ToString(), mode()));
+    if (mode() == "async") log("communication:\n" + job.flags.Table());
+    job.mode.geo.epoch_batches = data_.ExpectedBatches(role.trainers);
   }
-  CountWordsOptions count;
-  count.tokenizer = options_.tokenizer;
-  count.threads = options_.threads;
-  count.on_progress = ReadProgress("count");
-  FL_ASSIGN_OR_RETURN(CorpusCounts counts, CountWords(options_.files, count));
-  terminal_.console.EndTask();
-  text_words_ = static_cast<int64_t>(counts.total);
-  text_bytes_ = counts.bytes;
-  if (counts.total == 0) {
-    return InvalidArgument("--data: no words in {} files of {} bytes together",
-                           options_.files.size(), counts.bytes);
-  }
-  const size_t distinct = counts.words.size();
-  // Words to start from are kept even where they are rare.
-  std::vector<WordCount> rare;
-  if (!init_.empty()) {
-    const Vocabulary& known = init_[0].second.vocabulary;
-    for (const WordCount& word : counts.words) {
-      if (word.count < options_.min_count && known.Find(word.word)) rare.push_back(word);
+  FL_ASSIGN_OR_RETURN(job_,
+                      JoinJob(role, SpecOf(model, options_.seed), job, &terminal_.clock, log));
+  return absl::OkStatus();
+}
+
+// Vectors to start from, and on servers all rows, so that every word is saved, also one that
+// down-sampling leaves out. Where trainers have copies, each writes to its own as well.
+Status Run::WriteRows() {
+  Communicator& communicator = *job_.communicator;
+  const bool writes = first() || communicator.tables_in_place() != nullptr;
+  const Vocabulary& vocabulary = data_.vocabulary();
+  const size_t tables = communicator.spec().tables.size();
+  for (size_t begin = 0; writes && job_.client != nullptr && begin < vocabulary.size();
+       begin += kRowsPerWrite) {
+    std::vector<SparseRows> rows(tables);
+    for (size_t id = begin; id < std::min(begin + kRowsPerWrite, vocabulary.size()); ++id) {
+      for (SparseRows& of_table : rows) of_table.ids.push_back(id);
+    }
+    FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kDefault, rows));
+    for (size_t t = 0; t < tables; ++t) {
+      FL_RETURN_IF_ERROR(communicator.WriteRows(communicator.spec().tables[t].name, rows[t]));
     }
   }
-  FL_ASSIGN_OR_RETURN(
-      const Vocabulary frequent,
-      Vocabulary::FromCounts(std::move(counts.words), {.min_count = options_.min_count}));
-  if (frequent.size() + rare.size() == 0) {
-    return InvalidArgument("--data: none of {} words is seen {} times: say a smaller --min_count",
-                           distinct, options_.min_count);
+  for (const auto& [table, vectors] : data_.init()) {
+    if (!writes) break;
+    SparseRows rows;
+    rows.dim = vectors.dim;
+    for (size_t i = 0; i < vectors.vocabulary.size(); ++i) {
+      const auto id = vocabulary.Find(vectors.vocabulary.word(i));
+      if (!id) continue;
+      rows.ids.push_back(*id);
+      rows.values.insert(rows.values.end(), vectors.row(i), vectors.row(i) + vectors.dim);
+    }
+    FL_RETURN_IF_ERROR(communicator.WriteRows(table, rows));
   }
-  std::vector<WordCount> words = frequent.words();
-  words.insert(words.end(), rare.begin(), rare.end());
-  terminal_.log.info("{} words, {} distinct, {} in the dictionary", counts.total, distinct,
-                     words.size());
-  return AddInitWords(std::move(words));
+  data_.init().clear();
+  return job_.group->Barrier("rows");
 }
 
-Status Run::AddInitWords(std::vector<WordCount> words) {
-  FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(words));
-  if (init_.empty()) return absl::OkStatus();
-  const size_t before = words.size();
-  for (const WordCount& word : init_[0].second.vocabulary.words()) {
-    if (!vocabulary_.Find(word.word)) words.push_back({word.word, 0});
-  }
-  terminal_.log.info("{} words of {} are not in the text and stay as they are",
-                     words.size() - before, options_.init_model);
-  FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(std::move(words)));
-  return absl::OkStatus();
-}
-
-Status Run::OpenCorpus() {
-  IdCorpusOptions corpus;
-  corpus.tokenizer = options_.tokenizer;
-  corpus.text_is_ids = options_.text_is_ids;
-  corpus.threads = options_.threads;
-  corpus.on_progress = ReadProgress("read");
-  if (options_.in_memory) {
-    FL_ASSIGN_OR_RETURN(corpus_, LoadIdCorpus(options_.files, vocabulary_, corpus));
-    terminal_.console.EndTask();
-  } else {
-    corpus_ = StreamIdCorpus(options_.files, vocabulary_, text_words_, text_bytes_, corpus);
-  }
-  WindowOptions windows = options_.windows;
-  windows.seed = options_.seed;
-  FL_ASSIGN_OR_RETURN(WindowSampler sampler, WindowSampler::Make(vocabulary_, windows));
-  sampler_ = std::make_unique<WindowSampler>(std::move(sampler));
-  return absl::OkStatus();
+StatusOr<int64_t> Run::StepsPerEpoch() {
+  // Joined workers make one step together.
+  const bool joined = job_.communicator->workers() == WorkerSchedule::kJoined &&
+                      job_.communicator->tables_in_place() == nullptr;
+  const int64_t together = joined ? options_.threads : 1;
+  std::vector<double> steps(static_cast<size_t>(job_.group->trainers()), 0);
+  steps[static_cast<size_t>(job_.group->trainer())] =
+      static_cast<double>((data_.corpus().batches() + together - 1) / together);
+  FL_RETURN_IF_ERROR(job_.group->Sum("steps", steps));
+  double sum = 0;
+  for (const double of_one : steps) sum += of_one;
+  // In sync a round of all trainers is one step.
+  return static_cast<int64_t>(mode() == "sync" ? *std::max_element(steps.begin(), steps.end())
+                                               : sum);
 }
 
 ScheduleSpec Run::ScheduleFor(int64_t steps) const {
@@ -202,99 +186,96 @@ ScheduleSpec Run::ScheduleFor(int64_t steps) const {
   return ConstantRate(rate);
 }
 
-Status Run::MakeModel() {
-  const Model model =
-      Word2Vec({.vocabulary = static_cast<int64_t>(vocabulary_.size()),
-                .dim = options_.dim,
-                .negatives = options_.windows.negatives,
-                .bias = options_.bias,
-                .cbow = options_.cbow,
-                .learning_rate = ScheduleFor(options_.epochs * corpus_->batches())});
-  FL_RETURN_IF_ERROR(model.graph.status());
-  FL_ASSIGN_OR_RETURN(communicator_, LocalCommunicator::Make(SpecOf(model, options_.seed),
-                                                             {.joined = options_.deterministic}));
+Status Run::MakeTrainer() {
+  WindowOptions windows = options_.windows;
+  windows.seed = options_.seed;
+  FL_ASSIGN_OR_RETURN(WindowSampler sampler, WindowSampler::Make(data_.vocabulary(), windows));
+  sampler_ = std::make_unique<WindowSampler>(std::move(sampler));
+  FL_ASSIGN_OR_RETURN(const int64_t steps, StepsPerEpoch());
+  SkipgramOptions skipgram{.workers = options_.threads, .cbow = options_.cbow};
+  skipgram.schedule = ScheduleFor(options_.epochs * steps);
+  if (mode() == "sync") skipgram.push_scale = job_.group->trainers();
+  skipgram.on_progress = [this](const SkipgramProgress& progress) { view_->Batch(progress); };
+  skipgram.stop = [this] { return signal_.stopped(); };
+  FL_ASSIGN_OR_RETURN(trainer_, SkipgramTrainer::Make(job_.communicator.get(), sampler_.get(),
+                                                      &terminal_.clock, std::move(skipgram)));
   return absl::OkStatus();
-}
-
-Status Run::WriteInit() {
-  for (const auto& [table, vectors] : init_) {
-    SparseRows rows;
-    rows.dim = vectors.dim;
-    for (size_t i = 0; i < vectors.vocabulary.size(); ++i) {
-      const auto id = vocabulary_.Find(vectors.vocabulary.word(i));
-      if (!id) continue;
-      rows.ids.push_back(*id);
-      rows.values.insert(rows.values.end(), vectors.row(i), vectors.row(i) + vectors.dim);
-    }
-    FL_RETURN_IF_ERROR(communicator_->WriteRows(table, rows));
-  }
-  init_.clear();
-  return absl::OkStatus();
-}
-
-void Run::TellEpoch(const SkipgramProgress& progress) {
-  terminal_.console.Update([&] {
-    const double rate = static_cast<double>(progress.words) / std::max(1e-9, progress.seconds);
-    const double share = static_cast<double>(progress.words) /
-                         static_cast<double>(std::max<int64_t>(1, corpus_->words()));
-    return TaskMoment{
-        .task = "train",
-        .fields = {{"epoch", static_cast<double>(progress.epoch),
-                    fmt::format("epoch {}", progress.epoch)},
-                   {"words", static_cast<double>(progress.words),
-                    fmt::format("{:.0f} % of the words", 100 * std::min(1.0, share)), 2},
-                   {"words_per_second", rate, fmt::format("{:.0f} words/s", rate)},
-                   {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss), 1},
-                   {"learning_rate", progress.rate, fmt::format("rate {:.5f}", progress.rate), 3}},
-        .share = std::min(1.0, share)};
-  });
 }
 
 Status Run::TrainEpochs() {
-  SkipgramOptions skipgram{.workers = options_.threads, .cbow = options_.cbow};
-  skipgram.on_progress = [this](const SkipgramProgress& progress) { TellEpoch(progress); };
-  skipgram.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<SkipgramTrainer> trainer,
-                      SkipgramTrainer::Make(communicator_.get(), sampler_.get(), &terminal_.clock,
-                                            std::move(skipgram)));
   for (int64_t epoch = 0; epoch < options_.epochs && !result_.stopped; ++epoch) {
-    FL_ASSIGN_OR_RETURN(const SkipgramReport report, trainer->TrainEpoch(*corpus_, epoch));
-    terminal_.console.EndTask();
-    result_.words += report.words;
-    result_.kept += report.kept;
-    result_.train_seconds += report.seconds;
-    result_.loss = report.loss;
-    result_.stopped = report.stopped;
-    terminal_.log.info("epoch {} {}, use time={:.2f}, {:.0f} words/s, loss={:.4f}", epoch,
-                       report.stopped ? "stopped" : "finished", report.seconds,
-                       static_cast<double>(report.words) / report.seconds, report.loss);
+    FL_RETURN_IF_ERROR(TrainEpoch(epoch));
   }
   if (result_.stopped) terminal_.exit_code = signal_.exit_code();
-  result_.steps = communicator_->global_step();
+  result_.steps = job_.communicator->global_step();
+  return view_->Draw();
+}
+
+Status Run::TrainEpoch(int64_t epoch) {
+  FL_ASSIGN_OR_RETURN(SkipgramReport report, trainer_->TrainEpoch(data_.corpus(), epoch));
+  // A signal reaches trainers at different moments, and what follows they do together.
+  if (!alone() && signal_.stopped()) {
+    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+  }
+  FL_RETURN_IF_ERROR(SumReport(epoch, &report));
+  if (report.words == 0 && !report.stopped) return InvalidArgument("--data: there are no words");
+  result_.words += report.words;
+  result_.kept += report.kept;
+  result_.train_seconds += report.seconds;
+  result_.loss = report.loss;
+  result_.stopped = report.stopped;
+  view_->EpochDone(epoch, job_.communicator->global_step(), report);
+  return absl::OkStatus();
+}
+
+Status Run::SumReport(int64_t epoch, SkipgramReport* report) {
+  if (alone()) return absl::OkStatus();
+  const auto kept = static_cast<double>(report->kept);
+  std::vector<double> sums = {static_cast<double>(report->words), kept,
+                              static_cast<double>(report->batches), report->loss * kept};
+  const size_t figures = sums.size();
+  // Seconds of each trainer in a place of its own: what is added up is then all of them.
+  sums.resize(figures + static_cast<size_t>(job_.group->trainers()), 0);
+  sums[figures + static_cast<size_t>(job_.group->trainer())] = report->seconds;
+  FL_RETURN_IF_ERROR(job_.group->Sum(fmt::format("epoch {}", epoch), sums));
+  report->words = static_cast<int64_t>(sums[0]);
+  report->kept = static_cast<int64_t>(sums[1]);
+  report->batches = static_cast<int64_t>(sums[2]);
+  report->loss = sums[1] > 0 ? sums[3] / sums[1] : 0;
+  report->seconds =
+      *std::max_element(sums.begin() + static_cast<std::ptrdiff_t>(figures), sums.end());
   return absl::OkStatus();
 }
 
 StatusOr<WordVectors> Run::Vectors() {
-  FL_ASSIGN_OR_RETURN(const Tensor rows, communicator_->ReadParameter(kInputTable));
-  return WordVectors{.vocabulary = vocabulary_,
+  FL_ASSIGN_OR_RETURN(const Tensor rows, job_.communicator->ReadParameter(kInputTable));
+  return WordVectors{.vocabulary = data_.vocabulary(),
                      .dim = options_.dim,
                      .values = {rows.data.begin(), rows.data.end()}};
 }
 
 Status Run::Save() {
   if (!options_.save_dict.empty()) {
-    FL_RETURN_IF_ERROR(Annotate(vocabulary_.Save(options_.save_dict), "--save_dict"));
+    FL_RETURN_IF_ERROR(Annotate(data_.vocabulary().Save(options_.save_dict), "--save_dict"));
   }
   if (!options_.vectors.empty()) {
     FL_ASSIGN_OR_RETURN(const WordVectors vectors, Vectors());
     FL_RETURN_IF_ERROR(
         Annotate(SaveVectors(vectors, options_.vectors_format, options_.vectors), "--vectors"));
   }
-  if (options_.out.empty()) return absl::OkStatus();
+  return options_.out.empty() ? absl::OkStatus() : SaveModel();
+}
+
+Status Run::SaveModel() {
+  ModelKeeperOptions keep{.dir = options_.out};
+  keep.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
+    terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
+    view_->Event("save", step, dir);
+  };
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelKeeper> keeper,
-                      ModelKeeper::Make(communicator_.get(), {.dir = options_.out}));
+                      ModelKeeper::Make(job_.communicator.get(), std::move(keep)));
   Sections sections;
-  sections[kDictionarySection] = DictionaryText(vocabulary_);
+  sections[kDictionarySection] = DictionaryText(data_.vocabulary());
   FL_RETURN_IF_ERROR(
       keeper->Begin(fmt::format("epoch_{}", options_.epochs - 1), true, std::move(sections)));
   return Annotate(keeper->Wait(), "--out");
@@ -321,10 +302,42 @@ Status Run::Evaluate() {
   return absl::OkStatus();
 }
 
+Status Run::Leave(const Status& status) {
+  if (status.ok()) return job_.Stop();
+  job_.Abort(status);
+  return status;
+}
+
 }  // namespace
 
 StatusOr<Word2VecResult> RunWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
-  return Run(options, terminal).All();
+  Run run(options, terminal);
+  StatusOr<Word2VecResult> result = run.All();
+  FL_RETURN_IF_ERROR(run.Leave(result.status()));
+  return result;
+}
+
+Status ServeWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
+  Word2VecData data(&options, &terminal);
+  FL_RETURN_IF_ERROR(data.MakeDictionary());
+  const Model model = ModelOf(options, data.vocabulary());
+  FL_RETURN_IF_ERROR(model.graph.status());
+  return ServeModel(options.fleet, model, options.seed, terminal);
+}
+
+Status StartWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
+  std::vector<std::string> more;
+  if (options.dict.empty()) {
+    Word2VecData data(&options, &terminal);
+    FL_RETURN_IF_ERROR(data.MakeDictionary());
+    std::error_code error;
+    std::filesystem::create_directories(options.fleet.log_dir, error);
+    if (error) return InvalidArgument("--log_dir {}: {}", options.fleet.log_dir, error.message());
+    const std::string path = options.fleet.log_dir + "/dictionary";
+    FL_RETURN_IF_ERROR(data.vocabulary().Save(path));
+    more = {"--dict", path};
+  }
+  return TrainInCluster(options.fleet, options.threads, more, terminal);
 }
 
 }  // namespace flotilla

@@ -3,80 +3,47 @@
 #include <algorithm>
 #include <utility>
 
-#include "flotilla/base/aligned_vector.h"
 #include "flotilla/kernels/denormals.h"
+#include "flotilla/optim/schedule.h"
 
 namespace flotilla {
-namespace {
-
-// Windows between the drawing of negatives and their use: time for their rows to come near.
-constexpr size_t kAhead = 2;
-// The loss is told from one window in so many: its logarithms cost as much as the update.
-constexpr size_t kLossEvery = 32;
-
-void PrefetchRow(const RowBlock& block, uint32_t id) {
-  const float* row = block.row(id);
-  constexpr int64_t kLine = kCacheLineBytes / sizeof(float);
-  for (int64_t at = 0; at < block.dim; at += kLine) __builtin_prefetch(row + at, 1);
-}
-
-}  // namespace
 
 SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler* sampler,
-                                 const Clock* clock, SkipgramOptions options)
+                                 const Clock* clock, const SkipgramTables& tables,
+                                 SkipgramOptions options)
     : communicator_(communicator),
       sampler_(sampler),
       clock_(clock),
       options_(std::move(options)),
+      tables_(tables),
       pool_(options_.workers),
-      workers_(static_cast<size_t>(options_.workers)) {}
+      merger_(communicator->spec()) {
+  for (int w = 0; w < options_.workers; ++w) {
+    Worker& worker =
+        workers_.emplace_back(SkipgramWindows(sampler, options_.cbow, tables.bias >= 0));
+    worker.touched.resize(communicator->spec().tables.size());
+    if (in_place()) continue;
+    const int blocks = communicator->prefetches() ? 2 : 1;
+    for (int b = 0; b < blocks; ++b) {
+      worker.blocks.emplace_back(&communicator->spec(), tables, sampler);
+    }
+  }
+}
 
 StatusOr<std::unique_ptr<SkipgramTrainer>> SkipgramTrainer::Make(Communicator* communicator,
                                                                  const WindowSampler* sampler,
                                                                  const Clock* clock,
                                                                  SkipgramOptions options) {
   if (options.workers < 1) return InvalidArgument("{} workers", options.workers);
-  if (communicator->tables_in_place() == nullptr) {
-    return FailedPrecondition(
-        "skip-gram needs the tables in this process, which this mode has not");
+  FL_ASSIGN_OR_RETURN(
+      const SkipgramTables tables,
+      FindSkipgramTables(communicator->spec(), static_cast<int64_t>(sampler->words())));
+  // Makes the rows before any epoch.
+  if (communicator->tables_in_place() != nullptr) {
+    FL_RETURN_IF_ERROR(communicator->tables_in_place()->Begin(0).status());
   }
-  std::unique_ptr<SkipgramTrainer> trainer(
-      new SkipgramTrainer(communicator, sampler, clock, std::move(options)));
-  FL_RETURN_IF_ERROR(trainer->FindTables());
-  // Makes the rows and finds an optimizer that does not fit, before any epoch.
-  FL_RETURN_IF_ERROR(communicator->tables_in_place()->Begin(0).status());
-  const size_t negatives = static_cast<size_t>(sampler->negatives());
-  for (Worker& worker : trainer->workers_) {
-    worker.negatives.resize((kAhead + 1) * negatives);
-    worker.outputs.resize(1 + negatives);
-    if (trainer->bias_table_ >= 0) worker.biases.resize(1 + negatives);
-    worker.touched.resize(communicator->spec().tables.size());
-  }
-  return trainer;
-}
-
-Status SkipgramTrainer::FindTables() {
-  const ModelSpec& spec = communicator_->spec();
-  input_table_ = FindTable(spec, kInputTable);
-  output_table_ = FindTable(spec, kOutputTable);
-  bias_table_ = FindTable(spec, kBiasTable);
-  if (input_table_ < 0 || output_table_ < 0) {
-    return InvalidArgument("skip-gram needs the tables {} and {}", kInputTable, kOutputTable);
-  }
-  const auto words = static_cast<int64_t>(sampler_->words());
-  for (const int t : {input_table_, output_table_, bias_table_}) {
-    if (t < 0) continue;
-    const TableSpec& table = spec.tables[t];
-    const int64_t dim = t == bias_table_ ? 1 : spec.tables[input_table_].dim;
-    if (table.rows != words || table.dim != dim) {
-      return InvalidArgument("table {}: {} rows of dim {}, the vocabulary needs {} of dim {}",
-                             table.name, table.rows, table.dim, words, dim);
-    }
-    if (!table.attributes.trainable || table.attributes.learning_rate_factor != 1) {
-      return InvalidArgument("table {}: skip-gram trains all tables at one rate", table.name);
-    }
-  }
-  return absl::OkStatus();
+  return std::unique_ptr<SkipgramTrainer>(
+      new SkipgramTrainer(communicator, sampler, clock, tables, std::move(options)));
 }
 
 StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t epoch) {
@@ -84,151 +51,174 @@ StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t e
   corpus.StartEpoch();
   for (Worker& worker : workers_) {
     worker.report = {};
-    worker.loss = 0;
-    worker.pairs = 0;
+    worker.loss = {};
   }
   failed_ = false;
   progress_words_ = 0;
   start_nanos_ = clock_->NowNanos();
+  FL_RETURN_IF_ERROR(RunAll(corpus, epoch));
+  FL_RETURN_IF_ERROR(communicator_->Flush());
+  return Sum();
+}
+
+Status SkipgramTrainer::RunAll(IdCorpus& corpus, int64_t epoch) {
   const bool joined = communicator_->workers() == WorkerSchedule::kJoined;
+  if (joined && !in_place()) return RunJoined(corpus, epoch);
   std::vector<Status> errors(workers_.size());
   pool_.Run([&](int w) {
     if (joined && w > 0) return;
-    errors[w] = RunWorker(w, corpus, epoch);
+    const kernels::FlushDenormals flush;
+    errors[w] = in_place() ? RunInPlace(w, corpus, epoch) : RunFree(w, corpus, epoch);
     if (!errors[w].ok()) failed_ = true;
   });
   for (const Status& error : errors) FL_RETURN_IF_ERROR(error);
-  FL_RETURN_IF_ERROR(communicator_->Flush());
+  return absl::OkStatus();
+}
+
+SkipgramReport SkipgramTrainer::Sum() const {
   SkipgramReport total;
   total.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
-  int64_t pairs = 0;
+  WindowLoss loss;
   for (const Worker& worker : workers_) {
     total.words += worker.report.words;
     total.kept += worker.report.kept;
     total.batches += worker.report.batches;
     total.stopped = total.stopped || worker.report.stopped;
-    total.loss += worker.loss;
-    pairs += worker.pairs;
+    loss.loss += worker.loss.loss;
+    loss.pairs += worker.loss.pairs;
   }
-  if (total.words == 0 && !total.stopped) return InvalidArgument("the corpus has no words");
-  if (pairs > 0) total.loss /= static_cast<double>(pairs);
+  if (loss.pairs > 0) total.loss = loss.loss / static_cast<double>(loss.pairs);
   return total;
 }
 
-Status SkipgramTrainer::RunWorker(int w, IdCorpus& corpus, int64_t epoch) {
-  const kernels::FlushDenormals flush;
-  Worker& worker = workers_[w];
-  while (!failed_.load(std::memory_order_relaxed)) {
-    if (options_.stop && options_.stop()) {
-      worker.report.stopped = true;
-      break;
-    }
-    FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&worker.batch));
+double SkipgramTrainer::ScheduleFactor() const {
+  return options_.schedule ? LearningRate(*options_.schedule, communicator_->global_step()) : 1;
+}
+
+bool SkipgramTrainer::Ends(Worker& worker) {
+  if (failed_.load(std::memory_order_relaxed)) return true;
+  if (!options_.stop || !options_.stop()) return false;
+  worker.report.stopped = true;
+  return true;
+}
+
+Status SkipgramTrainer::RunInPlace(int w, IdCorpus& corpus, int64_t epoch) {
+  while (!Ends(workers_[w])) {
+    FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&workers_[w].batch));
     if (!any) break;
-    FL_RETURN_IF_ERROR(TrainBatch(w, epoch));
+    FL_RETURN_IF_ERROR(TrainInPlace(w, epoch));
   }
   return absl::OkStatus();
 }
 
-Status SkipgramTrainer::TrainBatch(int w, int64_t epoch) {
+Status SkipgramTrainer::TrainInPlace(int w, int64_t epoch) {
   Worker& worker = workers_[w];
   sampler_->Keep(epoch, worker.batch, &worker.kept);
-  TablesInPlace& in_place = *communicator_->tables_in_place();
-  FL_ASSIGN_OR_RETURN(TablesInPlace::Work work, in_place.Begin(w));
-  const double rate = work.rate;
-  const Rows rows{.input = work.tables[input_table_],
-                  .output = work.tables[output_table_],
-                  .bias = bias_table_ < 0 ? RowBlock() : work.tables[bias_table_],
-                  .rate = static_cast<float>(rate)};
-  HogwildWindows(rows, worker);
-  FL_RETURN_IF_ERROR(in_place.End(w, std::move(work), worker.touched));
-  for (std::vector<uint32_t>& ids : worker.touched) ids.clear();
-  worker.report.words += worker.batch.words;
-  worker.report.kept += static_cast<int64_t>(worker.kept.size());
-  ++worker.report.batches;
-  if (options_.on_progress) Tell(epoch, rate, worker);
+  TablesInPlace& tables = *communicator_->tables_in_place();
+  FL_ASSIGN_OR_RETURN(TablesInPlace::Work work, tables.Begin(w));
+  const double rate = work.rate * ScheduleFactor();
+  const WindowRows rows{.input = work.tables[tables_.input],
+                        .output = work.tables[tables_.output],
+                        .bias = tables_.bias < 0 ? RowBlock() : work.tables[tables_.bias],
+                        .inputs = worker.kept.ids,
+                        .targets = worker.kept.ids,
+                        .rate = static_cast<float>(rate)};
+  const bool touched = tables.wants_touched();
+  std::vector<uint32_t>& outputs = worker.touched[tables_.output];
+  // Every word is an input of its neighbours' windows and the target of its own.
+  if (touched) worker.touched[tables_.input] = outputs = worker.kept.ids;
+  worker.windows.HogwildRun(worker.kept, rows, &worker.loss, touched ? &outputs : nullptr);
+  if (touched && tables_.bias >= 0) worker.touched[tables_.bias] = outputs;
+  FL_RETURN_IF_ERROR(tables.End(w, std::move(work), worker.touched));
+  Count(epoch, rate, worker.batch, worker.kept, worker);
   return absl::OkStatus();
 }
 
-[[gnu::noinline]] void SkipgramTrainer::HogwildWindows(const Rows& rows, Worker& worker) const {
-  const size_t words = worker.kept.size();
-  for (size_t word = 0; word < std::min(kAhead, words); ++word) Lookahead(rows, word, worker);
-  for (size_t word = 0; word < words; ++word) {
-    if (word + kAhead < words) Lookahead(rows, word + kAhead, worker);
-    UpdateWindow(rows, word, worker);
-  }
+StatusOr<std::unique_ptr<PendingPull>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus,
+                                                                   int64_t epoch,
+                                                                   SkipgramBlock* block) {
+  if (Ends(workers_[w])) return nullptr;
+  FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&block->batch()));
+  if (!any) return nullptr;
+  block->Prepare(epoch);
+  return communicator_->StartPull(w, Missing::kCreate, block->rows());
 }
 
-// Draws the negatives of a window and asks for its rows.
-void SkipgramTrainer::Lookahead(const Rows& rows, size_t word, Worker& worker) const {
-  const auto negatives = static_cast<size_t>(sampler_->negatives());
-  uint32_t* drawn = worker.negatives.data() + word % (kAhead + 1) * negatives;
-  sampler_->NegativesOf(worker.kept, word, drawn);
-  PrefetchRow(rows.output, worker.kept.ids[word]);
-  for (size_t i = 0; i < negatives; ++i) PrefetchRow(rows.output, drawn[i]);
-  if (rows.bias.first != nullptr) {
-    __builtin_prefetch(rows.bias.row(worker.kept.ids[word]), 1);
-    for (size_t i = 0; i < negatives; ++i) __builtin_prefetch(rows.bias.row(drawn[i]), 1);
-  }
-  // The other words of the window are near already, from the windows before.
-  const size_t last = word + static_cast<size_t>(sampler_->options().window);
-  if (last < worker.kept.size()) PrefetchRow(rows.input, worker.kept.ids[last]);
+void SkipgramTrainer::TrainBlock(int w, int64_t epoch, SkipgramBlock* block) {
+  Worker& worker = workers_[w];
+  const double server_rate = communicator_->learning_rate();
+  const double rate = server_rate * ScheduleFactor();
+  worker.windows.HogwildRun(block->kept(), block->Open(rate), &worker.loss, nullptr);
+  block->TakeGradients(server_rate / options_.push_scale, &worker.gradients);
+  Count(epoch, rate, block->batch(), block->kept(), worker);
 }
 
-void SkipgramTrainer::UpdateWindow(const Rows& rows, size_t word, Worker& worker) const {
-  const WindowSampler::Window window = sampler_->WindowOf(worker.kept, word);
-  worker.inputs.clear();
-  for (size_t i = window.first; i < window.last; ++i) {
-    if (i != word) worker.inputs.push_back(rows.input.row(worker.kept.ids[i]));
+Status SkipgramTrainer::RunFree(int w, IdCorpus& corpus, int64_t epoch) {
+  Worker& worker = workers_[w];
+  const size_t blocks = worker.blocks.size();
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<PendingPull> pull,
+                      StartBlock(w, corpus, epoch, &worker.blocks[0]));
+  for (size_t k = 0; pull != nullptr; ++k) {
+    SkipgramBlock& block = worker.blocks[k % blocks];
+    SkipgramBlock& next = worker.blocks[(k + 1) % blocks];
+    FL_RETURN_IF_ERROR(pull->Wait());
+    if (blocks > 1) {
+      FL_ASSIGN_OR_RETURN(pull, StartBlock(w, corpus, epoch, &next));
+    }
+    TrainBlock(w, epoch, &block);
+    FL_RETURN_IF_ERROR(communicator_->Push(w, worker.gradients));
+    if (blocks == 1) {
+      FL_ASSIGN_OR_RETURN(pull, StartBlock(w, corpus, epoch, &next));
+    }
   }
-  if (worker.inputs.empty()) return;
-  const auto negatives = static_cast<size_t>(sampler_->negatives());
-  const uint32_t* drawn = worker.negatives.data() + word % (kAhead + 1) * negatives;
-  worker.outputs[0] = rows.output.row(worker.kept.ids[word]);
-  for (size_t i = 0; i < negatives; ++i) worker.outputs[1 + i] = rows.output.row(drawn[i]);
-  if (rows.bias.first != nullptr) {
-    worker.biases[0] = rows.bias.row(worker.kept.ids[word]);
-    for (size_t i = 0; i < negatives; ++i) worker.biases[1 + i] = rows.bias.row(drawn[i]);
-  }
-  const kernels::WindowBlock block{.dim = rows.input.dim,
-                                   .inputs = worker.inputs,
-                                   .outputs = worker.outputs,
-                                   .biases = worker.biases,
-                                   .rate = rows.rate};
-  double* loss = word % kLossEvery == 0 ? &worker.loss : nullptr;
-  const auto update = options_.cbow ? kernels::CbowUpdate : kernels::SkipgramUpdate;
-  update(block, &worker.scratch, loss);
-  if (loss != nullptr) {
-    worker.pairs += static_cast<int64_t>(options_.cbow ? 1 : worker.inputs.size());
-  }
-  if (communicator_->tables_in_place()->wants_touched()) Touch(worker, word, window);
+  return absl::OkStatus();
 }
 
-void SkipgramTrainer::Touch(Worker& worker, size_t word,
-                            const WindowSampler::Window& window) const {
-  const std::vector<uint32_t>& ids = worker.kept.ids;
-  std::vector<uint32_t>& inputs = worker.touched[input_table_];
-  for (size_t i = window.first; i < window.last; ++i) {
-    if (i != word) inputs.push_back(ids[i]);
+// Rounds: a batch for each worker, taken in order; their gradients, added in that order, are one
+// push.
+Status SkipgramTrainer::RunJoined(IdCorpus& corpus, int64_t epoch) {
+  std::vector<Status> errors(workers_.size());
+  while (!Ends(workers_[0])) {
+    size_t batches = 0;
+    for (; batches < workers_.size(); ++batches) {
+      FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&workers_[batches].blocks[0].batch()));
+      if (!any) break;
+    }
+    if (batches == 0) break;
+    pool_.Run([&](int w) {
+      if (static_cast<size_t>(w) >= batches) return;
+      const kernels::FlushDenormals flush;
+      SkipgramBlock& block = workers_[w].blocks[0];
+      block.Prepare(epoch);
+      errors[w] = communicator_->Pull(w, Missing::kCreate, block.rows());
+      if (errors[w].ok()) TrainBlock(w, epoch, &block);
+    });
+    merger_.Start();
+    for (size_t w = 0; w < batches; ++w) {
+      FL_RETURN_IF_ERROR(errors[w]);
+      if (batches > 1) merger_.Add(workers_[w].gradients);
+    }
+    FL_RETURN_IF_ERROR(
+        communicator_->Push(0, batches > 1 ? merger_.Result() : workers_[0].gradients));
   }
-  const auto negatives = static_cast<size_t>(sampler_->negatives());
-  const uint32_t* drawn = worker.negatives.data() + word % (kAhead + 1) * negatives;
-  for (const int t : {output_table_, bias_table_}) {
-    if (t < 0) continue;
-    worker.touched[t].push_back(ids[word]);
-    worker.touched[t].insert(worker.touched[t].end(), drawn, drawn + negatives);
-  }
+  return absl::OkStatus();
 }
 
-void SkipgramTrainer::Tell(int64_t epoch, double rate, const Worker& worker) {
+void SkipgramTrainer::Count(int64_t epoch, double rate, const IdBatch& batch, const KeptWords& kept,
+                            Worker& worker) {
+  worker.report.words += batch.words;
+  worker.report.kept += static_cast<int64_t>(kept.size());
+  ++worker.report.batches;
+  if (!options_.on_progress) return;
   std::lock_guard lock(mutex_);
-  progress_words_ += worker.batch.words;
-  options_.on_progress(
-      {.epoch = epoch,
-       .words = progress_words_,
-       .loss = worker.pairs == 0 ? 0 : worker.loss / static_cast<double>(worker.pairs),
-       .rate = rate,
-       .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
+  progress_words_ += batch.words;
+  const WindowLoss& loss = worker.loss;
+  options_.on_progress({.epoch = epoch,
+                        .step = communicator_->global_step(),
+                        .words = progress_words_,
+                        .loss = loss.pairs == 0 ? 0 : loss.loss / static_cast<double>(loss.pairs),
+                        .rate = rate,
+                        .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
 }
 
 }  // namespace flotilla

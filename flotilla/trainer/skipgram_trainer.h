@@ -1,12 +1,14 @@
 // Trains word vectors on running text: skip-gram or CBOW with negative samples, one window after
-// the other, on rows where they stand in the tables. The fused twin of the graph that
-// models/word2vec.h builds: the same loss, without batches of samples in between.
+// the other. The fused twin of the graph that models/word2vec.h builds: the same loss, without
+// batches of samples in between. It trains in every mode:
 //
-//   IdCorpus -> batch of ids -> WindowSampler: words kept, windows, negatives
-//            -> kernels::SkipgramUpdate on the rows of emb, emb_w (and emb_b)
+//   tables in this process (local, geo):  IdCorpus -> batch of ids -> SkipgramWindows on the rows
+//                                         of emb, emb_w (and emb_b), where they stand
+//   tables on servers:                    the rows of a batch are pulled, the windows work on
+//                                         them, and what they moved is pushed (skipgram_block.h)
 //
-// Needs a communicator with tables in place. A batch is a step: schedules count batches of about
-// ten thousand words.
+// A batch is a step, and schedules count them; where workers join (sync, half-async), a batch of
+// each of them together is one.
 #pragma once
 
 #include <atomic>
@@ -14,6 +16,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,19 +24,18 @@
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
+#include "flotilla/communicator/gradient_merger.h"
 #include "flotilla/dataset/id_corpus.h"
 #include "flotilla/dataset/window_sampler.h"
-#include "flotilla/kernels/skipgram.h"
+#include "flotilla/trainer/skipgram_block.h"
+#include "flotilla/trainer/skipgram_tables.h"
+#include "flotilla/trainer/skipgram_windows.h"
 
 namespace flotilla {
 
-// The tables of the model, by the names of the original. kBiasTable may be missing: no bias.
-inline constexpr char kInputTable[] = "emb";
-inline constexpr char kOutputTable[] = "emb_w";
-inline constexpr char kBiasTable[] = "emb_b";
-
 struct SkipgramProgress {
   int64_t epoch = 0;
+  int64_t step = 0;    // global
   int64_t words = 0;   // of the text, in this epoch
   double loss = 0;     // per true pair, of the telling worker so far
   double rate = 0;     // learning rate
@@ -44,6 +46,12 @@ struct SkipgramOptions {
   int workers = 1;
   // Continuous bag of words: the mean of the window predicts the word.
   bool cbow = false;
+  // A factor of the communicator's learning rate, by its global step: for models whose servers
+  // cannot know how long the text is. Without a value: 1.
+  std::optional<ScheduleSpec> schedule;
+  // Gradients are multiplied by it before they are pushed: the number of trainers where servers
+  // average over them (sync), so that all that was learned counts.
+  double push_scale = 1;
   // Called by one worker at a time, after every batch, while training goes on.
   std::function<void(const SkipgramProgress&)> on_progress;
   // Asked after every batch, by any worker. Once true, the epoch ends (SkipgramReport::stopped).
@@ -62,61 +70,70 @@ struct SkipgramReport {
 // Not thread-safe; one call at a time.
 class SkipgramTrainer {
  public:
-  // Makes all rows. Errors: a communicator without tables in place or with an optimizer that a step
-  // in place cannot run, tables that are missing or do not fit each other or the sampler's
-  // vocabulary.
+  // With tables in place, makes all rows. Errors: tables that are missing or do not fit each other
+  // or the sampler's vocabulary, an optimizer other than plain gradient descent.
   // REQUIRES: communicator, sampler and clock outlive the trainer.
   static StatusOr<std::unique_ptr<SkipgramTrainer>> Make(Communicator* communicator,
                                                          const WindowSampler* sampler,
                                                          const Clock* clock,
                                                          SkipgramOptions options);
 
-  // One pass over the corpus. Workers take batches as they come and change shared rows (Hogwild),
-  // unless the communicator's schedule is kJoined: then one worker takes them in order, and the
-  // same seed gives the same bits. The first error of any worker ends the epoch. A corpus without
-  // words is an error.
+  // One pass over the corpus. In kFree modes workers take batches as they come; in kJoined modes
+  // they take them in order, so that the same seed gives the same bits (on tables in place one
+  // worker does). The first error of any worker ends the epoch. A corpus without words is none:
+  // a trainer of several may have no share of a short text.
   StatusOr<SkipgramReport> TrainEpoch(IdCorpus& corpus, int64_t epoch);
 
  private:
   // What one worker owns.
   struct Worker {
+    explicit Worker(SkipgramWindows own) : windows(std::move(own)) {}
+    SkipgramWindows windows;
+    SkipgramReport report;
+    WindowLoss loss;
+    // With tables in place.
     IdBatch batch;
     KeptWords kept;
-    kernels::WindowScratch scratch;
-    std::vector<uint32_t> negatives;  // of the windows ahead
-    std::vector<float*> inputs, outputs, biases;
     std::vector<std::vector<uint32_t>> touched;  // by table
-    SkipgramReport report;
-    double loss = 0;  // summed over the pairs that were looked at
-    int64_t pairs = 0;
-  };
-  // The rows of a batch's work.
-  struct Rows {
-    RowBlock input, output, bias;  // bias.first is null: none
-    float rate = 0;
+    // Otherwise: the block that is trained and the one whose rows are on their way.
+    std::vector<SkipgramBlock> blocks;
+    Gradients gradients;
   };
 
   SkipgramTrainer(Communicator* communicator, const WindowSampler* sampler, const Clock* clock,
-                  SkipgramOptions options);
-  Status FindTables();
+                  const SkipgramTables& tables, SkipgramOptions options);
 
-  Status RunWorker(int w, IdCorpus& corpus, int64_t epoch);
-  Status TrainBatch(int w, int64_t epoch);
-  void HogwildWindows(const Rows& rows, Worker& worker) const;
-  void Lookahead(const Rows& rows, size_t word, Worker& worker) const;
-  void UpdateWindow(const Rows& rows, size_t word, Worker& worker) const;
-  void Touch(Worker& worker, size_t word, const WindowSampler::Window& window) const;
-  void Tell(int64_t epoch, double rate, const Worker& worker);
+  bool in_place() const { return communicator_->tables_in_place() != nullptr; }
+  // Of the next step.
+  double ScheduleFactor() const;
+
+  Status RunInPlace(int w, IdCorpus& corpus, int64_t epoch);
+  Status TrainInPlace(int w, int64_t epoch);
+  Status RunFree(int w, IdCorpus& corpus, int64_t epoch);
+  Status RunJoined(IdCorpus& corpus, int64_t epoch);
+  Status RunAll(IdCorpus& corpus, int64_t epoch);
+
+  // Fills a block with the next batch and starts to pull its rows; null at the end.
+  StatusOr<std::unique_ptr<PendingPull>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
+                                                    SkipgramBlock* block);
+  // The windows of a block whose rows are here; what they lead to is in worker.gradients.
+  void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);
+  // Whether the epoch is to end; notes it if options_.stop says so.
+  bool Ends(Worker& worker);
+  void Count(int64_t epoch, double rate, const IdBatch& batch, const KeptWords& kept,
+             Worker& worker);
+  SkipgramReport Sum() const;
 
   // Constant after Make.
   Communicator* const communicator_;
   const WindowSampler* const sampler_;
   const Clock* const clock_;
   const SkipgramOptions options_;
-  int input_table_ = -1, output_table_ = -1, bias_table_ = -1;
+  const SkipgramTables tables_;
 
   WorkerPool pool_;
   std::vector<Worker> workers_;
+  GradientMerger merger_;
   std::atomic<bool> failed_ = false;
   int64_t start_nanos_ = 0;
 

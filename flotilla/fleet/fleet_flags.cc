@@ -1,0 +1,170 @@
+#include "flotilla/fleet/fleet_flags.h"
+
+#include <CLI/CLI.hpp>
+#include <map>
+#include <span>
+
+#include "flotilla/fleet/flags.h"
+#include "flotilla/launch/job_environment.h"
+
+namespace flotilla {
+namespace {
+
+// What each way of sharing the data means.
+std::string SplitHelp(const std::vector<std::string>& splits) {
+  const std::map<std::string, std::string> meanings = {
+      {"by_file", "trainers share the files"},
+      {"by_block", "each reads all text and takes every so many-th block of it"},
+      {"none", "each reads all it is given"}};
+  std::string help;
+  for (const std::string& split : splits) {
+    help += (help.empty() ? "" : "; ") + split + ": " + meanings.at(split);
+  }
+  return help;
+}
+
+void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, FleetOptions& fleet,
+                 FleetFlags& flags) {
+  const std::string group = "Servers and trainers";
+  const std::span<const std::string> modes = ModeNames();
+  command
+      .add_option(
+          "--mode", flags.mode,
+          "Where the parameters live: local, in this process; or on servers: sync, "
+          "half-async, async, geo (default: local; async where the environment gives a role)")
+      ->type_name("MODE")
+      ->check(OneOf({modes.begin(), modes.end()}))
+      ->group(group);
+  command.add_option("--server_num", fleet.server_num, "Start so many servers on this machine")
+      ->type_name("N")
+      ->check(WholeNumber(1, 512))
+      ->group(group);
+  command.add_option("--worker_num", fleet.worker_num, "Start so many trainers on this machine")
+      ->type_name("N")
+      ->check(WholeNumber(1, 512))
+      ->group(group);
+  command
+      .add_option("--start_port", fleet.start_port,
+                  "First port of the servers that are started; 0: any that are free")
+      ->type_name("N")
+      ->check(WholeNumber(0, 65535))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--log_dir", fleet.log_dir, "Logs of what is started: serverlog.N, workerlog.N")
+      ->type_name("DIR")
+      ->capture_default_str()
+      ->group(group);
+  flags.data_split = splits.front();
+  command.add_option("--data_split", flags.data_split, SplitHelp(splits))
+      ->type_name("NAME")
+      ->check(OneOf(splits))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--start_timeout", fleet.start_timeout_seconds,
+                  "Seconds that trainers wait for the servers, and servers for the trainers")
+      ->type_name("N")
+      ->check(WholeNumber(1, 1'000'000))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
+  const std::string group = "Modes";
+  command
+      .add_option("--max_staleness", fleet.max_staleness,
+                  "async: a batch is computed on rows that lack at most so many of the worker's "
+                  "earlier steps; -1: no bound")
+      ->type_name("N")
+      ->check(WholeNumber(-1))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option(
+          "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
+          "geo: batches between two exchanges (the seeds: 400); 0: as often as costs little")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+  command
+      .add_option("--geo_divisor", flags.geo_divisor,
+                  "geo: what differences are divided by: touched (the number of trainers that "
+                  "changed the row), trainers (the seeds' rule) or none")
+      ->type_name("NAME")
+      ->check(OneOf({"touched", "trainers", "none"}))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
+  command
+      .add_option(
+          "--save_via", flags.save_via,
+          "Who writes and reads models: servers, each its own rows, in parallel, on storage "
+          "that all see; or trainer: trainer 0 for all")
+      ->type_name("NAME")
+      ->check(OneOf({"servers", "trainer"}))
+      ->capture_default_str()
+      ->group("What is kept");
+}
+
+Status CheckModeAndRole(const std::string& mode, const FleetOptions& fleet) {
+  const bool in_job = fleet.role.kind != Role::Kind::kLocal;
+  const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
+  const bool has_servers = HasServers(mode);
+  if (in_job && !has_servers) {
+    return InvalidArgument(
+        "TRAINING_ROLE makes this process a {}, and --mode is local: leave one out",
+        fleet.role.is_server() ? "server" : "trainer");
+  }
+  if (has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
+    return InvalidArgument(
+        "--mode {} needs servers: --server_num S --worker_num W starts them here; on a cluster the "
+        "environment gives each process its role (flotilla launch --help)",
+        mode);
+  }
+  if (starts_job && !has_servers) {
+    return InvalidArgument("--server_num and --worker_num are for modes with servers, not local");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, FleetOptions* options,
+                   FleetFlags* flags) {
+  AddJobFlags(command, splits, *options, *flags);
+  AddModeFlags(command, *options, *flags);
+  AddStorageFlag(command, *flags);
+}
+
+Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options) {
+  FleetOptions& fleet = *options;
+  FL_ASSIGN_OR_RETURN(const JobEnvironment found, JobFromEnvironment(ProcessEnvironment()));
+  fleet.role = found.role;
+  fleet.job.flags = found.flags;
+  fleet.job.job_id = found.job_id;
+  fleet.status_file = found.status_file;
+  fleet.result_file = found.result_file;
+  const bool in_job = fleet.role.kind != Role::Kind::kLocal;
+  const bool starts_job = fleet.server_num > 0 || fleet.worker_num > 0;
+  const std::string mode = flags.mode.value_or(in_job || starts_job ? "async" : "local");
+  FL_RETURN_IF_ERROR(CheckModeAndRole(mode, fleet));
+  fleet.job.mode.mode = mode;
+  fleet.job.mode.local.joined = deterministic;
+  fleet.job.mode.geo.divisor = flags.geo_divisor == "touched"    ? GeoDivisor::kTouched
+                               : flags.geo_divisor == "trainers" ? GeoDivisor::kTrainers
+                                                                 : GeoDivisor::kNone;
+  fleet.job.flags.async.max_staleness = fleet.max_staleness;
+  fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
+  fleet.job.shared_storage = flags.save_via == "servers";
+  fleet.split_files = flags.data_split == "by_file";
+  if (HasServers(mode) && deterministic && mode != "sync") {
+    return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

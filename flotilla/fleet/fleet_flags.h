@@ -1,0 +1,32 @@
+// The flags of a job with servers: mode, how many processes, what the modes can be told. The same
+// for every command that trains.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/fleet/train_options.h"
+
+namespace flotilla {
+
+// What the command line said, before SettleFleetFlags.
+struct FleetFlags {
+  std::optional<std::string> mode;  // default: local, in a job with servers async
+  std::string data_split;           // the first of the names that AddFleetFlags was given
+  std::string geo_divisor = "touched";
+  std::string save_via = "servers";
+};
+
+// Declares the flags. `splits` are the values of --data_split, the default first.
+// REQUIRES: options and flags outlive the command.
+void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, FleetOptions* options,
+                   FleetFlags* flags);
+
+// Reads the role and the communication's variables from the environment and fills what follows from
+// them and the flags. A contradiction is an error that names both sides.
+Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options);
+
+}  // namespace flotilla

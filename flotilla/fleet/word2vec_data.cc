@@ -1,0 +1,144 @@
+#include "flotilla/fleet/word2vec_data.h"
+
+#include <algorithm>
+
+#include "flotilla/dataset/count_words.h"
+#include "flotilla/dataset/file_list.h"
+#include "flotilla/infer/load_word_model.h"
+#include "flotilla/trainer/skipgram_tables.h"
+
+namespace flotilla {
+namespace {
+
+// A guess where the text was not read: bytes of a word, with its blank.
+constexpr int64_t kBytesOfWord = 6;
+
+double SecondsOf(const Terminal& terminal) {
+  return static_cast<double>(terminal.clock.NowNanos()) * 1e-9;
+}
+
+}  // namespace
+
+Status Word2VecData::MakeDictionary() {
+  FL_RETURN_IF_ERROR(LoadInit());
+  if (options_.dict.empty()) return CountText();
+  StatusOr<Vocabulary> loaded = Vocabulary::Load(options_.dict);
+  if (!loaded.ok()) return Annotate(loaded.status(), "--dict");
+  text_words_ = static_cast<int64_t>(loaded->total());
+  return SetWords(loaded->words());
+}
+
+Status Word2VecData::LoadInit() {
+  if (options_.init_model.empty()) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(AddInit(kInputTable, OpenWordVectors(options_.init_model)));
+  if (!IsModelDir(options_.init_model)) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(AddInit(kOutputTable, LoadModelVectors(options_.init_model, kOutputTable)));
+  if (!options_.bias) return absl::OkStatus();
+  StatusOr<WordVectors> bias = LoadModelVectors(options_.init_model, kBiasTable);
+  // A model that was trained without a bias gets one that starts at zero.
+  if (bias.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
+  return AddInit(kBiasTable, std::move(bias));
+}
+
+Status Word2VecData::AddInit(const std::string& table, StatusOr<WordVectors> vectors) {
+  if (!vectors.ok()) return Annotate(vectors.status(), "--init_model");
+  const int64_t dim = table == kBiasTable ? 1 : options_.dim;
+  if (vectors->dim != dim) {
+    return InvalidArgument("--init_model: its vectors have {} numbers: say --dim {}", vectors->dim,
+                           vectors->dim);
+  }
+  init_.emplace_back(table, *std::move(vectors));
+  return absl::OkStatus();
+}
+
+Status Word2VecData::CountText() {
+  CountWordsOptions count;
+  count.tokenizer = options_.tokenizer;
+  count.threads = options_.threads;
+  count.on_progress = ReadProgress("count");
+  FL_ASSIGN_OR_RETURN(CorpusCounts counts, CountWords(options_.files, count));
+  terminal_.console.EndTask();
+  text_words_ = static_cast<int64_t>(counts.total);
+  text_bytes_ = counts.bytes;
+  if (counts.total == 0) {
+    return InvalidArgument("--data: no words in {} files of {} bytes together",
+                           options_.files.size(), counts.bytes);
+  }
+  const size_t distinct = counts.words.size();
+  // Words to start from are kept even where they are rare.
+  std::vector<WordCount> rare;
+  if (!init_.empty()) {
+    const Vocabulary& known = init_[0].second.vocabulary;
+    for (const WordCount& word : counts.words) {
+      if (word.count < options_.min_count && known.Find(word.word)) rare.push_back(word);
+    }
+  }
+  FL_ASSIGN_OR_RETURN(
+      const Vocabulary frequent,
+      Vocabulary::FromCounts(std::move(counts.words), {.min_count = options_.min_count}));
+  if (frequent.size() + rare.size() == 0) {
+    return InvalidArgument("--data: none of {} words is seen {} times: say a smaller --min_count",
+                           distinct, options_.min_count);
+  }
+  std::vector<WordCount> words = frequent.words();
+  words.insert(words.end(), rare.begin(), rare.end());
+  terminal_.log.info("{} words, {} distinct, {} in the dictionary", counts.total, distinct,
+                     words.size());
+  return SetWords(std::move(words));
+}
+
+Status Word2VecData::SetWords(std::vector<WordCount> words) {
+  FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(words));
+  if (init_.empty()) return absl::OkStatus();
+  const size_t before = words.size();
+  for (const WordCount& word : init_[0].second.vocabulary.words()) {
+    if (!vocabulary_.Find(word.word)) words.push_back({word.word, 0});
+  }
+  terminal_.log.info("{} words of {} are not in the text and stay as they are",
+                     words.size() - before, options_.init_model);
+  FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(std::move(words)));
+  return absl::OkStatus();
+}
+
+int64_t Word2VecData::ExpectedBatches(int trainers) const {
+  const int64_t bytes = text_bytes_ > 0 ? text_bytes_ : text_words_ * kBytesOfWord;
+  return bytes / trainers / static_cast<int64_t>(IdCorpusOptions().blocks.block_bytes);
+}
+
+Status Word2VecData::OpenCorpus(int trainer, int trainers) {
+  std::vector<std::string> files = options_.files;
+  if (!options_.share_blocks && options_.fleet.split_files) {
+    files = SplitFiles(files, trainers, trainer);
+  }
+  IdCorpusOptions corpus;
+  corpus.tokenizer = options_.tokenizer;
+  corpus.text_is_ids = options_.text_is_ids;
+  corpus.threads = options_.threads;
+  corpus.part = trainer;
+  corpus.parts = trainers;
+  corpus.share_blocks = options_.share_blocks;
+  corpus.on_progress = ReadProgress("read");
+  if (!options_.in_memory) {
+    corpus_ = StreamIdCorpus(files, vocabulary_, text_words_, text_bytes_, corpus);
+    return absl::OkStatus();
+  }
+  FL_ASSIGN_OR_RETURN(corpus_, LoadIdCorpus(files, vocabulary_, corpus));
+  terminal_.console.EndTask();
+  return absl::OkStatus();
+}
+
+std::function<void(int64_t)> Word2VecData::ReadProgress(std::string task) {
+  const double start = SecondsOf(terminal_);
+  return [this, start, task = std::move(task)](int64_t bytes) {
+    terminal_.console.Update([&] {
+      const double megabytes = static_cast<double>(bytes) * 1e-6;
+      const double rate = megabytes / std::max(1e-9, SecondsOf(terminal_) - start);
+      return TaskMoment{
+          .task = task,
+          .fields = {{"megabytes", megabytes, fmt::format("{} {:.0f} MB", task, megabytes)},
+                     {"megabytes_per_second", rate, fmt::format("{:.0f} MB/s", rate)}}};
+    });
+  };
+}
+
+}  // namespace flotilla

@@ -1,0 +1,59 @@
+// What a run of word2vec reads: vectors to start from, the dictionary, and the text as ids. Every
+// process of a job makes the same dictionary of the same files; a trainer reads its share of the
+// text.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/id_corpus.h"
+#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/fleet/terminal.h"
+#include "flotilla/fleet/word2vec_options.h"
+#include "flotilla/infer/word_vectors.h"
+
+namespace flotilla {
+
+// Not thread-safe.
+class Word2VecData {
+ public:
+  // Vectors to start from, by table name.
+  using InitTables = std::vector<std::pair<std::string, WordVectors>>;
+
+  // REQUIRES: options and terminal outlive the data.
+  Word2VecData(const Word2VecRunOptions* options, Terminal* terminal)
+      : options_(*options), terminal_(*terminal) {}
+
+  // Reads --init_model, if there is one, and makes the dictionary: of --dict, or by counting the
+  // words of all files. Words of --init_model are added. Errors name the flag.
+  Status MakeDictionary();
+  const Vocabulary& vocabulary() const { return vocabulary_; }
+  InitTables& init() { return init_; }
+  // Batches of an epoch of one of so many trainers, as far as is known before the text is read.
+  int64_t ExpectedBatches(int trainers) const;
+
+  // Opens the share of a trainer. REQUIRES: MakeDictionary was called.
+  Status OpenCorpus(int trainer, int trainers);
+  IdCorpus& corpus() { return *corpus_; }
+
+ private:
+  Status LoadInit();
+  Status AddInit(const std::string& table, StatusOr<WordVectors> vectors);
+  Status CountText();
+  Status SetWords(std::vector<WordCount> words);
+  std::function<void(int64_t)> ReadProgress(std::string task);
+
+  const Word2VecRunOptions& options_;
+  Terminal& terminal_;
+  InitTables init_;
+  Vocabulary vocabulary_;
+  int64_t text_words_ = 0, text_bytes_ = 0;  // as far as a first pass told
+  std::unique_ptr<IdCorpus> corpus_;
+};
+
+}  // namespace flotilla

@@ -1,0 +1,117 @@
+#include "flotilla/fleet/word2vec_view.h"
+
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "flotilla/trainer/curve_plot.h"
+
+namespace flotilla {
+namespace {
+
+// Between two points of the curve.
+constexpr double kPointSeconds = 0.2;
+
+double WordsPerSecond(int64_t words, double seconds) {
+  return static_cast<double>(words) / std::max(1e-9, seconds);
+}
+
+}  // namespace
+
+Word2VecView::Word2VecView(const Word2VecRunOptions* options, Terminal* terminal)
+    : options_(*options), terminal_(*terminal), point_due_(&terminal->clock, kPointSeconds) {}
+
+StatusOr<std::unique_ptr<Word2VecView>> Word2VecView::Make(const Word2VecRunOptions* options,
+                                                           bool first, Terminal* terminal) {
+  std::unique_ptr<Word2VecView> view(new Word2VecView(options, terminal));
+  if (first && !options->out.empty()) {
+    FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(options->out + ".log/metrics.jsonl"));
+  }
+  return view;
+}
+
+void Word2VecView::Batch(const SkipgramProgress& progress) {
+  Show(progress);
+  if (!point_due_.Due()) return;
+  points_.push_back({.kind = MetricsPoint::Kind::kTrain,
+                     .epoch = progress.epoch,
+                     .step = progress.step,
+                     .loss = progress.loss});
+  WriteStatus(progress);
+  if (log_ == nullptr) return;
+  CheckWrite(
+      log_->WriteTrain({.epoch = progress.epoch,
+                        .epochs = options_.epochs,
+                        .step = progress.step,
+                        .rows = progress.words,
+                        .epoch_rows = epoch_words_,
+                        .loss = progress.loss,
+                        .learning_rate = progress.rate,
+                        .seconds = progress.seconds,
+                        .examples_per_second = WordsPerSecond(progress.words, progress.seconds)}));
+}
+
+void Word2VecView::Show(const SkipgramProgress& progress) {
+  terminal_.console.Update([&] {
+    const double rate = WordsPerSecond(progress.words, progress.seconds);
+    const double share = static_cast<double>(progress.words) /
+                         static_cast<double>(std::max<int64_t>(1, epoch_words_));
+    return TaskMoment{
+        .task = "train",
+        .fields = {{"epoch", static_cast<double>(progress.epoch),
+                    fmt::format("epoch {}", progress.epoch)},
+                   {"words", static_cast<double>(progress.words),
+                    fmt::format("{:.0f} % of the words", 100 * std::min(1.0, share)), 2},
+                   {"words_per_second", rate, fmt::format("{:.0f} words/s", rate)},
+                   {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss), 1},
+                   {"learning_rate", progress.rate, fmt::format("rate {:.5f}", progress.rate), 3}},
+        .share = std::min(1.0, share)};
+  });
+}
+
+void Word2VecView::WriteStatus(const SkipgramProgress& progress) const {
+  const std::string& path = options_.fleet.status_file;
+  if (path.empty()) return;
+  const nlohmann::json json = {
+      {"epoch", progress.epoch},
+      {"words", progress.words},
+      {"words_per_second", WordsPerSecond(progress.words, progress.seconds)},
+      {"loss", progress.loss}};
+  std::ofstream(path) << json.dump() << "\n";
+}
+
+void Word2VecView::EpochDone(int64_t epoch, int64_t step, const SkipgramReport& report) {
+  terminal_.console.EndTask();
+  terminal_.log.info("epoch {} {}, use time={:.2f}, {:.0f} words/s, loss={:.4f}", epoch,
+                     report.stopped ? "stopped" : "finished", report.seconds,
+                     WordsPerSecond(report.words, report.seconds), report.loss);
+  points_.push_back(
+      {.kind = MetricsPoint::Kind::kEpoch, .epoch = epoch, .step = step, .loss = report.loss});
+  if (log_ == nullptr) return;
+  const Report figures{.rows = report.words,
+                       .batches = report.batches,
+                       .loss = report.loss,
+                       .seconds = report.seconds};
+  CheckWrite(log_->WriteEpoch(epoch, step, figures));
+}
+
+void Word2VecView::Event(std::string_view event, int64_t step, std::string_view detail) {
+  if (log_ != nullptr) CheckWrite(log_->WriteEvent(event, step, detail));
+}
+
+Status Word2VecView::Draw() const {
+  const CurvePlotOptions plot{.title = "word2vec"};
+  if (log_ != nullptr) {
+    FL_RETURN_IF_ERROR(WriteCurveSvg(options_.out + ".log/curves.svg", points_, plot));
+  }
+  if (options_.plot.empty()) return absl::OkStatus();
+  return Annotate(WriteCurveSvg(options_.plot, points_, plot), "--plot");
+}
+
+void Word2VecView::CheckWrite(const Status& status) {
+  if (status.ok() || std::exchange(write_failed_, true)) return;
+  terminal_.log.warn("{}; training goes on", Message(status));
+}
+
+}  // namespace flotilla

@@ -1,0 +1,62 @@
+// One batch of text and the rows that it needs, gathered from wherever the parameters live: how
+// skip-gram trains where the tables are not in this process.
+//
+//   Prepare: words kept, negatives drawn, rows named -> communicator.Pull(rows())
+//   Open -> SkipgramWindows on a copy of the rows, window after window, as on tables in place
+//   TakeGradients: what the rows have moved, as gradients -> communicator.Push
+//
+// So a push is the sum of the gradients of the batch's windows, each taken where the windows before
+// it had led to. Part of a trainer; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/aligned_vector.h"
+#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/tensor/gradients.h"
+#include "flotilla/tensor/model_spec.h"
+#include "flotilla/tensor/sparse_rows.h"
+#include "flotilla/trainer/skipgram_tables.h"
+#include "flotilla/trainer/skipgram_windows.h"
+
+namespace flotilla {
+
+class SkipgramBlock {
+ public:
+  // REQUIRES: sampler and spec outlive the block.
+  SkipgramBlock(const ModelSpec* spec, const SkipgramTables& tables, const WindowSampler* sampler);
+
+  // The batch to train; whoever fills it calls Prepare next.
+  IdBatch& batch() { return batch_; }
+  const KeptWords& kept() const { return kept_; }
+
+  void Prepare(int64_t epoch);
+  // To be pulled, one for each table of the spec; must not move until then.
+  std::span<SparseRows> rows() { return rows_; }
+
+  // The windows' rows, valid until Prepare. REQUIRES: rows() were pulled.
+  WindowRows Open(double rate);
+
+  // (pulled - moved) / rate for every row: what brings rows that learn at `rate` to where the
+  // windows have brought theirs. Buffers of *gradients are reused. REQUIRES: Open was called.
+  void TakeGradients(double rate, Gradients* gradients) const;
+
+ private:
+  // The place of an id in rows_[table], which it gets at its first use.
+  uint32_t PlaceOf(uint32_t id, int table, std::vector<uint32_t>* places);
+
+  const ModelSpec* const spec_;
+  const SkipgramTables tables_;
+  const WindowSampler* const sampler_;
+
+  IdBatch batch_;
+  KeptWords kept_;
+  std::vector<uint32_t> input_places_, output_places_;  // by id, kNoPlace between batches
+  std::vector<uint32_t> inputs_, targets_, negatives_;  // as WindowRows has them
+  std::vector<SparseRows> rows_;                        // as they were pulled
+  std::vector<AlignedVector<float>> moved_;             // the same after the windows
+};
+
+}  // namespace flotilla

@@ -1,0 +1,58 @@
+// The windows of one batch of text, one after the other: draws negatives, asks for rows ahead of
+// time, updates. It works on rows wherever they stand: in the tables of this process, or in a block
+// that was gathered for the batch (skipgram_block.h). Part of a trainer.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/kernels/skipgram.h"
+#include "flotilla/tensor/row_block.h"
+
+namespace flotilla {
+
+// The rows of a batch's work, and which of them its words have. Word i of the kept ones is row
+// inputs[i] of `input` and row targets[i] of `output` and `bias`.
+struct WindowRows {
+  RowBlock input, output, bias;  // bias.first is null: none
+  std::span<const uint32_t> inputs, targets;
+  // Rows of the negatives, (words, negatives); empty: they are drawn on the way, and an id is a
+  // row.
+  std::span<const uint32_t> negatives;
+  float rate = 0;
+};
+
+// Summed over the windows that were looked at.
+struct WindowLoss {
+  double loss = 0;
+  int64_t pairs = 0;
+};
+
+// One per worker; not thread-safe. Rows may change under it (Hogwild).
+class SkipgramWindows {
+ public:
+  // REQUIRES: the sampler outlives the object.
+  SkipgramWindows(const WindowSampler* sampler, bool cbow, bool bias);
+
+  // One pass over the words of a batch. The loss of some windows is added to *loss. With `drawn`
+  // the negatives that were drawn on the way are appended to it.
+  void HogwildRun(const KeptWords& kept, const WindowRows& rows, WindowLoss* loss,
+                  std::vector<uint32_t>* drawn);
+
+ private:
+  // The negatives of a window, as rows.
+  const uint32_t* NegativesOf(const WindowRows& rows, size_t word) const;
+  void Lookahead(const KeptWords& kept, const WindowRows& rows, size_t word,
+                 std::vector<uint32_t>* drawn);
+  void Update(const KeptWords& kept, const WindowRows& rows, size_t word, WindowLoss* loss);
+
+  const WindowSampler* const sampler_;
+  const bool cbow_;
+  kernels::WindowScratch scratch_;
+  std::vector<uint32_t> ring_;  // negatives of the windows ahead
+  std::vector<float*> inputs_, outputs_, biases_;
+};
+
+}  // namespace flotilla
