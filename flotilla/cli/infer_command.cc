@@ -1,16 +1,20 @@
 #include "flotilla/cli/infer_command.h"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "flotilla/cli/infer_report.h"
+#include "flotilla/cli/infer_words.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/open_data.h"
 #include "flotilla/infer/evaluate.h"
+#include "flotilla/infer/load_word_model.h"
 #include "flotilla/infer/predictor.h"
 
 namespace flotilla {
@@ -19,7 +23,12 @@ namespace {
 constexpr char kExamples[] = R"(
 
 Examples: flotilla infer model --data test/ --predictions scores.txt
-          flotilla infer model/epoch_* --data test/)";
+          flotilla infer model/epoch_* --data test/
+          flotilla infer words --questions questions-words.txt --similarity wordsim353.txt)";
+
+// Flags that only models of words have, and those that all have; the others are for rows.
+constexpr const char* kWordFlags[] = {"--questions", "--similarity", "--restrict_vocab"};
+constexpr const char* kSharedFlags[] = {"--threads", "--json", "--config", "--print_config"};
 
 struct InferFlags {
   std::vector<std::string> models;
@@ -31,9 +40,38 @@ struct InferFlags {
   std::optional<bool> in_memory;  // default: for several models
   DataOptions data;
   DataFlags data_flags;
+  WordScoreOptions words;
+  std::vector<std::string> given;  // names of the flags that were given
 };
 
+bool Has(std::span<const char* const> names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// Word vectors and models of rows have different flags.
+Status CheckKind(const InferFlags& flags, bool words) {
+  for (const std::string& name : flags.given) {
+    if (Has(kSharedFlags, name) || Has(kWordFlags, name) == words) continue;
+    const std::string& model = flags.models[0];
+    if (words) {
+      return InvalidArgument(
+          "{} is for models of rows, and {} has word vectors: give --questions or --similarity",
+          name, model);
+    }
+    return InvalidArgument("{} is for word vectors, and {} is no word2vec model: give --data", name,
+                           model);
+  }
+  if (words && flags.words.questions.empty() && flags.words.pairs.empty()) {
+    return InvalidArgument("{} has word vectors: give --questions or --similarity FILE",
+                           flags.models[0]);
+  }
+  if (!words && flags.paths.empty()) return InvalidArgument("--data is required");
+  return absl::OkStatus();
+}
+
 Status Check(InferFlags* flags) {
+  flags->words.threads = flags->threads;
+  FL_RETURN_IF_ERROR(CheckKind(*flags, IsWordModel(flags->models[0])));
   flags->data.in_memory = flags->in_memory.value_or(flags->models.size() > 1);
   SettleDataFlags(flags->data_flags, &flags->data);
   if (flags->predictions.empty()) return absl::OkStatus();
@@ -105,6 +143,9 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
 }
 
 Status Infer(const InferFlags& flags, Terminal& terminal) {
+  if (IsWordModel(flags.models[0])) {
+    return InferWords(flags.models, flags.words, flags.json, terminal);
+  }
   FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("--data", flags.paths, flags.data));
   SharedRows rows(flags, std::move(files));
   for (const std::string& model : flags.models) {
@@ -117,6 +158,27 @@ Status Infer(const InferFlags& flags, Terminal& terminal) {
     terminal.out.flush();
   }
   return absl::OkStatus();
+}
+
+void AddWordFlags(CLI::App& command, WordScoreOptions* words) {
+  const std::string group = "Word vectors";
+  command
+      .add_option("--questions", words->questions,
+                  "Score these analogies (lines `a b c d`, heads `: section`)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--similarity", words->pairs,
+                  "Compare similarities with these scores (lines `word word score`)")
+      ->type_name("FILE")
+      ->group(group);
+  command
+      .add_option("--restrict_vocab", words->restrict_vocab,
+                  "Analogies over the first so many words, as the usual tools do; 0: all")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
 }
 
 void AddFlags(CLI::App& command, InferFlags* flags) {
@@ -141,7 +203,6 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
   command.add_flag("--json", flags->json, "Print the results as JSON (see below)");
   command.add_option("--data", flags->paths, std::string("Rows with their labels: ") + kPathsHelp)
       ->type_name("PATH")
-      ->required()
       ->group("Where rows come from");
   AddFormatFlags(command, &flags->data, &flags->data_flags);
   AddSwitch(command, "in_memory", &flags->in_memory,
@@ -149,17 +210,24 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
             "Score rows as they are read and keep nothing (default for one model)",
             "How rows are read");
   AddReaderFlags(command, &flags->data);
+  AddWordFlags(command, &flags->words);
 }
 
 }  // namespace
 
 void AddInferCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<InferFlags>();
-  CLI::App* command = app.add_subcommand("infer", "Scores rows with a saved model");
+  CLI::App* command =
+      app.add_subcommand("infer", "Scores rows, or word vectors, with a saved model");
   AddFlags(*command, flags.get());
   AddConfigFlags(*command);
-  command->footer(std::string(kInferJsonHelp) + kExamples);
-  command->callback([flags, action] {
+  command->footer(std::string(kInferJsonHelp) + kInferWordsJsonHelp + kExamples);
+  command->callback([flags, action, command] {
+    for (const CLI::Option* option : command->get_options()) {
+      if (option->count() > 0 && !option->get_positional()) {
+        flags->given.push_back(option->get_name());
+      }
+    }
     action->check = [flags] { return Check(flags.get()); };
     action->run = [flags](Terminal& terminal) { return Infer(*flags, terminal); };
   });

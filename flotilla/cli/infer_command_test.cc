@@ -197,5 +197,12 @@ TEST_F(InferCommandTest, FlagsThatDoNotFitAreUsageErrors) {
   EXPECT_EQ(Infer({files_->out}).code, 2);
 }
 
+TEST_F(InferCommandTest, AFlagOfWordVectorsIsAnErrorThatSaysSo) {
+  const ProgramRun run = Infer({files_->out, "--data", files_->test, "--questions", "q"});
+  EXPECT_EQ(run.code, kUsageError);
+  EXPECT_THAT(run.err, HasSubstr("--questions is for word vectors, and "));
+  EXPECT_EQ(Infer({files_->out}).code, kUsageError) << "--data is required";
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -235,31 +235,12 @@ std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& 
                                  {"threads", options.threads},
                                  {"mode", options.fleet.job.mode.mode},
                                  {"dim", options.dim}};
-  if (result.analogy) {
-    json["analogy_accuracy"] = result.analogy->total.accuracy();
-    json["analogy"] = AnalogyJson(*result.analogy);
-    json["analogy_all"] = AnalogyJson(*result.analogy_all);
-    json["analogy_original"] = AnalogyJson(*result.analogy_original);
-  }
-  for (const auto& [path, report] : result.similarity) {
-    json["similarity"][SetName(path)] = SimilarityJson(report);
-  }
+  AddScoresJson(result.scores, &json);
   return json.dump() + "\n";
 }
 
 std::string ResultText(const Word2VecResult& result) {
-  std::string text;
-  if (result.analogy) {
-    text += AnalogyTable(*result.analogy);
-    text += fmt::format("over all words                  {:>8.2f} %\n",
-                        100 * result.analogy_all->total.accuracy());
-    text += fmt::format("by the original's rule          {:>8.2f} %\n",
-                        100 * result.analogy_original->total.accuracy());
-  }
-  for (const auto& [path, report] : result.similarity) {
-    text += fmt::format("{:<32}{:>8.4f}    {} pairs, {} left out\n", SetName(path), report.spearman,
-                        report.pairs, report.left_out);
-  }
+  std::string text = ScoresText(result.scores);
   text += fmt::format("vocabulary      {} words\n", result.vocabulary);
   text +=
       fmt::format("words           {}, {:.0f} words/s\n", result.words, result.words_per_second());
@@ -294,6 +275,8 @@ void RouteTrainWord2Vec(std::vector<std::string>* args) {
 
 void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<Flags>();
+  // Batches of text move the frequent words' rows far: what comes late must not pile up.
+  flags->options.fleet.max_staleness = 1;
   CLI::App* command = app.add_subcommand(
       kTrainWord2VecCommand,
       "Trains word vectors on text, also written `train word2vec`: dictionary, ids and training in "

@@ -75,6 +75,49 @@ TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
   EXPECT_EQ(from_model->vocabulary.total(), 16000u);
 }
 
+TEST(Word2VecCommandTest, InferScoresWordVectorsAsTrainingDid) {
+  const TempDir dir;
+  const std::string model = dir.path() + "/model";
+  const std::string pairs = dir.Write("pairs", "sea ship 9\ntree leaf 8\nsea root 1\n");
+  const std::string questions =
+      dir.Write("q", ": topics\nsea ship tree leaf\nsea ship tree nowhere\n");
+  const ProgramRun train = Train({"--data", dir.Write("text", TwoTopics(500)), "--out", model,
+                                  "--json", "--pairs", pairs, "--questions", questions});
+  ASSERT_EQ(train.code, 0) << train.err;
+  const auto trained = nlohmann::json::parse(train.out);
+  const ProgramRun run =
+      RunForTest({"infer", model, "--questions", questions, "--similarity", pairs, "--json"});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const auto json = nlohmann::json::parse(run.out);
+  for (const char* key : {"analogy_accuracy", "analogy", "analogy_all", "analogy_original"}) {
+    EXPECT_EQ(json[key], trained[key]) << key;
+  }
+  EXPECT_EQ(json["similarity"], trained["similarity"]);
+  EXPECT_EQ(json["analogy_original"]["asked"], 2) << "unknown words are asked, too";
+  EXPECT_EQ(json["words"], 8);
+  const ProgramRun few =
+      RunForTest({"infer", model, "--questions", questions, "--restrict_vocab", "2", "--json"});
+  EXPECT_EQ(nlohmann::json::parse(few.out)["analogy"]["asked"], 0);
+  EXPECT_THAT(RunForTest({"infer", model, "--questions", questions}).out, HasSubstr("topics"));
+  const ProgramRun rows = RunForTest({"infer", model, "--data", questions});
+  EXPECT_EQ(rows.code, kUsageError);
+  EXPECT_THAT(rows.err, HasSubstr("--data is for models of rows, and " + model));
+  EXPECT_EQ(RunForTest({"infer", model}).code, kUsageError);
+}
+
+TEST(Word2VecCommandTest, MetricsAndCurvesAreKeptBesideTheModel) {
+  const TempDir dir;
+  const std::string model = dir.path() + "/model", plot = dir.path() + "/loss.svg";
+  const ProgramRun run = Train({"--data", dir.Write("text", TwoTopics(500)), "--out", model,
+                                "--epochs", "2", "--plot", plot});
+  ASSERT_EQ(run.code, 0) << run.err;
+  const std::string metrics = ReadText(model + ".log/metrics.jsonl");
+  EXPECT_THAT(metrics, HasSubstr("\"kind\":\"epoch\",\"epoch\":1"));
+  EXPECT_THAT(metrics, HasSubstr("\"event\":\"save\""));
+  EXPECT_THAT(ReadText(model + ".log/curves.svg"), HasSubstr("<svg"));
+  EXPECT_THAT(ReadText(plot), HasSubstr("<svg"));
+}
+
 TEST(Word2VecCommandTest, WordsMayBeSubtracted) {
   const TempDir dir;
   const std::string vectors = dir.Write("v", "4 2\nking 1 1\nhat 1 0\nqueen 0 1\nhouse -1 1\n");

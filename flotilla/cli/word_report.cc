@@ -41,6 +41,34 @@ nlohmann::ordered_json SimilarityJson(const SimilarityReport& report) {
   return {{"spearman", report.spearman}, {"pairs", report.pairs}, {"left_out", report.left_out}};
 }
 
+std::string ScoresText(const WordScores& scores) {
+  std::string text;
+  if (scores.analogy) {
+    text += AnalogyTable(*scores.analogy);
+    text += fmt::format("over all words                  {:>8.2f} %\n",
+                        100 * scores.analogy_all->total.accuracy());
+    text += fmt::format("by the original's rule          {:>8.2f} %\n",
+                        100 * scores.analogy_original->total.accuracy());
+  }
+  for (const auto& [path, report] : scores.similarity) {
+    text += fmt::format("{:<32}{:>8.4f}    {} pairs, {} left out\n", SetName(path), report.spearman,
+                        report.pairs, report.left_out);
+  }
+  return text;
+}
+
+void AddScoresJson(const WordScores& scores, nlohmann::ordered_json* json) {
+  if (scores.analogy) {
+    (*json)["analogy_accuracy"] = scores.analogy->total.accuracy();
+    (*json)["analogy"] = AnalogyJson(*scores.analogy);
+    (*json)["analogy_all"] = AnalogyJson(*scores.analogy_all);
+    (*json)["analogy_original"] = AnalogyJson(*scores.analogy_original);
+  }
+  for (const auto& [path, report] : scores.similarity) {
+    (*json)["similarity"][SetName(path)] = SimilarityJson(report);
+  }
+}
+
 std::string SetName(const std::string& path) { return std::filesystem::path(path).stem().string(); }
 
 }  // namespace flotilla

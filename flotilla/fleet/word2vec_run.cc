@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <limits>
 #include <memory>
 
 #include "flotilla/base/stop_signal.h"
@@ -19,7 +20,6 @@ namespace flotilla {
 namespace {
 
 constexpr double kLastRate = 1e-4;  // of the first, at the end of a linear schedule
-constexpr int64_t kUsualWords = 30000;
 // Rows that are written to the servers at once.
 constexpr size_t kRowsPerWrite = size_t{1} << 16;
 
@@ -32,6 +32,26 @@ Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
                    .bias = options.bias,
                    .cbow = options.cbow,
                    .learning_rate = ConstantRate(1)});
+}
+
+// How text is exchanged in GEO. A batch touches the same few thousand rows over and over, and all
+// others now and then: with every exchange go the rows that were touched kTouches times since they
+// went last, so what travels is a fixed part of the work, whatever the interval; the rest goes at
+// the end of an epoch. A fixed interval is the seeds' rule: all that was touched goes.
+void SetExchanges(int64_t epoch_batches, GeoOptions* geo) {
+  constexpr uint32_t kTouches = 64;
+  geo->epoch_batches = epoch_batches;
+  if (geo->interval.push_nums > 0) {
+    geo->rare_exchanges = 1;
+    return;
+  }
+  geo->frequent_touches = kTouches;
+  geo->rare_exchanges = std::numeric_limits<int64_t>::max();
+  // Rows that both trainers move must not drift apart: a hundred thousand words at most.
+  geo->interval.cost_share = 0.05;
+  geo->interval.exchanges_per_epoch = 1;
+  geo->interval.first_batches = 4;
+  geo->interval.most_batches = 12;
 }
 
 // One run. Members refer to those above them.
@@ -115,7 +135,7 @@ Status Run::Join() {
   if (role.is_trainer()) {
     log(fmt::format("{}, mode {}", role.ToString(), mode()));
     if (mode() == "async") log("communication:\n" + job.flags.Table());
-    job.mode.geo.epoch_batches = data_.ExpectedBatches(role.trainers);
+    SetExchanges(data_.ExpectedBatches(role.trainers), &job.mode.geo);
   }
   FL_ASSIGN_OR_RETURN(job_,
                       JoinJob(role, SpecOf(model, options_.seed), job, &terminal_.clock, log));
@@ -284,21 +304,9 @@ Status Run::SaveModel() {
 Status Run::Evaluate() {
   if (options_.questions.empty() && options_.pairs.empty()) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(const WordVectors vectors, Vectors());
-  if (!options_.questions.empty()) {
-    FL_ASSIGN_OR_RETURN(const std::vector<AnalogySection> sections,
-                        LoadAnalogies(options_.questions));
-    AnalogyOptions analogy{.words = kUsualWords, .threads = options_.threads};
-    result_.analogy = ScoreAnalogies(vectors, sections, analogy);
-    analogy.words = 0;
-    result_.analogy_all = ScoreAnalogies(vectors, sections, analogy);
-    analogy.normalize = false;
-    analogy.unknown_word = true;
-    result_.analogy_original = ScoreAnalogies(vectors, sections, analogy);
-  }
-  for (const std::string& path : options_.pairs) {
-    FL_ASSIGN_OR_RETURN(const std::vector<WordPair> pairs, LoadWordPairs(path));
-    result_.similarity.emplace_back(path, ScoreSimilarity(vectors, pairs));
-  }
+  FL_ASSIGN_OR_RETURN(result_.scores, ScoreWords(vectors, {.questions = options_.questions,
+                                                           .pairs = options_.pairs,
+                                                           .threads = options_.threads}));
   return absl::OkStatus();
 }
 

@@ -4,16 +4,11 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/fleet/word2vec_options.h"
-#include "flotilla/infer/analogy.h"
-#include "flotilla/infer/word_similarity.h"
+#include "flotilla/infer/word_scores.h"
 
 namespace flotilla {
 
@@ -27,9 +22,7 @@ struct Word2VecResult {
   // writing files.
   double dictionary_seconds = 0, load_seconds = 0, train_seconds = 0, save_seconds = 0;
   bool stopped = false;
-  // The usual rule over 30000 words, the usual rule over all, the original's over all.
-  std::optional<AnalogyReport> analogy, analogy_all, analogy_original;
-  std::vector<std::pair<std::string, SimilarityReport>> similarity;  // by file
+  WordScores scores;
 
   double words_per_second() const {
     return train_seconds > 0 ? static_cast<double>(words) / train_seconds : 0;

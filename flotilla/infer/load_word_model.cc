@@ -78,6 +78,13 @@ bool IsModelDir(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
+bool IsWordModel(const std::string& path) {
+  std::error_code ignored;
+  if (!IsModelDir(path)) return std::filesystem::exists(path, ignored);
+  const StatusOr<Manifest> manifest = ReadManifest(FindModel(path));
+  return manifest.ok() && manifest->info.sections.contains(kDictionarySection);
+}
+
 StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table) {
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                       CheckpointReader::Open(FindModel(dir)));

@@ -17,6 +17,10 @@ std::string DictionaryText(const Vocabulary& vocabulary);
 // Whether a path is a directory, and so a model or a directory of models.
 bool IsModelDir(const std::string& path);
 
+// Whether a path is a model of words: a directory whose model has a dictionary, or a file. False
+// for what cannot be read.
+bool IsWordModel(const std::string& path);
+
 // The rows of one table of a model directory (or of DIR/latest) as vectors of its words; rows that
 // were never made are zeros. NotFound: no model, no such table. Other errors name the directory and
 // what is damaged or does not fit.

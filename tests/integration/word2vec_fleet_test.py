@@ -1,0 +1,86 @@
+"""Word vectors over servers as real processes: the modes find planted relations, and what they save
+is what infer scores.
+
+usage: word2vec_fleet_test.py PATH_OF_FLOTILLA
+"""
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+WORDS = 400_000
+EPOCHS = 3
+
+
+def environment():
+    """This process's, without a role that somebody else may have set."""
+    return {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "FLAGS_"))}
+
+
+def run(*args):
+    return subprocess.run([str(a) for a in (PROGRAM, *args)], capture_output=True, text=True,
+                          timeout=200, env=environment())
+
+
+class Word2VecFleetTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.dir = tempfile.TemporaryDirectory(prefix="flotilla_word2vec_")
+        cls.data = pathlib.Path(cls.dir.name) / "data"
+        made = run("data", "synth", "corpus", "--words", WORDS, "--vocabulary", 2000, "--out", cls.data)
+        assert made.returncode == 0, made.stderr
+        cls.questions = cls.data / "questions-words.txt"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.dir.cleanup()
+
+    def train(self, name, *more):
+        self.out = pathlib.Path(self.dir.name) / name
+        self.log = pathlib.Path(self.dir.name) / f"log_{name}"
+        return run("train", "word2vec", "--data", self.data / "corpus", "--dim", 32, "--epochs", EPOCHS,
+                   "--log_dir", self.log, "--out", self.out, "--questions", self.questions, "--json", *more)
+
+    def check(self, trained):
+        self.assertEqual(trained.returncode, 0, trained.stderr)
+        result = json.loads(trained.stdout)
+        self.assertGreater(result["words"], 0.99 * WORDS * EPOCHS)
+        scores = run("infer", self.out, "--questions", self.questions, "--json")
+        self.assertEqual(scores.returncode, 0, scores.stderr)
+        self.assertEqual(json.loads(scores.stdout)["analogy"], result["analogy"])
+        return result
+
+    def test_modes_with_servers_train_all_words_and_save_what_infer_reads(self):
+        local = self.check(self.train("local", "--threads", 2))
+        for mode in ("geo", "async"):
+            with self.subTest(mode=mode):
+                result = self.check(self.train(mode, "--mode", mode, "--server_num", 2, "--worker_num", 2))
+                self.assertEqual(result["mode"], mode)
+                self.assertEqual(result["words"], local["words"])
+                self.assertEqual(result["vocabulary"], local["vocabulary"])
+                self.assertLess(result["loss"], 1.1 * local["loss"])
+                self.assertTrue((self.log / "dictionary").exists())
+
+    def test_every_process_of_a_launch_makes_the_same_dictionary(self):
+        log = pathlib.Path(self.dir.name) / "log_launch"
+        out = pathlib.Path(self.dir.name) / "launched"
+        job = run("launch", "--server_num", 1, "--worker_num", 2, "--log_dir", log, "--", PROGRAM, "train",
+                  "word2vec", "--data", self.data / "corpus", "--dim", 16, "--epochs", 1, "--mode", "sync",
+                  "--threads", 1, "--out", out)
+        self.assertEqual(job.returncode, 0, job.stderr)
+        scores = run("infer", out, "--questions", self.questions, "--json")
+        self.assertEqual(scores.returncode, 0, scores.stderr)
+
+    def test_a_mode_without_servers_is_a_usage_error(self):
+        result = self.train("none", "--mode", "geo")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("needs servers", result.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])
