@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """One side of the word2vec board, with the round protocol of lib.py: each round trains one epoch on a
 text and tells the words of the text per second of training; with --whole also the seconds from raw
-text to saved vectors. Sides: flotilla (its program), gensim (corpus_file, its fastest), fasttext (its
+text to saved vectors. Sides: flotilla (its program; with --mode over 2 servers and 2 trainers, who
+share the threads), gensim (corpus_file, its fastest), fasttext (its
 program, without subwords). The same settings for all: window 5, 5 negatives, sample 1e-3, min count 5.
 """
 
@@ -28,9 +29,15 @@ class Flotilla:
 
     def run(self, epochs=1, seed=1):
         args = self.args
+        job = []
+        if args.mode != "local":
+            job = ["--mode", args.mode, "--server_num", "2", "--worker_num", "2", "--log_dir",
+                   self.vectors + ".log", "--geo_push_nums", args.push_nums, "--geo_divisor",
+                   args.divisor]
+        threads = args.threads if args.mode == "local" else str(int(args.threads) // 2)
         done = subprocess.run(
-            [args.program, "train", "word2vec", "--data", args.text, "--vectors", self.vectors,
-             "--dim", args.dim, "--threads", args.threads, "--epochs", str(epochs), "--seed",
+            [args.program, "train", "word2vec", *job, "--data", args.text, "--vectors", self.vectors,
+             "--dim", args.dim, "--threads", threads, "--epochs", str(epochs), "--seed",
              str(seed), "--window", str(WINDOW), "--negatives", str(NEGATIVES), "--sample",
              str(SAMPLE), "--min_count", str(MIN_COUNT), "--json"],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
@@ -114,6 +121,9 @@ def main():
     parser.add_argument("--text", required=True)
     parser.add_argument("--dim", default="100")
     parser.add_argument("--threads", default="2")
+    parser.add_argument("--mode", default="local")
+    parser.add_argument("--push_nums", default="0")
+    parser.add_argument("--divisor", default="none")
     parser.add_argument("--whole", action="store_true")
     parser.add_argument("--questions", help="score after --epochs once, instead of rounds")
     parser.add_argument("--pairs")

@@ -1,5 +1,6 @@
 """word2vec: training on running text against gensim and fasttext, and, in a full run, how good the
-vectors are after five epochs. The text is that of --data, or text/enwiki100m.txt.zst of the directory
+vectors are after five epochs; and training over 2 servers and 2 trainers of one thread each, in every
+mode, against one process with 2 threads. The text is that of --data, or text/enwiki100m.txt.zst of the directory
 that FLOTILLA_TEST_DATA names. A quick run takes its first part and leaves the quality out.
 """
 
@@ -19,7 +20,12 @@ OVER_GENSIM_300 = 5
 OVER_GENSIM_WHOLE = 8
 TWO_THREADS = 1.5
 POINTS_BELOW = 0.01
-QUICK_BYTES = 4 * 10**6
+GEO_OVER_LOCAL = 0.75
+GEO_POINTS_BELOW = 0.015
+QUICK_BYTES = 2 * 10**6
+# Modes that call the servers for every batch are measured on the first part of the text.
+FLEET_BYTES = 20 * 10**6
+SEEDS_GEO = ["--mode", "geo", "--push_nums", 400, "--divisor", "trainers"]
 
 
 def test_data():
@@ -89,6 +95,47 @@ def compare_speed(settings, python, text, report):
         report.figure(f"words/s of {name}", statistics.median(r["words_per_second"] for r in rounds))
 
 
+def cut_text(text, path, size):
+    """The first lines of a text, about so many bytes."""
+    with open(text, "rb") as source, open(path, "wb") as part:
+        for line in source:
+            part.write(line)
+            if part.tell() >= size:
+                break
+
+
+def compare_fleet(settings, python, text, report):
+    def of(where, *more):
+        return side(settings, python, where, "flotilla", *more)
+
+    part = text + ".part"
+    cut_text(text, part, FLEET_BYTES)
+    boards = [
+        (of(text), {"geo": of(text, "--mode", "geo"), "geo as the seeds, 400": of(text, *SEEDS_GEO)}),
+        (of(part), {mode: of(part, "--mode", mode) for mode in ("async", "half-async", "sync")}),
+    ]
+    for local, modes in boards:
+        results = lib.alternate({"local": local, **modes}, settings.rounds)
+        for mode in modes:
+            # An epoch of the quick text is a fraction of a second.
+            floor = GEO_OVER_LOCAL if mode == "geo" and not settings.quick else None
+            report.ratio(f"{mode} 2 x 2 / local, 2 threads",
+                         [a["words_per_second"] / b["words_per_second"]
+                          for a, b in zip(results[mode], results["local"])], at_least=floor)
+
+
+def compare_fleet_quality(settings, python, text, report, sets, local):
+    for name, more in (("geo", ["--mode", "geo"]), ("geo as the seeds, 400", SEEDS_GEO),
+                       ("async", ["--mode", "async"]), ("half-async", ["--mode", "half-async"]),
+                       ("sync", ["--mode", "sync"])):
+        score = lib.run_once(side(settings, python, text, "flotilla", "--questions",
+                                  sets / "questions-words.txt", "--pairs", sets / "wordsim353.txt",
+                                  "--seeds", 1, *more))
+        floor = -GEO_POINTS_BELOW if name == "geo" else None
+        report.ratio(f"analogy after 5 epochs, {name} 2 x 2 - local's",
+                     [score["analogy"] - local["analogy"]], at_least=floor)
+
+
 def compare_quality(settings, python, text, report):
     if settings.quick or not test_data():
         report.skip("quality after 5 epochs", "only in a full run with FLOTILLA_TEST_DATA")
@@ -103,6 +150,7 @@ def compare_quality(settings, python, text, report):
             report.ratio(f"{measure} after 5 epochs - {peer}'s",
                          [scores["flotilla"][measure] - scores[peer][measure]],
                          at_least=-POINTS_BELOW)
+    compare_fleet_quality(settings, python, text, report, sets, scores["flotilla"])
     for name, score in scores.items():
         report.figure(f"analogies of {name}, percent", 100 * score["analogy"])
         report.figure(f"wordsim353 of {name}, percent", 100 * score["similarity"])
@@ -117,5 +165,6 @@ def run(settings):
         text = os.path.join(directory, "text")
         make_text(settings, text)
         compare_speed(settings, python, text, report)
+        compare_fleet(settings, python, text, report)
         compare_quality(settings, python, text, report)
     return report

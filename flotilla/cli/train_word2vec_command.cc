@@ -275,8 +275,8 @@ void RouteTrainWord2Vec(std::vector<std::string>* args) {
 
 void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<Flags>();
-  // Batches of text move the frequent words' rows far: what comes late must not pile up.
-  flags->options.fleet.max_staleness = 1;
+  // Every batch of text moves the rows of frequent words far: what comes late makes them overshoot.
+  flags->options.fleet.max_staleness = 0;
   CLI::App* command = app.add_subcommand(
       kTrainWord2VecCommand,
       "Trains word vectors on text, also written `train word2vec`: dictionary, ids and training in "

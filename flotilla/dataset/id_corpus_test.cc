@@ -104,5 +104,47 @@ TEST(IdCorpusTest, AnEmptyCorpusHasNoBatches) {
   EXPECT_TRUE(ReadEpoch(**corpus).batches.empty());
 }
 
+TEST(IdCorpusTest, PartsOfATextAreItsBatchesEachOnce) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += i % 11 == 0 ? "a\n" : "b c ";
+  const std::vector<std::string> files = {dir.Write("text", text)};
+  const Vocabulary words = Abc();
+  IdCorpusOptions options;
+  options.blocks.block_bytes = 300;
+  const Epoch whole = ReadEpoch(**LoadIdCorpus(files, words, options));
+  for (const bool in_memory : {true, false}) {
+    std::vector<Ids> together(whole.batches.size());
+    options.parts = 3;
+    for (options.part = 0; options.part < options.parts; ++options.part) {
+      const std::unique_ptr<IdCorpus> corpus =
+          in_memory
+              ? *LoadIdCorpus(files, words, options)
+              : StreamIdCorpus(files, words, 9000, static_cast<int64_t>(text.size()), options);
+      corpus->StartEpoch();
+      IdBatch batch;
+      while (*corpus->Next(&batch)) {
+        ASSERT_EQ(batch.ordinal % 3, options.part);
+        ASSERT_TRUE(together[batch.ordinal].empty());
+        together[batch.ordinal] = Ids(batch.ids.begin(), batch.ids.end());
+      }
+    }
+    EXPECT_EQ(together, whole.batches) << (in_memory ? "in memory" : "streamed");
+  }
+}
+
+TEST(IdCorpusTest, FilesThatAreAPartHaveOrdinalsOfTheirOwn) {
+  const TempDir dir;
+  IdCorpusOptions options{.part = 1, .parts = 3, .share_blocks = false};
+  const auto corpus = LoadIdCorpus({dir.Write("a", "a\n"), dir.Write("b", "b\n")}, Abc(), options);
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  IdBatch batch;
+  for (const int64_t ordinal : {1, 4}) {
+    ASSERT_TRUE(*(*corpus)->Next(&batch));
+    EXPECT_EQ(batch.ordinal, ordinal);
+  }
+  EXPECT_FALSE(*(*corpus)->Next(&batch));
+}
+
 }  // namespace
 }  // namespace flotilla

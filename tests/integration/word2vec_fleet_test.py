@@ -1,7 +1,8 @@
 """Word vectors over servers as real processes: the modes find planted relations, and what they save
 is what infer scores.
 
-usage: word2vec_fleet_test.py PATH_OF_FLOTILLA
+usage: word2vec_fleet_test.py PATH_OF_FLOTILLA PATH_OF_EXAMPLE
+PATH_OF_EXAMPLE is the program of examples/word2vec.
 """
 
 import json
@@ -13,6 +14,8 @@ import tempfile
 import unittest
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+EXAMPLE = pathlib.Path(sys.argv[2]).resolve()
+SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/word2vec/samples.py"
 WORDS = 400_000
 EPOCHS = 3
 
@@ -75,6 +78,31 @@ class Word2VecFleetTest(unittest.TestCase):
         self.assertEqual(job.returncode, 0, job.stderr)
         scores = run("infer", out, "--questions", self.questions, "--json")
         self.assertEqual(scores.returncode, 0, scores.stderr)
+
+    def test_the_example_trains_samples_in_every_mode(self):
+        base = pathlib.Path(self.dir.name)
+        small, dictionary, ids = base / "small", base / "dict", base / "ids"
+        for args in (("data", "synth", "corpus", "--words", 8000, "--vocabulary", 100, "--out", small),
+                     ("data", "corpus", "build-dict", "--data", small / "corpus", "--dict", dictionary),
+                     ("data", "corpus", "filter", "--data", small / "corpus", "--dict", dictionary,
+                      "--out", ids, "--downsample", 0)):
+            made = run(*args)
+            self.assertEqual(made.returncode, 0, made.stderr)
+        words = len(dictionary.read_text().splitlines())
+        for mode in ("local", "sync", "half-async", "async", "geo"):
+            with self.subTest(mode=mode):
+                job = [] if mode == "local" else ["--mode", mode, "--server_num", "1", "--worker_num", "1"]
+                done = subprocess.run(
+                    [str(EXAMPLE), "--data", str(ids), "--pipe_command",
+                     f"{sys.executable} {SAMPLES} --dict {dictionary}", "--vocabulary", str(words), "--dim",
+                     "8", "--batch_size", "100", "--out", str(base / f"example_{mode}"), "--log_dir",
+                     str(base / f"log_example_{mode}"), *job],
+                    capture_output=True, text=True, timeout=100, env=environment())
+                self.assertEqual(done.returncode, 0, done.stderr)
+                log = done.stderr if mode == "local" else (
+                    base / f"log_example_{mode}" / "workerlog.0").read_text()
+                loss = float(log.split("loss=")[1].split()[0].rstrip(","))
+                self.assertLess(loss, 4.1, "six terms of log 2 are 4.16")
 
     def test_a_mode_without_servers_is_a_usage_error(self):
         result = self.train("none", "--mode", "geo")
