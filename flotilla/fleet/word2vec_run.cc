@@ -38,9 +38,8 @@ Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
 // others now and then: with every exchange go the rows that were touched kTouches times since they
 // went last, so what travels is a fixed part of the work, whatever the interval; the rest goes at
 // the end of an epoch. A fixed interval is the seeds' rule: all that was touched goes.
-void SetExchanges(int64_t epoch_batches, GeoOptions* geo) {
+void SetExchanges(GeoOptions* geo) {
   constexpr uint32_t kTouches = 64;
-  geo->epoch_batches = epoch_batches;
   if (geo->interval.push_nums > 0) {
     geo->rare_exchanges = 1;
     return;
@@ -135,7 +134,7 @@ Status Run::Join() {
   if (role.is_trainer()) {
     log(fmt::format("{}, mode {}", role.ToString(), mode()));
     if (mode() == "async") log("communication:\n" + job.flags.Table());
-    SetExchanges(data_.ExpectedBatches(role.trainers), &job.mode.geo);
+    SetExchanges(&job.mode.geo);
   }
   FL_ASSIGN_OR_RETURN(job_,
                       JoinJob(role, SpecOf(model, options_.seed), job, &terminal_.clock, log));
