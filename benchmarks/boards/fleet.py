@@ -1,11 +1,19 @@
-"""fleet: CTR-DNN with servers and trainers as processes, against one process with as many workers;
-and what async training costs without its communication.
+"""fleet: what `flotilla train ctr_dnn` does with servers and trainers as processes, with default flags,
+against one process with as many workers: examples per second, and the AUC on test rows of the same
+runs. The rows are a million planted ones, and those of --data (a directory with train.tsv.zst and
+test.tsv.zst) for quality.
 """
 
+import os
+import pathlib
+import statistics
+import subprocess
 import tempfile
 
 import lib
 
+SERVERS = 2
+WORKERS = 2  # of the local side, and of every job together
 # (mode, trainers, threads of each, batch) -> examples per second over local ones, at least.
 FLOORS = {
     ("async", 2, 1, 1000): 0.82,
@@ -16,47 +24,123 @@ FLOORS = {
     ("async", 2, 1, 100): 0.60,
 }
 GOALS = {("async", 2, 1, 1000): 0.92, ("async", 2, 1, 100): 0.80}
-SERVERS = 2
-WORKERS = 2  # of the local side, and of every job together
-# A round is too short an epoch for GEO's rule of twenty exchanges in each: what the rule comes to
-# in an epoch of a million rows, two trainers with batches of 1000.
-GEO_INTERVAL = ["--push_nums", 25]
+# mode -> how far its AUC may lie below that of one process.
+POINTS_BELOW = {"async": 0.003, "geo": 0.003, "half-async": 0.003, "sync": 0.001}
+MANY_TRAINERS, MANY_POINTS_BELOW = 8, 0.005
+ROWS, QUICK_ROWS = 1_000_000, 100_000
+SEEDS = 3
 
 
-def label_of(mode, trainers, threads, batch):
-    shape = f"{trainers} x {threads} thread{'s' if threads > 1 else ''}"
-    return f"{mode} / local, {SERVERS} servers, {shape}, batch {batch}"
+def shape(key):
+    mode, trainers, threads, batch = key
+    plural = "s" if threads > 1 else ""
+    return f"{mode}, {SERVERS} servers, {trainers} x {threads} thread{plural}, batch {batch}"
 
 
-def command(settings, mode, trainers, threads, batch, *more):
-    data = ["--data", settings.data] if settings.data else []
-    geo = GEO_INTERVAL if mode == "geo" else []
-    return [settings.program("fleet_bench"), "--mode", mode, "--servers", SERVERS,
-            "--trainers", trainers, "--threads", threads, "--batch", batch,
-            "--steps", 2 * settings.steps(WORKERS, batch), "--rounds", *geo, *more, *data]
+class Runs:
+    """Trainings of the same rows by the command."""
+
+    def __init__(self, settings, train, test):
+        self.program = settings.program("flotilla")
+        self.data = ["--data", train, "--test", test]
+
+    def train(self, seed, batch, *more, **variables):
+        command = [self.program, "train", "ctr_dnn", *self.data, "--epochs", 1, "--seed", seed,
+                   "--batch_size", batch, "--json", *more]
+        before = dict(os.environ)
+        os.environ.update(variables)
+        try:
+            return lib.run_once(command)
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+    def local(self, seed, batch, *more):
+        return self.train(seed, batch, "--threads", WORKERS, *more)
+
+    def job(self, seed, key, *more, **variables):
+        mode, trainers, threads, batch = key
+        return self.train(seed, batch, "--mode", mode, "--server_num", SERVERS, "--worker_num",
+                          trainers, "--threads", threads, *more, **variables)
+
+
+def compare_speed(report, runs, rounds, batch):
+    """All sides of one batch size, alternating; returns their results."""
+    sides = {"local": lambda seed: runs.local(seed, batch)}
+    for key in FLOORS:
+        if key[3] == batch:
+            sides[key] = lambda seed, key=key: runs.job(seed, key)
+    fake = ("async", 2, 1, batch)
+    sides["fake"] = lambda seed: runs.job(seed, fake, FLAGS_communicator_fake_rpc="1")
+    results = {name: [] for name in sides}
+    for number in range(rounds):
+        order = list(sides) if number % 2 == 0 else list(reversed(sides))
+        for name in order:
+            results[name].append(sides[name](number % SEEDS))
+    local = [r["examples_per_second"] for r in results["local"]]
+
+    def ratios(side):
+        return [r["examples_per_second"] / one for r, one in zip(results[side], local)]
+
+    for key, floor in FLOORS.items():
+        if key in results:
+            report.ratio(f"{shape(key)} / local", ratios(key), at_least=floor, goal=GOALS.get(key))
+    report.ratio(f"async without communication / local, batch {batch}", ratios("fake"))
+    report.figure(f"examples/s of local, batch {batch}", statistics.median(local))
+    return results
+
+
+def mean_auc(results):
+    return statistics.mean(r["auc"] for r in results)
+
+
+def compare_quality(report, name, local, job, at_most):
+    """How far a job's mean AUC lies below one process's."""
+    report.ratio(f"AUC of one process - AUC of {name}", [mean_auc(local) - mean_auc(job)], at_most=at_most)
+
+
+def quality_of_rows(report, runs, what, batch, known):
+    """Every mode; runs that were made already are in `known`."""
+    local = known.get("local") or [runs.local(seed, batch) for seed in range(SEEDS)]
+    # Sync is one process with the batches of all trainers together, and no worker beside another.
+    whole = [runs.local(seed, 2 * batch, "--deterministic") for seed in range(SEEDS)]
+    for mode, below in POINTS_BELOW.items():
+        key = (mode, 2, 1, batch)
+        job = known.get(key) or [runs.job(seed, key) for seed in range(SEEDS)]
+        compare_quality(report, f"{mode} 2 x 2, {what}", whole if mode == "sync" else local, job, below)
+    many = [runs.job(seed, ("async", MANY_TRAINERS, 1, batch)) for seed in range(SEEDS)]
+    compare_quality(report, f"async with {MANY_TRAINERS} trainers, {what}", local, many, MANY_POINTS_BELOW)
+    report.figure(f"AUC of one process, {what}", mean_auc(local))
 
 
 def run(settings):
     report = lib.Report("fleet")
-    for batch in (1000, 100):
-        with tempfile.TemporaryDirectory() as sockets:
-            sides = {"local": command(settings, "local", 1, WORKERS, batch)}
-            for key in FLOORS:
-                if key[3] == batch:
-                    sides[key] = command(settings, *key)
-            sides["unix"] = command(settings, "async", 2, 1, batch, "--socket_dir", sockets)
-            sides["fake"] = command(settings, "async", 2, 1, batch, "--fake_rpc")
-            results = lib.alternate(sides, settings.rounds)
-        local = [r["examples_per_second"] for r in results["local"]]
-
-        def ratios(side):
-            return [r["examples_per_second"] / one for r, one in zip(results[side], local)]
-
-        for key, floor in FLOORS.items():
-            if key in results:
-                report.ratio(label_of(*key), ratios(key), at_least=floor, goal=GOALS.get(key))
-        report.ratio(f"async over unix sockets / local, batch {batch}", ratios("unix"))
-        report.ratio(f"async without communication / local, batch {batch}", ratios("fake"))
-        report.figure(f"examples/s of local, batch {batch}",
-                      lib.median_of(results["local"], "examples_per_second"))
+    rows = QUICK_ROWS if settings.quick else ROWS
+    with tempfile.TemporaryDirectory(prefix="flotilla_fleet_") as directory:
+        lib.run_once([settings.program("flotilla"), "data", "synth", "criteo", "--rows", rows,
+                      "--test_rows", 100_000, "--out", directory, "--json"])
+        planted = Runs(settings, os.path.join(directory, "train"), os.path.join(directory, "test"))
+        known = compare_speed(report, planted, settings.rounds, 1000)
+        compare_speed(report, planted, settings.rounds, 100)
+        if settings.quick:
+            report.skip("AUC", "a quick run has too few rows to tell")
+            return report
+        quality_of_rows(report, planted, "planted rows", 1000, known)
+        if not settings.data:
+            report.skip("AUC of real rows", "give --data DIRECTORY with train.tsv.zst and test.tsv.zst")
+            return report
+        real = pathlib.Path(settings.data)
+        # Trainers share files, so the one file is cut into several.
+        split = os.path.join(directory, "real")
+        cut_file(real / "train.tsv.zst", split)
+        quality_of_rows(report, Runs(settings, split, real / "test.tsv.zst"), "real rows", 100, {})
     return report
+
+
+def cut_file(source, directory, parts=2 * MANY_TRAINERS):
+    text = subprocess.run(["zstd", "-dcq", str(source)], stdout=subprocess.PIPE, check=True).stdout
+    lines = text.splitlines(keepends=True)
+    os.mkdir(directory)
+    for part in range(parts):
+        with open(os.path.join(directory, f"part-{part}"), "wb") as out:
+            out.writelines(lines[part::parts])
