@@ -94,8 +94,8 @@ class Fleet {
   // there is one, is asked ten times a second and ends the server when true.
   Status run_server(const std::function<bool()>& stop = {});
 
-  // Meets the servers, waiting for those that are not up yet, or until `stop` is true; locally makes
-  // the parameters here.
+  // Meets the servers, waiting for those that are not up yet, or until `stop` is true; locally
+  // makes the parameters here.
   Status init_worker(const std::function<bool()>& stop = {});
 
   // REQUIRES, up to stop_worker: init_worker has succeeded.

@@ -14,8 +14,8 @@
 
 namespace flotilla {
 
-// Tells *fleet the process's part in the run of a model that options describe: the next is init_server or
-// init_worker. REQUIRES: terminal outlives the fleet, which is new.
+// Tells *fleet the process's part in the run of a model that options describe: the next is
+// init_server or init_worker. REQUIRES: terminal outlives the fleet, which is new.
 Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
                  Fleet* fleet);
 

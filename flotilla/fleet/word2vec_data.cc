@@ -10,9 +10,6 @@
 namespace flotilla {
 namespace {
 
-// A guess where the text was not read: bytes of a word, with its blank.
-constexpr int64_t kBytesOfWord = 6;
-
 double SecondsOf(const Terminal& terminal) {
   return static_cast<double>(terminal.clock.NowNanos()) * 1e-9;
 }
@@ -98,11 +95,6 @@ Status Word2VecData::SetWords(std::vector<WordCount> words) {
                      words.size() - before, options_.init_model);
   FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(std::move(words)));
   return absl::OkStatus();
-}
-
-int64_t Word2VecData::ExpectedBatches(int trainers) const {
-  const int64_t bytes = text_bytes_ > 0 ? text_bytes_ : text_words_ * kBytesOfWord;
-  return bytes / trainers / static_cast<int64_t>(IdCorpusOptions().blocks.block_bytes);
 }
 
 Status Word2VecData::OpenCorpus(int trainer, int trainers) {

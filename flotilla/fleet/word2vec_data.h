@@ -34,8 +34,6 @@ class Word2VecData {
   Status MakeDictionary();
   const Vocabulary& vocabulary() const { return vocabulary_; }
   InitTables& init() { return init_; }
-  // Batches of an epoch of one of so many trainers, as far as is known before the text is read.
-  int64_t ExpectedBatches(int trainers) const;
 
   // Opens the share of a trainer. REQUIRES: MakeDictionary was called.
   Status OpenCorpus(int trainer, int trainers);

@@ -7,7 +7,6 @@
 
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/fleet/job_run.h"
-#include "flotilla/fleet/model_hash.h"
 #include "flotilla/fleet/model_keeper.h"
 #include "flotilla/fleet/word2vec_data.h"
 #include "flotilla/fleet/word2vec_view.h"
@@ -61,7 +60,7 @@ class Run {
 
   StatusOr<Word2VecResult> All();
   // Tells the servers, where there are any, how the run ended.
-  Status Leave(const Status& status);
+  Status Leave(const Status& status) { return fleet_.stop_worker(status); }
 
  private:
   Status Prepare();
@@ -81,15 +80,15 @@ class Run {
   StatusOr<int64_t> StepsPerEpoch();
   ScheduleSpec ScheduleFor(int64_t steps) const;
   double Seconds() const { return static_cast<double>(terminal_.clock.NowNanos()) * 1e-9; }
-  bool first() const { return job_.group->trainer() == 0; }
-  bool alone() const { return job_.group->trainers() == 1; }
+  bool first() const { return fleet_.is_first_worker(); }
+  bool alone() const { return fleet_.worker_num() == 1; }
   const std::string& mode() const { return options_.fleet.job.mode.mode; }
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
   const StopSignal signal_;
   Word2VecData data_;
-  TrainerJob job_;
+  Fleet fleet_;
   std::unique_ptr<Word2VecView> view_;
   std::unique_ptr<WindowSampler> sampler_;
   std::unique_ptr<SkipgramTrainer> trainer_;
@@ -104,7 +103,7 @@ StatusOr<Word2VecResult> Run::All() {
   result_.save_seconds = Seconds() - trained;
   if (first()) FL_RETURN_IF_ERROR(Evaluate());
   // The servers stay until the last one is done with them.
-  FL_RETURN_IF_ERROR(job_.group->Barrier("end"));
+  FL_RETURN_IF_ERROR(fleet_.group().Barrier("end"));
   return std::move(result_);
 }
 
@@ -118,37 +117,29 @@ Status Run::Prepare() {
   FL_ASSIGN_OR_RETURN(view_, Word2VecView::Make(&options_, first(), &terminal_));
   FL_RETURN_IF_ERROR(WriteRows());
   const double joined = Seconds();
-  FL_RETURN_IF_ERROR(data_.OpenCorpus(job_.group->trainer(), job_.group->trainers()));
+  FL_RETURN_IF_ERROR(data_.OpenCorpus(fleet_.group().trainer(), fleet_.group().trainers()));
   view_->set_epoch_words(data_.corpus().words());
+  fleet_.communicator().ExpectBatches(data_.corpus().batches());
   result_.load_seconds = Seconds() - joined;
   return MakeTrainer();
 }
 
 Status Run::Join() {
-  const Role& role = options_.fleet.role;
-  const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
-  JobOptions job = options_.fleet.job;
-  const Model model = ModelOf(options_, data_.vocabulary());
-  FL_RETURN_IF_ERROR(model.graph.status());
-  FL_ASSIGN_OR_RETURN(job.graph_hash, GraphHash(model));
-  if (role.is_trainer()) {
-    log(fmt::format("{}, mode {}", role.ToString(), mode()));
-    if (mode() == "async") log("communication:\n" + job.flags.Table());
-    SetExchanges(&job.mode.geo);
-  }
-  FL_ASSIGN_OR_RETURN(job_,
-                      JoinJob(role, SpecOf(model, options_.seed), job, &terminal_.clock, log));
-  return absl::OkStatus();
+  FleetOptions options = options_.fleet;
+  SetExchanges(&options.job.mode.geo);
+  FL_RETURN_IF_ERROR(
+      InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed, terminal_, &fleet_));
+  return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
 // Vectors to start from, and on servers all rows, so that every word is saved, also one that
 // down-sampling leaves out. Where trainers have copies, each writes to its own as well.
 Status Run::WriteRows() {
-  Communicator& communicator = *job_.communicator;
+  Communicator& communicator = fleet_.communicator();
   const bool writes = first() || communicator.tables_in_place() != nullptr;
   const Vocabulary& vocabulary = data_.vocabulary();
   const size_t tables = communicator.spec().tables.size();
-  for (size_t begin = 0; writes && job_.client != nullptr && begin < vocabulary.size();
+  for (size_t begin = 0; writes && fleet_.job().client != nullptr && begin < vocabulary.size();
        begin += kRowsPerWrite) {
     std::vector<SparseRows> rows(tables);
     for (size_t id = begin; id < std::min(begin + kRowsPerWrite, vocabulary.size()); ++id) {
@@ -172,18 +163,18 @@ Status Run::WriteRows() {
     FL_RETURN_IF_ERROR(communicator.WriteRows(table, rows));
   }
   data_.init().clear();
-  return job_.group->Barrier("rows");
+  return fleet_.group().Barrier("rows");
 }
 
 StatusOr<int64_t> Run::StepsPerEpoch() {
   // Joined workers make one step together.
-  const bool joined = job_.communicator->workers() == WorkerSchedule::kJoined &&
-                      job_.communicator->tables_in_place() == nullptr;
+  const bool joined = fleet_.communicator().workers() == WorkerSchedule::kJoined &&
+                      fleet_.communicator().tables_in_place() == nullptr;
   const int64_t together = joined ? options_.threads : 1;
-  std::vector<double> steps(static_cast<size_t>(job_.group->trainers()), 0);
-  steps[static_cast<size_t>(job_.group->trainer())] =
+  std::vector<double> steps(static_cast<size_t>(fleet_.group().trainers()), 0);
+  steps[static_cast<size_t>(fleet_.group().trainer())] =
       static_cast<double>((data_.corpus().batches() + together - 1) / together);
-  FL_RETURN_IF_ERROR(job_.group->Sum("steps", steps));
+  FL_RETURN_IF_ERROR(fleet_.group().Sum("steps", steps));
   double sum = 0;
   for (const double of_one : steps) sum += of_one;
   // In sync a round of all trainers is one step.
@@ -213,10 +204,10 @@ Status Run::MakeTrainer() {
   FL_ASSIGN_OR_RETURN(const int64_t steps, StepsPerEpoch());
   SkipgramOptions skipgram{.workers = options_.threads, .cbow = options_.cbow};
   skipgram.schedule = ScheduleFor(options_.epochs * steps);
-  if (mode() == "sync") skipgram.push_scale = job_.group->trainers();
+  if (mode() == "sync") skipgram.push_scale = fleet_.group().trainers();
   skipgram.on_progress = [this](const SkipgramProgress& progress) { view_->Batch(progress); };
   skipgram.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(trainer_, SkipgramTrainer::Make(job_.communicator.get(), sampler_.get(),
+  FL_ASSIGN_OR_RETURN(trainer_, SkipgramTrainer::Make(&fleet_.communicator(), sampler_.get(),
                                                       &terminal_.clock, std::move(skipgram)));
   return absl::OkStatus();
 }
@@ -226,7 +217,7 @@ Status Run::TrainEpochs() {
     FL_RETURN_IF_ERROR(TrainEpoch(epoch));
   }
   if (result_.stopped) terminal_.exit_code = signal_.exit_code();
-  result_.steps = job_.communicator->global_step();
+  result_.steps = fleet_.communicator().global_step();
   return view_->Draw();
 }
 
@@ -243,7 +234,7 @@ Status Run::TrainEpoch(int64_t epoch) {
   result_.train_seconds += report.seconds;
   result_.loss = report.loss;
   result_.stopped = report.stopped;
-  view_->EpochDone(epoch, job_.communicator->global_step(), report);
+  view_->EpochDone(epoch, fleet_.communicator().global_step(), report);
   return absl::OkStatus();
 }
 
@@ -254,9 +245,9 @@ Status Run::SumReport(int64_t epoch, SkipgramReport* report) {
                               static_cast<double>(report->batches), report->loss * kept};
   const size_t figures = sums.size();
   // Seconds of each trainer in a place of its own: what is added up is then all of them.
-  sums.resize(figures + static_cast<size_t>(job_.group->trainers()), 0);
-  sums[figures + static_cast<size_t>(job_.group->trainer())] = report->seconds;
-  FL_RETURN_IF_ERROR(job_.group->Sum(fmt::format("epoch {}", epoch), sums));
+  sums.resize(figures + static_cast<size_t>(fleet_.group().trainers()), 0);
+  sums[figures + static_cast<size_t>(fleet_.group().trainer())] = report->seconds;
+  FL_RETURN_IF_ERROR(fleet_.group().Sum(fmt::format("epoch {}", epoch), sums));
   report->words = static_cast<int64_t>(sums[0]);
   report->kept = static_cast<int64_t>(sums[1]);
   report->batches = static_cast<int64_t>(sums[2]);
@@ -267,7 +258,7 @@ Status Run::SumReport(int64_t epoch, SkipgramReport* report) {
 }
 
 StatusOr<WordVectors> Run::Vectors() {
-  FL_ASSIGN_OR_RETURN(const Tensor rows, job_.communicator->ReadParameter(kInputTable));
+  FL_ASSIGN_OR_RETURN(const Tensor rows, fleet_.communicator().ReadParameter(kInputTable));
   return WordVectors{.vocabulary = data_.vocabulary(),
                      .dim = options_.dim,
                      .values = {rows.data.begin(), rows.data.end()}};
@@ -292,7 +283,7 @@ Status Run::SaveModel() {
     view_->Event("save", step, dir);
   };
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelKeeper> keeper,
-                      ModelKeeper::Make(job_.communicator.get(), std::move(keep)));
+                      ModelKeeper::Make(&fleet_.communicator(), std::move(keep)));
   Sections sections;
   sections[kDictionarySection] = DictionaryText(data_.vocabulary());
   FL_RETURN_IF_ERROR(
@@ -307,12 +298,6 @@ Status Run::Evaluate() {
                                                            .pairs = options_.pairs,
                                                            .threads = options_.threads}));
   return absl::OkStatus();
-}
-
-Status Run::Leave(const Status& status) {
-  if (status.ok()) return job_.Stop();
-  job_.Abort(status);
-  return status;
 }
 
 }  // namespace
