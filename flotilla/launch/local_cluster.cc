@@ -48,6 +48,7 @@ StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
       StopAll(fmt::format("the launcher got signal {} ({})", signal, strsignal(signal)));
     }
     const int64_t now = clock_->NowNanos();
+    if (kill_at_nanos_ == 0 && stop_at_nanos_ != 0 && now >= stop_at_nanos_) StopAll(failure_);
     if (kill_at_nanos_ != 0 && now >= kill_at_nanos_) KillAll();
     if (servers_until_nanos_ == 0 && TrainersEnded()) {
       servers_until_nanos_ = now + Nanos(options_.server_seconds);
@@ -133,18 +134,21 @@ void LocalCluster::Look() {
       log_(fmt::format("{} ended", name));
       continue;
     }
-    // What ends because it was told to is no failure of its own.
-    if (kill_at_nanos_ != 0) {
+    // What ends because it was told to, or because another failed, is no failure of its own.
+    if (kill_at_nanos_ != 0 || stop_at_nanos_ != 0) {
       log_(fmt::format("{} ended with {}", name, state->ToString()));
       continue;
     }
     result_.exit_code = state->code;
     result_.failed = name;
-    const std::string failed = fmt::format("{} FAILED with {}", name, state->ToString());
-    log_(fmt::format("{}; the end of {}:\n{}", failed, member->process->log(),
+    failure_ = fmt::format("{} FAILED with {}", name, state->ToString());
+    log_(fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
                      member->process->LogTail(kTailLines)));
-    member->process->Note(failed);
-    StopAll(failed);
+    // Also where the cause is not heard otherwise.
+    for (const auto& other : members_) {
+      if (!other->ended || other == member) other->process->Note(failure_);
+    }
+    stop_at_nanos_ = clock_->NowNanos() + Nanos(options_.hear_seconds);
   }
 }
 

@@ -25,6 +25,9 @@ struct LocalClusterOptions {
   std::vector<std::string> trainer_hosts;  // one per trainer
   std::vector<std::string> own_hosts = {"127.0.0.1"};
   std::string log_dir = "log";  // serverlog.N and workerlog.N; made if it is not there
+  // After the first failure: how long the others may take to hear of it from each other, and to end
+  // by themselves with the true cause in their logs, before they are asked to end.
+  double hear_seconds = 2;
   // Between asking processes to end and killing them.
   double grace_seconds = 10;
   // How long servers may live on when every trainer here has ended well.
@@ -60,7 +63,7 @@ class LocalCluster {
 
   Status StartAll();
   Status StartMember(const Role& role, const std::string& log_name);
-  // Looks at everyone; the first failure is kept and stops the rest.
+  // Looks at everyone; the first failure is kept.
   void Look();
   // Asks those that run to end, and tells their logs why.
   void StopAll(const std::string& why);
@@ -76,6 +79,8 @@ class LocalCluster {
   std::vector<std::unique_ptr<Member>> members_;
   std::vector<std::string> status_files_;
   ClusterResult result_;
+  std::string failure_;              // the first; empty: none
+  int64_t stop_at_nanos_ = 0;        // 0: nothing has failed
   int64_t kill_at_nanos_ = 0;        // 0: nobody was asked to stop
   int64_t servers_until_nanos_ = 0;  // 0: trainers still run
 };

@@ -40,6 +40,7 @@ class LocalClusterTest : public ::testing::Test {
     options.servers = {"127.0.0.1:6170", "127.0.0.1:6171"};
     options.trainer_hosts = {"127.0.0.1", "127.0.0.1"};
     options.log_dir = Log();
+    options.hear_seconds = 0.1;
     options.grace_seconds = 0.3;
     options.server_seconds = 0.2;
     LocalCluster cluster(options, &clock_, [&](std::string_view line) {
