@@ -169,11 +169,12 @@ class Victim : public ServiceFixture {
         head.mutable_write_dense();
         break;
       case wire::METHOD_SAVE:
-        head.mutable_save()->set_phase(static_cast<wire::SavePhase>(1 + draws_.Below(3)));
+        head.mutable_save()->set_phase(static_cast<wire::SavePhase>(1 + draws_.Below(5)));
         head.mutable_save()->add_tables(0);
         head.mutable_save()->set_directory("/nowhere/at/all");
         break;
       case wire::METHOD_LOAD:
+        head.mutable_load()->set_phase(static_cast<wire::LoadPhase>(draws_.Below(5)));
         head.mutable_load()->set_directory("/nowhere/at/all");
         break;
       case wire::METHOD_ABORT:
@@ -198,6 +199,15 @@ class Victim : public ServiceFixture {
       } else {
         tensors.AddOwned(std::vector<uint8_t>(5, 1));
       }
+    } else if (head.load().phase() == wire::LOAD_ROWS) {
+      const std::vector<uint64_t> ids = {draws_.Number(), draws_.Number()};
+      tensors.AddOwned(ids);
+      tensors.AddOwned(AlignedVector<float>(2 * ids.size(), 1));
+      tensors.AddOwned(AlignedVector<float>(draws_.OneIn(4) ? 2 * ids.size() : 0));
+      tensors.AddOwned(std::vector<uint64_t>(draws_.OneIn(4) ? ids.size() : 0));
+    } else if (head.load().phase() == wire::LOAD_DENSE) {
+      tensors.AddOwned(AlignedVector<float>(draws_.OneIn(4) ? 3 : 20, 1));
+      tensors.AddOwned(AlignedVector<float>(draws_.OneIn(4) ? 20 : 0));
     } else if (head.has_write_dense()) {
       tensors.AddOwned(AlignedVector<float>(draws_.Below(25), 1));
     } else if (head.has_pull()) {

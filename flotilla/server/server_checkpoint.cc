@@ -214,6 +214,7 @@ Status ServerCheckpoint::LoadDense(int parameter, std::span<const float> weights
   for (size_t i = 0; i < tables_->slices().size(); ++i) {
     const DenseSlice& slice = tables_->slices()[i];
     if (slice.parameter != parameter) continue;
+    const ServerTables::DenseChange change(tables_);
     DenseTable& dense = tables_->dense_table();
     const auto index = static_cast<int>(i);
     const size_t states = weights.size() * static_cast<size_t>(dense.states(index));
