@@ -32,19 +32,44 @@ class AdamRule final : public UpdateRule {
 
 }  // namespace
 
+namespace {
+
+// What the moments are divided by at a step, because they start at 0: first, and the root of
+// second.
+struct Correction {
+  float beta1 = 0, beta2 = 0;
+  int64_t step = -1;
+  double first = 1, root = 1;
+};
+
+// A push asks for the same step some fifty times, once for each piece of the dense parameters: the
+// powers are kept from one call to the next.
+const Correction& CorrectionAt(float beta1, float beta2, int64_t step) {
+  thread_local Correction last;
+  if (last.step != step || last.beta1 != beta1 || last.beta2 != beta2) {
+    const auto t = static_cast<double>(step);
+    last = {.beta1 = beta1,
+            .beta2 = beta2,
+            .step = step,
+            .first = 1 - std::pow(static_cast<double>(beta1), t),
+            .root = std::sqrt(1 - std::pow(static_cast<double>(beta2), t))};
+  }
+  return last;
+}
+
+}  // namespace
+
 kernels::AdamTerms AdamTermsAt(const AdamOptions& options, const UpdateContext& context,
                                double decoupled_decay) {
   // The moments are kept with the betas rounded to float, so the correction takes the powers of
   // those: with 0.999 itself the first steps would be off by 1e-5.
   const float beta1 = static_cast<float>(options.beta1);
   const float beta2 = static_cast<float>(options.beta2);
-  const double t = static_cast<double>(context.step);
-  const double first = 1 - std::pow(static_cast<double>(beta1), t);
-  const double root = std::sqrt(1 - std::pow(static_cast<double>(beta2), t));
-  return {.rate = static_cast<float>(context.rate * root / first),
+  const Correction& correction = CorrectionAt(beta1, beta2, context.step);
+  return {.rate = static_cast<float>(context.rate * correction.root / correction.first),
           .beta1 = beta1,
           .beta2 = beta2,
-          .epsilon = static_cast<float>(options.epsilon * root),
+          .epsilon = static_cast<float>(options.epsilon * correction.root),
           .decoupled_decay = static_cast<float>(decoupled_decay),
           .decay = context.decay};
 }

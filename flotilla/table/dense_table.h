@@ -74,7 +74,7 @@ class DenseTable {
   void Restore(int parameter, std::span<const float> values, std::span<const float> state);
 
  private:
-  static constexpr int64_t kPieceFloats = 8192;
+  static constexpr int64_t kPieceFloats = 16384;
 
   struct Piece {
     int parameter = 0;
