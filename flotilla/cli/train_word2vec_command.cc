@@ -277,6 +277,8 @@ void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<Flags>();
   // Every batch of text moves the rows of frequent words far: what comes late makes them overshoot.
   flags->options.fleet.max_staleness = 0;
+  // Rows are exchanged before their copies are far apart: what each has learned counts in full.
+  flags->fleet.geo_divisor = "none";
   CLI::App* command = app.add_subcommand(
       kTrainWord2VecCommand,
       "Trains word vectors on text, also written `train word2vec`: dictionary, ids and training in "
