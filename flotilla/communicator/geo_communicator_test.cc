@@ -64,6 +64,7 @@ TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
   spec.parameters[0].moving_average_keep = 0.5;
   InProcessCluster cluster(spec, Geo(1, 2));
   ASSERT_OK(RunModes(cluster, Mode(), [](int trainer, Communicator& communicator) -> Status {
+    FL_RETURN_IF_ERROR(communicator.BeginEpoch());  // both start from the same values
     Gradients gradients = Count(communicator.spec(), {1});
     // What each has seen: 4 and 8. Half of it is taken in.
     gradients.dense[0] = trainer == 0 ? 4.0f : 8.0f;
