@@ -160,16 +160,22 @@ TEST(RoundsValueTest, TrainersEnterAgainForTheNextEpoch) {
 }
 
 TEST(RoundsValueTest, ManyTrainersShareOneAccumulator) {
+#ifdef __SANITIZE_THREAD__
+  constexpr int kTrainers =
+      8;  // gRPC is not built with it: each call costs reports that are suppressed
+#else
+  constexpr int kTrainers = 32;
+#endif
   ClusterOptions options{
-      .servers = 2, .trainers = 32, .wire = Wire::kTcp, .policy = UpdatePolicy::kOnBarrier};
-  // Room for two of the 32 parts of a round.
+      .servers = 2, .trainers = kTrainers, .wire = Wire::kTcp, .policy = UpdatePolicy::kOnBarrier};
+  // Room for two of the parts of a round.
   options.server.service.rounds.max_waiting_bytes = 2 * 5'000 * sizeof(float);
   InProcessCluster cluster(CountingModel({10'000}, {1}), options);
   ASSERT_OK(cluster.RunTrainers([](int trainer, PsClient& client) -> Status {
     FL_RETURN_IF_ERROR(client.EnterRounds());
     const std::vector<float> dense(static_cast<size_t>(client.layout().size()),
                                    static_cast<float>(trainer));
-    const std::vector<SparseRows> rows = {RowsOf({static_cast<uint64_t>(trainer)}, 1, 32)};
+    const std::vector<SparseRows> rows = {RowsOf({static_cast<uint64_t>(trainer)}, 1, kTrainers)};
     for (int round = 0; round < 3; ++round) {
       FL_RETURN_IF_ERROR(
           client.Push({.kind = PushKind::kInRound, .dense = dense, .sparse = rows, .rows = 1}));
@@ -178,8 +184,8 @@ TEST(RoundsValueTest, ManyTrainersShareOneAccumulator) {
   }));
   std::vector<float> dense(10'000);
   ASSERT_OK(cluster.client(0).PullDense(dense));
-  EXPECT_EQ(dense, std::vector<float>(10'000, 3 * 15.5f));
-  EXPECT_EQ(cluster.client(31).ReadTable(0)->values, AlignedVector<float>(32, 3));
+  EXPECT_EQ(dense, std::vector<float>(10'000, 3 * (kTrainers - 1) / 2.0f));
+  EXPECT_EQ(cluster.client(kTrainers - 1).ReadTable(0)->values, AlignedVector<float>(kTrainers, 3));
   ASSERT_OK(cluster.StopAll());
 }
 
