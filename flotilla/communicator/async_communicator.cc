@@ -23,15 +23,6 @@ GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& o
           .threads = options.send_threads};
 }
 
-class PendingServerPull : public PendingPull {
- public:
-  explicit PendingServerPull(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
-  Status Wait() override { return calls_->Wait(); }
-
- private:
-  const std::unique_ptr<PendingCalls> calls_;
-};
-
 // What a pull gives when nothing is asked of the servers.
 void FillWithZeros(const ModelSpec& spec, std::span<SparseRows> rows) {
   for (size_t t = 0; t < rows.size(); ++t) {
@@ -105,14 +96,14 @@ Status AsyncCommunicator::Pull(int worker, Missing missing, std::span<SparseRows
   return ServerCommunicator::Pull(worker, missing, rows);
 }
 
-StatusOr<std::unique_ptr<PendingPull>> AsyncCommunicator::StartPull(int worker, Missing missing,
+StatusOr<std::unique_ptr<PendingCall>> AsyncCommunicator::StartPull(int worker, Missing missing,
                                                                     std::span<SparseRows> rows) {
   if (!prefetches() || options_.fake_rpc) return Communicator::StartPull(worker, missing, rows);
   // The step under way has not been pushed: these rows will lack it, too.
   if (options_.max_staleness >= 0) {
     FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, options_.max_staleness - 1));
   }
-  return std::make_unique<PendingServerPull>(client().StartPull(missing, rows));
+  return std::make_unique<PendingServerCall>(client().StartPull(missing, rows));
 }
 
 Status AsyncCommunicator::Push(int worker, Gradients& gradients) {

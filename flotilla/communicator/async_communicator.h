@@ -78,7 +78,7 @@ class AsyncCommunicator : public ServerCommunicator {
   WorkerSchedule workers() const override { return WorkerSchedule::kFree; }
   bool prefetches() const override;
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
-  StatusOr<std::unique_ptr<PendingPull>> StartPull(int worker, Missing missing,
+  StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
                                                    std::span<SparseRows> rows) override;
   // Takes the buffers and returns, unless the queue is full. An error of an earlier send or receive
   // comes back here, and from pulls and Flush.

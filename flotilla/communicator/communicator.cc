@@ -49,7 +49,7 @@ int IndexOf(const std::vector<Spec>& specs, const std::string& name) {
   return at == specs.end() ? -1 : static_cast<int>(at - specs.begin());
 }
 
-class FilledPull : public PendingPull {
+class DoneCall : public PendingCall {
  public:
   Status Wait() override { return absl::OkStatus(); }
 };
@@ -92,10 +92,10 @@ Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place,
       dense_in_place_(dense_in_place),
       tables_in_place_(tables_in_place) {}
 
-StatusOr<std::unique_ptr<PendingPull>> Communicator::StartPull(int worker, Missing missing,
+StatusOr<std::unique_ptr<PendingCall>> Communicator::StartPull(int worker, Missing missing,
                                                                std::span<SparseRows> rows) {
   FL_RETURN_IF_ERROR(Pull(worker, missing, rows));
-  return std::make_unique<FilledPull>();
+  return std::make_unique<DoneCall>();
 }
 
 }  // namespace flotilla

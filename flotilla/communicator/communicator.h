@@ -20,7 +20,8 @@
 //
 // workers() tells the trainer how its workers meet: in kFree modes (local, async, geo) each worker
 // pushes its own batches; in kJoined modes (sync, half-async, and local when deterministic) the
-// trainer adds the gradients of a round in worker order and pushes once.
+// trainer adds the gradients of a round in worker order and pushes once. A round is one batch that
+// the workers share, or, with round_push(), one batch of each worker.
 //
 // An epoch is BeginEpoch, then pulls and pushes, then Flush. docs/add_mode.md tells how to add a
 // mode, docs/threading.md which threads each of them has.
@@ -60,12 +61,23 @@ Status CheckModelSpec(const ModelSpec& spec);
 int FindParameter(const ModelSpec& spec, const std::string& name);
 int FindTable(const ModelSpec& spec, const std::string& name);
 
-// A pull under way. Destroyed before Wait has returned, the rows' values are unspecified.
-class PendingPull {
+// A pull or a push under way. Destroyed before Wait has returned, what it fills is unspecified.
+class PendingCall {
  public:
-  virtual ~PendingPull() = default;
-  // Returns when the rows are filled, or why they are not. To be called once.
+  virtual ~PendingCall() = default;
+  // Returns when the rows are filled or the gradients applied, or why not. To be called once.
   virtual Status Wait() = 0;
+};
+
+// Push in two parts, where it is a call to servers and workers are joined (sync, half-async): the
+// trainer prepares its next round while the servers apply this one.
+class RoundPush {
+ public:
+  virtual ~RoundPush() = default;
+  // Starts what Push does. `mean` is the mean of the gradients of so many batches, each of which
+  // counts where the mode counts batches. dense() is written by Wait of the result; until then no
+  // worker may compute.
+  virtual StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) = 0;
 };
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
@@ -158,9 +170,6 @@ class Communicator {
   const DenseLayout& layout() const { return layout_; }
 
   virtual WorkerSchedule workers() const = 0;
-  // Whether every pull and push is a call to servers: few large ones are cheaper than many.
-  virtual bool remote() const { return false; }
-
   // Fills rows[t].values (and locations, where the mode has them) for rows[t].ids, for every table.
   // Ids are distinct; `missing` says what becomes of unknown ones. On error the content of rows is
   // unspecified and nothing was trained.
@@ -173,13 +182,16 @@ class Communicator {
   // Pull in two parts: `rows` must stay where they are until Wait of the result has returned. Modes
   // that do not prefetch pull at once.
   // REQUIRES: a worker has at most one batch that it computes and one that it has started to pull.
-  virtual StatusOr<std::unique_ptr<PendingPull>> StartPull(int worker, Missing missing,
+  virtual StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
                                                            std::span<SparseRows> rows);
 
   // Takes the gradients of one step: applies, sends or queues them, as the mode says. May exchange
   // the buffers of `gradients` for others of any content. An error that a background thread met
   // since the last call is returned here.
   virtual Status Push(int worker, Gradients& gradients) = 0;
+
+  // Not null in kJoined modes with servers.
+  virtual RoundPush* round_push() { return nullptr; }
 
   // Not null where dense parameters live here (local, geo) and workers are free to change them.
   DenseInPlace* dense_in_place() const { return dense_in_place_; }

@@ -1,11 +1,20 @@
 #include "flotilla/communicator/gradient_merger.h"
 
 #include <algorithm>
+#include <atomic>
 
 #include "flotilla/base/status.h"
 #include "flotilla/kernels/vec.h"
 
 namespace flotilla {
+
+namespace {
+
+// Elements of the dense block that one thread adds at a time: they stay in its cache from part to
+// part.
+constexpr int64_t kStretch = 1 << 14;
+
+}  // namespace
 
 GradientMerger::GradientMerger(const ModelSpec& spec) : tables_(spec.tables.size()) {
   const DenseLayout layout(spec.parameters);
@@ -40,27 +49,60 @@ void GradientMerger::Start() {
 }
 
 void GradientMerger::Add(const Gradients& part, float scale) {
-  FL_CHECK(!part.dense_applied);
-  FL_CHECK(part.dense.size() == static_cast<size_t>(size_));
-  FL_CHECK(part.sparse.size() == tables_.size());
-  AddDense(part, scale);
+  CheckPart(part);
+  AddDense(part, scale, parts_ == 0, 0, size_);
   for (size_t t = 0; t < tables_.size(); ++t) {
     AddSparse(part.sparse[t], scale, &tables_[t], &result_.sparse[t]);
   }
+  Count(part);
+}
+
+void GradientMerger::Merge(std::span<const Gradients* const> parts, float scale, WorkerPool& pool) {
+  Start();
+  for (const Gradients* part : parts) CheckPart(*part);
+  // Tables first: they take longest, and the stretches of the dense block fill up the rest.
+  const size_t stretches = static_cast<size_t>((size_ + kStretch - 1) / kStretch);
+  std::atomic<size_t> next = 0;
+  pool.Run([&](int) {
+    for (size_t n = next++; n < tables_.size() + stretches; n = next++) {
+      for (const Gradients* part : parts) {
+        if (n < tables_.size()) {
+          AddSparse(part->sparse[n], scale, &tables_[n], &result_.sparse[n]);
+          continue;
+        }
+        const int64_t begin = static_cast<int64_t>(n - tables_.size()) * kStretch;
+        AddDense(*part, scale, part == parts.front(), begin, std::min(begin + kStretch, size_));
+      }
+    }
+  });
+  for (const Gradients* part : parts) Count(*part);
+}
+
+void GradientMerger::CheckPart(const Gradients& part) const {
+  FL_CHECK(!part.dense_applied);
+  FL_CHECK(part.dense.size() == static_cast<size_t>(size_));
+  FL_CHECK(part.sparse.size() == tables_.size());
+}
+
+void GradientMerger::Count(const Gradients& part) {
   result_.rows += part.rows;
   result_.loss += part.loss;
   ++parts_;
 }
 
-void GradientMerger::AddDense(const Gradients& part, float scale) {
+void GradientMerger::AddDense(const Gradients& part, float scale, bool first, int64_t begin,
+                              int64_t end) {
   for (const Run& run : runs_) {
+    const int64_t from = std::max(begin, run.begin);
+    const int64_t length = std::min(end, run.begin + run.length) - from;
+    if (length <= 0) continue;
     const float weight = run.statistic ? static_cast<float>(part.rows) : scale;
-    const float* from = part.dense.data() + run.begin;
-    float* to = result_.dense.data() + run.begin;
-    if (parts_ == 0) {
-      kernels::Scale(run.length, weight, from, to);
+    const float* values = part.dense.data() + from;
+    float* sum = result_.dense.data() + from;
+    if (first) {
+      kernels::Scale(length, weight, values, sum);
     } else {
-      kernels::Axpy(run.length, weight, from, to);
+      kernels::Axpy(length, weight, values, sum);
     }
   }
 }

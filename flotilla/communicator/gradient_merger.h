@@ -6,8 +6,10 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
@@ -29,6 +31,10 @@ class GradientMerger {
   // not applied already.
   void Add(const Gradients& part, float scale = 1);
 
+  // Start and Add of the parts in their order, shared among the threads of a pool: the same bits.
+  // REQUIRES: as Add; no Run of the pool is under way.
+  void Merge(std::span<const Gradients* const> parts, float scale, WorkerPool& pool);
+
   // What was added since Start; after no Add, zeros and no rows. The caller may change it and
   // exchange its buffers; the next call must be Start.
   Gradients& Result();
@@ -48,7 +54,10 @@ class GradientMerger {
     std::vector<uint32_t> positions;
   };
 
-  void AddDense(const Gradients& part, float scale);
+  void CheckPart(const Gradients& part) const;
+  // Elements [begin, end) of the dense block; `first`: in the place of what is there.
+  void AddDense(const Gradients& part, float scale, bool first, int64_t begin, int64_t end);
+  void Count(const Gradients& part);
   void AddSparse(const SparseRows& part, float scale, Table* table, SparseRows* sum);
   void MakeRoom(size_t occurrences, Table* table);
 

@@ -120,6 +120,39 @@ TEST(GradientMergerTest, EqualsAMapOnRandomPartsAndDoesNotRememberEarlierRounds)
   }
 }
 
+TEST(GradientMergerTest, ThreadsOfAPoolGiveTheSameBits) {
+  ModelSpec spec = MakeSpec();
+  spec.parameters[0].shape = {50'001};  // several stretches of the dense block
+  const int64_t dense = DenseLayout(spec.parameters).size();
+  WorkerPool pool(3);
+  GradientMerger alone(spec), shared(spec);
+  const RngKey key(4);
+  for (uint64_t round = 0; round < 3; ++round) {
+    std::vector<Gradients> parts;
+    std::vector<const Gradients*> pointers;
+    for (uint64_t p = 0; p < 3; ++p) {
+      parts.push_back(MakePart(0, {1, 2 + p, 50 + round}, {p, 9}, static_cast<int64_t>(5 + p)));
+      parts.back().dense.resize(static_cast<size_t>(dense));
+      for (size_t i = 0; i < parts.back().dense.size(); ++i) {
+        parts.back().dense[i] = static_cast<float>(key.With(round).With(p).Below(i, 1000)) / 7;
+      }
+    }
+    for (const Gradients& part : parts) pointers.push_back(&part);
+    alone.Start();
+    for (const Gradients& part : parts) alone.Add(part, 0.3f);
+    shared.Merge(pointers, 0.3f, pool);
+    const Gradients& a = alone.Result();
+    const Gradients& b = shared.Result();
+    EXPECT_EQ(a.dense, b.dense);
+    for (size_t t = 0; t < a.sparse.size(); ++t) {
+      EXPECT_EQ(a.sparse[t].ids, b.sparse[t].ids);
+      EXPECT_EQ(a.sparse[t].values, b.sparse[t].values);
+    }
+    EXPECT_EQ(a.rows, b.rows);
+    EXPECT_EQ(a.loss, b.loss);
+  }
+}
+
 TEST(GradientMergerTest, TheResultMayBeTakenAway) {
   GradientMerger merger(MakeSpec());
   merger.Add(MakePart(1, {1}, {2}));

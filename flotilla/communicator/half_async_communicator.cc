@@ -9,8 +9,13 @@ StatusOr<std::unique_ptr<HalfAsyncCommunicator>> HalfAsyncCommunicator::Make(PsC
   return made;
 }
 
+StatusOr<std::unique_ptr<PendingCall>> HalfAsyncCommunicator::Start(Gradients& mean, int batches) {
+  return StartPushAndRefresh(PushKind::kOnArrival, mean, batches);
+}
+
 Status HalfAsyncCommunicator::Push(int /*worker*/, Gradients& gradients) {
-  return PushAndRefresh(PushKind::kOnArrival, gradients);
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> push, Start(gradients, 1));
+  return push->Wait();
 }
 
 }  // namespace flotilla

@@ -8,7 +8,7 @@
 
 namespace flotilla {
 
-class HalfAsyncCommunicator : public ServerCommunicator {
+class HalfAsyncCommunicator : public ServerCommunicator, public RoundPush {
  public:
   // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
   // has met its servers, which apply on arrival, and outlives the communicator.
@@ -17,6 +17,8 @@ class HalfAsyncCommunicator : public ServerCommunicator {
   WorkerSchedule workers() const override { return WorkerSchedule::kJoined; }
   // Returns when the servers have applied the gradients; dense() is then what they have.
   Status Push(int worker, Gradients& gradients) override;
+  StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
+  RoundPush* round_push() override { return this; }
   // Push has applied everything already; brings what other trainers did meanwhile.
   Status Flush() override { return RefreshDense(); }
 

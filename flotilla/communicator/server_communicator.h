@@ -4,8 +4,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "flotilla/base/aligned_vector.h"
 #include "flotilla/client/ps_client.h"
@@ -14,9 +16,18 @@
 
 namespace flotilla {
 
+// Calls to servers as a communicator's callers know them.
+class PendingServerCall : public PendingCall {
+ public:
+  explicit PendingServerCall(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
+  Status Wait() override { return calls_->Wait(); }
+
+ private:
+  const std::unique_ptr<PendingCalls> calls_;
+};
+
 class ServerCommunicator : public Communicator {
  public:
-  bool remote() const override { return true; }
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
   std::span<const float> dense() const override { return dense_; }
   int64_t global_step() const override { return client_->global_step(); }
@@ -40,9 +51,10 @@ class ServerCommunicator : public Communicator {
 
   // InvalidArgument when `gradients` do not fit the model.
   Status CheckGradients(const Gradients& gradients) const;
-  // Sends the gradients of one batch, waits until they are applied and brings the dense parameters
-  // as they are then. Takes the buffers of `gradients`.
-  Status PushAndRefresh(PushKind kind, Gradients& gradients);
+  // Sends the gradients of so many batches; Wait of the result waits until they are applied and
+  // brings the dense parameters as they are then. Takes the buffers of `gradients`.
+  StatusOr<std::unique_ptr<PendingCall>> StartPushAndRefresh(PushKind kind, Gradients& gradients,
+                                                             int batches);
 
  private:
   PsClient* const client_;

@@ -9,8 +9,13 @@ StatusOr<std::unique_ptr<SyncCommunicator>> SyncCommunicator::Make(PsClient* cli
   return made;
 }
 
+StatusOr<std::unique_ptr<PendingCall>> SyncCommunicator::Start(Gradients& mean, int batches) {
+  return StartPushAndRefresh(PushKind::kInRound, mean, batches);
+}
+
 Status SyncCommunicator::Push(int /*worker*/, Gradients& gradients) {
-  return PushAndRefresh(PushKind::kInRound, gradients);
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> push, Start(gradients, 1));
+  return push->Wait();
 }
 
 Status SyncCommunicator::BeginEpoch() {

@@ -10,7 +10,7 @@
 
 namespace flotilla {
 
-class SyncCommunicator : public ServerCommunicator {
+class SyncCommunicator : public ServerCommunicator, public RoundPush {
  public:
   // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
   // has met its servers, which apply on barrier, and outlives the communicator.
@@ -20,6 +20,8 @@ class SyncCommunicator : public ServerCommunicator {
   // Returns when every trainer of the round has pushed and the update is made; dense() is then what
   // it led to. REQUIRES: an epoch has begun.
   Status Push(int worker, Gradients& gradients) override;
+  StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
+  RoundPush* round_push() override { return this; }
   // Enters the rounds, which waits until every trainer does. A trainer without data enters too, and
   // leaves at once with Flush.
   Status BeginEpoch() override;

@@ -21,7 +21,7 @@ JoinedRound::JoinedRound(const Plan* plan, int64_t chunk_rows, Communicator* com
 StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
                                           std::span<Step* const> steps,
                                           std::span<StageTimes> times) {
-  const int64_t chunk_rows = ChunkRows(batch.rows, pool.workers());
+  const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(batch.rows, 1);
   used_ = static_cast<size_t>((batch.rows + chunk_rows - 1) / chunk_rows);
   if (chunks_.size() < used_) chunks_.resize(used_);
   std::atomic<size_t> next = 0;
@@ -45,12 +45,6 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
   }
   JoinFetched(batch.rows);
   return &merger_.Result();
-}
-
-int64_t JoinedRound::ChunkRows(int64_t rows, int workers) const {
-  if (!plan_->row_blocks()) return std::max<int64_t>(rows, 1);
-  if (!communicator_->remote()) return chunk_rows_;
-  return std::max(chunk_rows_, (rows + workers - 1) / workers);
 }
 
 void JoinedRound::ComputeChunk(int worker, const Batch& batch, int64_t begin, int64_t end,

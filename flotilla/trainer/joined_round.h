@@ -1,8 +1,7 @@
-// One round of joined workers: a batch, cut into chunks of a fixed number of rows, computed by all
-// workers together; the chunks' gradients are added in their order, so that the result does not
-// depend on how many workers there are or which was faster. Where each chunk's pull is a call to
-// servers, a batch has no more chunks than workers, and the result depends on their number. Part of
-// a trainer.
+// One round of joined workers in one process: a batch, cut into chunks of a fixed number of rows,
+// computed by all workers together; the chunks' gradients are added in their order, so that the
+// result does not depend on how many workers there are or which was faster. Part of a trainer; over
+// servers each worker has a batch of its own instead (worker_round.h).
 #pragma once
 
 #include <memory>
@@ -41,8 +40,6 @@ class JoinedRound {
     Status status;
   };
 
-  // Rows of a chunk of a batch with so many rows.
-  int64_t ChunkRows(int64_t rows, int workers) const;
   void ComputeChunk(int worker, const Batch& batch, int64_t begin, int64_t end, Chunk* chunk,
                     Step& step, StageTimes& times);
   void JoinFetched(int64_t rows);

@@ -134,7 +134,7 @@ Status SkipgramTrainer::TrainInPlace(int w, int64_t epoch) {
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<PendingPull>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus,
+StatusOr<std::unique_ptr<PendingCall>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus,
                                                                    int64_t epoch,
                                                                    SkipgramBlock* block) {
   if (Ends(workers_[w])) return nullptr;
@@ -156,7 +156,7 @@ void SkipgramTrainer::TrainBlock(int w, int64_t epoch, SkipgramBlock* block) {
 Status SkipgramTrainer::RunFree(int w, IdCorpus& corpus, int64_t epoch) {
   Worker& worker = workers_[w];
   const size_t blocks = worker.blocks.size();
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<PendingPull> pull,
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<PendingCall> pull,
                       StartBlock(w, corpus, epoch, &worker.blocks[0]));
   for (size_t k = 0; pull != nullptr; ++k) {
     SkipgramBlock& block = worker.blocks[k % blocks];

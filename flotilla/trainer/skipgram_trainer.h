@@ -114,7 +114,7 @@ class SkipgramTrainer {
   Status RunAll(IdCorpus& corpus, int64_t epoch);
 
   // Fills a block with the next batch and starts to pull its rows; null at the end.
-  StatusOr<std::unique_ptr<PendingPull>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
+  StatusOr<std::unique_ptr<PendingCall>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
                                                     SkipgramBlock* block);
   // The windows of a block whose rows are here; what they lead to is in worker.gradients.
   void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);

@@ -30,30 +30,39 @@ Status RunStep(Step& step, Communicator& communicator, Gradients& gradients) {
 
 Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
                         const Clock& clock, Gradients& gradients, StageTimes& times) {
+  FL_RETURN_IF_ERROR(PrepareRows(slice, step, clock, times));
+  return PullAndCompute(worker, step, communicator, clock, gradients, times);
+}
+
+Status PrepareRows(const BatchSlice& slice, Step& step, const Clock& clock, StageTimes& times) {
   const int64_t start = clock.NowNanos();
   FL_RETURN_IF_ERROR(step.Prepare(slice));
-  const int64_t prepared = clock.NowNanos();
-  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
-  const int64_t pulled = clock.NowNanos();
-  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
-  times.pull += pulled - prepared;
-  times.compute += (prepared - start) + (clock.NowNanos() - pulled);
+  times.compute += clock.NowNanos() - start;
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<PendingPull>> StartGradients(int worker, const BatchSlice& slice,
+Status PullAndCompute(int worker, Step& step, Communicator& communicator, const Clock& clock,
+                      Gradients& gradients, StageTimes& times) {
+  const int64_t start = clock.NowNanos();
+  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
+  const int64_t pulled = clock.NowNanos();
+  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
+  times.pull += pulled - start;
+  times.compute += clock.NowNanos() - pulled;
+  return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<PendingCall>> StartGradients(int worker, const BatchSlice& slice,
                                                       Step& step, Communicator& communicator,
                                                       const Clock& clock, StageTimes& times) {
+  FL_RETURN_IF_ERROR(PrepareRows(slice, step, clock, times));
   const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(step.Prepare(slice));
-  const int64_t prepared = clock.NowNanos();
   auto pull = communicator.StartPull(worker, Missing::kCreate, step.rows());
-  times.compute += prepared - start;
-  times.pull += clock.NowNanos() - prepared;
+  times.pull += clock.NowNanos() - start;
   return pull;
 }
 
-Status FinishGradients(PendingPull& pull, Step& step, Communicator& communicator,
+Status FinishGradients(PendingCall& pull, Step& step, Communicator& communicator,
                        const Clock& clock, Gradients& gradients, StageTimes& times) {
   const int64_t start = clock.NowNanos();
   FL_RETURN_IF_ERROR(pull.Wait());
@@ -68,6 +77,13 @@ Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& co
   FL_RETURN_IF_ERROR(step.Prepare(slice));
   FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kDefault, step.rows()));
   return step.Run(communicator.dense(), nullptr);
+}
+
+StatusOr<std::unique_ptr<PendingCall>> StartApplying(Communicator& communicator, RoundPush& push,
+                                                     Gradients& mean, int batches) {
+  const ModelSpec& spec = communicator.spec();
+  ClipGradients(spec.optimizer.clip, communicator.layout(), spec.parameters, mean);
+  return push.Start(mean, batches);
 }
 
 Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,

@@ -28,16 +28,27 @@ struct StageTimes {
 Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
                         const Clock& clock, Gradients& gradients, StageTimes& times);
 
-// The same in two parts, for a worker that works on two batches at a time: the rows of one are on
-// their way while the other is computed. The slice's batch must stay until FinishGradients returns.
-StatusOr<std::unique_ptr<PendingPull>> StartGradients(int worker, const BatchSlice& slice,
+// Its two halves, for workers that have the time for the first before they may pull: finds the rows
+// that a slice needs; then the rest. The slice's batch must stay until the second has returned.
+Status PrepareRows(const BatchSlice& slice, Step& step, const Clock& clock, StageTimes& times);
+Status PullAndCompute(int worker, Step& step, Communicator& communicator, const Clock& clock,
+                      Gradients& gradients, StageTimes& times);
+
+// ComputeGradients in two other parts, for a worker that works on two batches at a time: the rows
+// of one are on their way while the other is computed. The slice's batch must stay until
+// FinishGradients returns.
+StatusOr<std::unique_ptr<PendingCall>> StartGradients(int worker, const BatchSlice& slice,
                                                       Step& step, Communicator& communicator,
                                                       const Clock& clock, StageTimes& times);
-Status FinishGradients(PendingPull& pull, Step& step, Communicator& communicator,
+Status FinishGradients(PendingCall& pull, Step& step, Communicator& communicator,
                        const Clock& clock, Gradients& gradients, StageTimes& times);
 
 // Rows needed -> Pull, making none -> forward only: step.fetched() of a slice of a batch.
 Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator);
+
+// Clip -> Push in two parts: Wait of the result returns when it is done.
+StatusOr<std::unique_ptr<PendingCall>> StartApplying(Communicator& communicator, RoundPush& push,
+                                                     Gradients& mean, int batches);
 
 // Clip -> Push.
 Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,

@@ -57,7 +57,15 @@ Status Trainer::Init() {
     workers_.push_back(std::move(worker));
   }
   FL_ASSIGN_OR_RETURN(metrics_, WorkerMetrics::Make(model_->metrics, options_.workers));
-  if (communicator_->workers() == WorkerSchedule::kJoined) {
+  if (communicator_->round_push() != nullptr) {
+    std::vector<Step*> train, evaluate;
+    for (const Worker& worker : workers_) {
+      train.push_back(worker.train.get());
+      evaluate.push_back(worker.evaluate.get());
+    }
+    train_parts_ = std::make_unique<WorkerRound>(train, communicator_, clock_, &pool_);
+    evaluate_parts_ = std::make_unique<WorkerRound>(evaluate, communicator_, clock_, &pool_);
+  } else if (communicator_->workers() == WorkerSchedule::kJoined) {
     train_round_ = std::make_unique<JoinedRound>(train_plan_.get(), options_.chunk_rows,
                                                  communicator_, clock_);
     evaluate_round_ = std::make_unique<JoinedRound>(evaluate_plan_.get(), options_.chunk_rows,
@@ -91,7 +99,8 @@ StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
   FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
   if (communicator_->workers() == WorkerSchedule::kJoined) {
     pause_.Start(1);
-    FL_RETURN_IF_ERROR(TrainJoined(dataset, epoch));
+    FL_RETURN_IF_ERROR(train_parts_ != nullptr ? TrainRounds(dataset, epoch)
+                                               : TrainJoined(dataset, epoch));
   } else {
     pause_.Start(options_.workers);
     FL_RETURN_IF_ERROR(RunWorkers([&](int w) {
@@ -111,7 +120,8 @@ StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
   StartRun();
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   if (communicator_->workers() == WorkerSchedule::kJoined) {
-    FL_RETURN_IF_ERROR(EvaluateJoined(dataset));
+    FL_RETURN_IF_ERROR(evaluate_parts_ != nullptr ? EvaluateRounds(dataset)
+                                                  : EvaluateJoined(dataset));
   } else {
     FL_RETURN_IF_ERROR(RunWorkers([&](int w) { return EvaluateFree(w, dataset); }));
   }
@@ -168,7 +178,7 @@ Status Trainer::StartLane(int w, Dataset& dataset, Lane& lane) {
 
 Status Trainer::FinishLane(int w, int64_t epoch, Lane& lane) {
   Worker& worker = workers_[w];
-  const std::unique_ptr<PendingPull> pull = std::move(lane.pull);
+  const std::unique_ptr<PendingCall> pull = std::move(lane.pull);
   FL_RETURN_IF_ERROR(
       FinishGradients(*pull, *lane.step, *communicator_, *clock_, worker.gradients, worker.times));
   return FinishStep(w, epoch, *lane.step);
@@ -211,6 +221,43 @@ Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
   return absl::OkStatus();
 }
 
+Status Trainer::TrainRounds(Dataset& dataset, int64_t epoch) {
+  WorkerRound& round = *train_parts_;
+  FL_RETURN_IF_ERROR(round.Read(dataset));
+  while (round.batches() > 0) {
+    FL_ASSIGN_OR_RETURN(Gradients* const mean, round.Compute());
+    const int64_t start = clock_->NowNanos();
+    FL_ASSIGN_OR_RETURN(
+        const std::unique_ptr<PendingCall> push,
+        StartApplying(*communicator_, *communicator_->round_push(), *mean, round.batches()));
+    const int64_t sent = clock_->NowNanos();
+    CountRound();
+    AskForPause();
+    // What was read is trained before a pause or a stop, so nothing is read ahead of one.
+    const bool ahead = !pause_.requested() && !StopWanted();
+    if (ahead) FL_RETURN_IF_ERROR(round.Read(dataset));
+    const int64_t ready = clock_->NowNanos();
+    FL_RETURN_IF_ERROR(push->Wait());
+    workers_[0].times.push += (sent - start) + (clock_->NowNanos() - ready);
+    for (const auto& [rows, loss] : round.results()) TellProgress(epoch, rows, loss);
+    if (ahead) continue;
+    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
+    if (!go_on) break;
+    FL_RETURN_IF_ERROR(round.Read(dataset));
+  }
+  for (int w = 0; w < options_.workers; ++w) workers_[w].times.Add(round.TakeTimes(w));
+  return absl::OkStatus();
+}
+
+void Trainer::CountRound() {
+  const std::span<const WorkerRound::Result> results = train_parts_->results();
+  for (size_t w = 0; w < results.size(); ++w) {
+    CollectFetched(workers_[w], *workers_[w].train);
+    Count(static_cast<int>(w), results[w].rows, results[w].loss, workers_[w].fetched);
+    TellFetched(workers_[w].fetched);
+  }
+}
+
 Status Trainer::EvaluateFree(int w, Dataset& dataset) {
   Worker& worker = workers_[w];
   Step& step = *worker.evaluate;
@@ -219,7 +266,7 @@ Status Trainer::EvaluateFree(int w, Dataset& dataset) {
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(Predict(w, BatchSlice(worker.batch), step, *communicator_));
     CollectFetched(worker, step);
-    CountEvaluated(w, worker.fetched);
+    CountEvaluated(w, worker.batch.rows, worker.fetched);
   }
   return absl::OkStatus();
 }
@@ -233,13 +280,27 @@ Status Trainer::EvaluateJoined(Dataset& dataset) {
     FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, &first.batch));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(evaluate_round_->Compute(first.batch, pool_, steps, times).status());
-    CountEvaluated(0, evaluate_round_->fetched());
+    CountEvaluated(0, first.batch.rows, evaluate_round_->fetched());
   }
 }
 
+Status Trainer::EvaluateRounds(Dataset& dataset) {
+  WorkerRound& round = *evaluate_parts_;
+  FL_RETURN_IF_ERROR(round.Read(dataset));
+  while (round.batches() > 0) {
+    FL_RETURN_IF_ERROR(round.Predict());
+    for (int w = 0; w < round.batches(); ++w) {
+      CollectFetched(workers_[w], *workers_[w].evaluate);
+      CountEvaluated(w, round.rows(w), workers_[w].fetched);
+    }
+    FL_RETURN_IF_ERROR(round.Read(dataset));
+  }
+  return absl::OkStatus();
+}
+
 // The last of the fetched values is the loss.
-void Trainer::CountEvaluated(int w, std::span<const FetchedValue> fetched) {
-  Count(w, workers_[w].batch.rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
+void Trainer::CountEvaluated(int w, int64_t rows, std::span<const FetchedValue> fetched) {
+  Count(w, rows, fetched.back().values[0], fetched.first(fetched.size() - 1));
 }
 
 void Trainer::AskForPause() {

@@ -5,8 +5,10 @@
 // kFree:   every worker takes its own batches and pushes its own gradients (Hogwild in local mode).
 //          Where the communicator prefetches, it reads its next batch and starts the pull for it
 //          before it computes the current one.
-// kJoined: batch after batch; the workers share a batch (joined_round.h) and push once. Same seed,
-//          same bits; in one process for any number of workers.
+// kJoined: round after round, each pushed once. In one process the workers share a batch
+//          (joined_round.h): same seed, same bits, for any number of workers. Over servers each of
+//          them has a batch of its own (worker_round.h), and while the servers apply a round the
+//          next one is read.
 #pragma once
 
 #include <array>
@@ -33,13 +35,14 @@
 #include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
 #include "flotilla/trainer/worker_metrics.h"
+#include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
 
 struct TrainerOptions {
   int workers = 1;
   uint64_t seed = 0;
-  // kJoined only: rows of a chunk, at least (joined_round.h). Part of what makes a run repeat:
+  // kJoined in one process: rows of a chunk (joined_round.h). Part of what makes a run repeat:
   // another number, other bits.
   int64_t chunk_rows = 256;
   // Called after every progress_batches batches, by one worker at a time, while training goes on.
@@ -83,7 +86,8 @@ class Trainer {
   StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position);
 
   // Forward only, in inference mode, over one pass of the dataset; no parameter changes and no row
-  // is made. Metrics start at zero; in kJoined they too do not depend on the number of workers.
+  // is made. Metrics start at zero; where workers share a batch they too do not depend on their
+  // number.
   StatusOr<Report> Evaluate(Dataset& dataset);
 
   // Sets auc and auc_window of a Progress to what the workers have counted so far in the epoch
@@ -97,7 +101,7 @@ class Trainer {
   struct Lane {
     std::unique_ptr<Step> step;
     Batch batch;
-    std::unique_ptr<PendingPull> pull;  // null: no batch
+    std::unique_ptr<PendingCall> pull;  // null: no batch
   };
   // What one worker owns.
   struct Worker {
@@ -127,8 +131,13 @@ class Trainer {
   // Push and all that is counted and told of a step whose gradients the worker has.
   Status FinishStep(int w, int64_t epoch, const Step& step);
   Status TrainJoined(Dataset& dataset, int64_t epoch);
+  // TrainJoined with a batch per worker.
+  Status TrainRounds(Dataset& dataset, int64_t epoch);
+  // Counts the batches of a round and hands out what was fetched.
+  void CountRound();
   Status EvaluateFree(int w, Dataset& dataset);
   Status EvaluateJoined(Dataset& dataset);
+  Status EvaluateRounds(Dataset& dataset);
 
   void StartRun();
   Report FinishRun(const Dataset& dataset);
@@ -138,7 +147,7 @@ class Trainer {
   Status RunWorkers(const std::function<Status(int)>& work);
   StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset, Batch* batch);
   void Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched);
-  void CountEvaluated(int w, std::span<const FetchedValue> fetched);
+  void CountEvaluated(int w, int64_t rows, std::span<const FetchedValue> fetched);
   void CollectFetched(Worker& worker, const Step& step);
   void TellProgress(int64_t epoch, int64_t rows, double loss);
   // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
@@ -159,7 +168,8 @@ class Trainer {
   std::unique_ptr<Plan> train_plan_;
   std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
   bool loss_is_mean_ = false;
-  std::unique_ptr<JoinedRound> train_round_, evaluate_round_;  // kJoined only
+  std::unique_ptr<JoinedRound> train_round_, evaluate_round_;  // kJoined in one process
+  std::unique_ptr<WorkerRound> train_parts_, evaluate_parts_;  // kJoined over servers
 
   WorkerPool pool_;
   std::vector<Worker> workers_;
