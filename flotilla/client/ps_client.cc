@@ -99,8 +99,10 @@ Status PsClient::Pull(Missing missing, std::span<SparseRows> rows) {
   return StartPull(missing, rows)->Wait();
 }
 
-std::unique_ptr<PendingCalls> PsClient::StartPull(Missing missing, std::span<SparseRows> rows) {
+std::unique_ptr<PendingCalls> PsClient::StartPull(Missing missing, std::span<SparseRows> rows,
+                                                  const PushSequences& after) {
   FL_CHECK(rows.size() == spec_.tables.size());
+  FL_CHECK(after.empty() || after.size() == static_cast<size_t>(servers()));
   auto splits = std::make_shared<std::vector<ShardSplit>>();
   for (size_t t = 0; t < rows.size(); ++t) {
     splits->push_back(SplitByServer(rows[t].ids, servers()));
@@ -112,6 +114,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPull(Missing missing, std::span<Spa
   for (int s = 0; s < servers(); ++s) {
     wire::RequestHead head = MakeHead(wire::METHOD_PULL);
     head.mutable_pull()->set_create_missing(missing == Missing::kCreate);
+    if (!after.empty()) head.mutable_pull()->set_after(after[s]);
     TensorWriter tensors;
     for (size_t t = 0; t < rows.size(); ++t) {
       if ((*splits)[t].of(s).empty()) continue;
@@ -158,7 +161,9 @@ void PsClient::AddDense(const PushValues& values, int server, wire::PushRequest*
   if (values.dense.empty() || range.size() == 0) return;
   const auto slice = values.dense.subspan(range.begin, range.size());
   request->set_has_dense(true);
-  if (values.owner != nullptr) {
+  if (request->half_dense()) {
+    tensors->AddHalf(slice);
+  } else if (values.owner != nullptr) {
     tensors->Add<float>(Borrow(slice, values.owner));
   } else {
     tensors->AddCopy<float>(slice);
@@ -167,22 +172,27 @@ void PsClient::AddDense(const PushValues& values, int server, wire::PushRequest*
 
 Status PsClient::Push(const PushValues& values) { return StartPush(values)->Wait(); }
 
-std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values) {
+std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
+                                                  PushSequences* sequences) {
   FL_CHECK(values.sparse.size() == spec_.tables.size());
   FL_CHECK(values.dense.empty() || values.dense.size() == static_cast<size_t>(layout_.size()));
   std::vector<ShardSplit> splits;
   for (const SparseRows& rows : values.sparse) splits.push_back(SplitByServer(rows.ids, servers()));
   std::vector<ServerCall> calls;
+  if (sequences != nullptr) sequences->clear();
   // Every server hears of every push: each counts the steps.
   for (int s = 0; s < servers(); ++s) {
     wire::RequestHead head = MakeHead(wire::METHOD_PUSH);
     head.set_sequence(NextSequence());
+    if (sequences != nullptr) sequences->push_back(head.sequence());
     wire::PushRequest& request = *head.mutable_push();
     request.set_kind(WireKind(values.kind));
     request.set_batches(static_cast<uint32_t>(values.batches));
     request.set_rows(static_cast<uint64_t>(values.rows));
     request.set_timeout_ms(options_.wait_timeout_ms);
     request.set_want_dense(!values.fresh_dense.empty());
+    // What a difference loses on the way would be lost for good.
+    request.set_half_dense(options_.half_dense && values.kind != PushKind::kDelta);
     auto tensors = std::make_shared<TensorWriter>();
     AddSparse(values, s, splits, &request, tensors.get());
     AddDense(values, s, &request, tensors.get());
@@ -195,18 +205,21 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values) {
         return std::optional(EncodeRequest(head, *tensors));
       };
     }
-    call.take = [this, s, fresh = values.fresh_dense](ResponseMessage& response) -> Status {
+    const bool half = request.half_dense();
+    call.take = [this, s, half, fresh = values.fresh_dense](ResponseMessage& response) -> Status {
       SeeStep(response.head.push().global_step());
-      return fresh.empty() ? response.tensors.Finish() : TakeDense(s, fresh, response);
+      return fresh.empty() ? response.tensors.Finish() : TakeDense(s, half, fresh, response);
     };
   }
   return calls_.Start("push", std::move(calls));
 }
 
-Status PsClient::TakeDense(int server, std::span<float> out, ResponseMessage& response) const {
+Status PsClient::TakeDense(int server, bool half, std::span<float> out,
+                           ResponseMessage& response) const {
   FL_CHECK(out.size() == static_cast<size_t>(layout_.size()));
   const DenseRange range = DenseRangeOf(layout_.size(), server, servers());
-  FL_RETURN_IF_ERROR(response.tensors.Read(out.subspan(range.begin, range.size())));
+  const std::span<float> slice = out.subspan(range.begin, range.size());
+  FL_RETURN_IF_ERROR(half ? response.tensors.ReadHalf(slice) : response.tensors.Read(slice));
   return response.tensors.Finish();
 }
 
@@ -217,7 +230,9 @@ std::unique_ptr<PendingCalls> PsClient::StartPullDense(std::span<float> out) {
   for (int s = 0; s < servers(); ++s) {
     if (DenseRangeOf(layout_.size(), s, servers()).size() == 0) continue;
     ServerCall& call = calls.emplace_back(MakeCall(s, MakeHead(wire::METHOD_PULL_DENSE), {}));
-    call.take = [this, s, out](ResponseMessage& response) { return TakeDense(s, out, response); };
+    call.take = [this, s, out](ResponseMessage& response) {
+      return TakeDense(s, false, out, response);
+    };
   }
   return calls_.Start("pull dense", std::move(calls));
 }

@@ -59,6 +59,9 @@ struct PsClientOptions {
   bool shared_storage = true;
   // .. so many rows at a time, at least: whole virtual shards come.
   uint64_t stored_rows = 1 << 16;
+  // Dense gradients and the values that answer them travel as bfloat16: half the bytes, 8 bits of
+  // precision. The servers' values stay what they are.
+  bool half_dense = false;
   // Exchange sends at most so many bytes before it waits for the other trainers.
   size_t exchange_bytes = size_t{16} << 20;
 };
@@ -81,6 +84,9 @@ struct PushValues {
   // Not empty: filled with the dense block as it is after the update. Must have its whole size.
   std::span<float> fresh_dense;
 };
+
+// A push as each server knows it.
+using PushSequences = std::vector<uint64_t>;
 
 // Rows of all tables and ranges of the dense block that other trainers changed.
 struct DirtyValues {
@@ -137,12 +143,18 @@ class PsClient {
   // Fills rows[t].dim and values for rows[t].ids of every table. REQUIRES: distinct ids.
   Status Pull(Missing missing, std::span<SparseRows> rows);
   // The same in two parts: Wait of the result fills `rows`, which must stay where they are.
-  std::unique_ptr<PendingCalls> StartPull(Missing missing, std::span<SparseRows> rows);
+  // With `after`, servers answer when they have applied that push of this trainer, which may still
+  // be under way.
+  std::unique_ptr<PendingCalls> StartPull(Missing missing, std::span<SparseRows> rows,
+                                          const PushSequences& after = {});
 
   // Ok when every server has applied it (kInRound: when the round is done, that is when all
   // trainers in it have pushed).
   Status Push(const PushValues& values);
-  std::unique_ptr<PendingCalls> StartPush(const PushValues& values);
+  // `sequences`, where given, tells what StartPull may wait for; not for kInRound, where a push may
+  // have to be sent again under another number.
+  std::unique_ptr<PendingCalls> StartPush(const PushValues& values,
+                                          PushSequences* sequences = nullptr);
 
   // The dense block as the servers have it. REQUIRES: out.size() == layout().size().
   Status PullDense(std::span<float> out);
@@ -235,7 +247,7 @@ class PsClient {
                  wire::PushRequest* request, TensorWriter* tensors) const;
   void AddDense(const PushValues& values, int server, wire::PushRequest* request,
                 TensorWriter* tensors) const;
-  Status TakeDense(int server, std::span<float> out, ResponseMessage& response) const;
+  Status TakeDense(int server, bool half, std::span<float> out, ResponseMessage& response) const;
   Status TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty,
                    std::vector<DenseRange>* ranges, AlignedVector<float>* values) const;
   Status RunRounds(wire::Method method, const char* what);

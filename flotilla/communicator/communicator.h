@@ -78,6 +78,8 @@ class RoundPush {
   // counts where the mode counts batches. dense() is written by Wait of the result; until then no
   // worker may compute.
   virtual StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) = 0;
+  // Whether StartPull may be called while a push is under way, and gives rows as that leaves them.
+  virtual bool pulls_behind_push() const = 0;
 };
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
@@ -180,7 +182,7 @@ class Communicator {
   // computes the current one, with StartPull. Constant; only in kFree modes.
   virtual bool prefetches() const { return false; }
   // Pull in two parts: `rows` must stay where they are until Wait of the result has returned. Modes
-  // that do not prefetch pull at once.
+  // that neither prefetch nor pull behind a push (RoundPush) pull at once.
   // REQUIRES: a worker has at most one batch that it computes and one that it has started to pull.
   virtual StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
                                                            std::span<SparseRows> rows);

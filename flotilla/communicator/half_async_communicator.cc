@@ -10,7 +10,12 @@ StatusOr<std::unique_ptr<HalfAsyncCommunicator>> HalfAsyncCommunicator::Make(PsC
 }
 
 StatusOr<std::unique_ptr<PendingCall>> HalfAsyncCommunicator::Start(Gradients& mean, int batches) {
-  return StartPushAndRefresh(PushKind::kOnArrival, mean, batches);
+  return StartPushAndRefresh(PushKind::kOnArrival, mean, batches, &last_push_);
+}
+
+StatusOr<std::unique_ptr<PendingCall>> HalfAsyncCommunicator::StartPull(
+    int /*worker*/, Missing missing, std::span<SparseRows> rows) {
+  return std::make_unique<PendingServerCall>(client().StartPull(missing, rows, last_push_));
 }
 
 Status HalfAsyncCommunicator::Push(int /*worker*/, Gradients& gradients) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "flotilla/communicator/server_communicator.h"
 
@@ -18,12 +19,18 @@ class HalfAsyncCommunicator : public ServerCommunicator, public RoundPush {
   // Returns when the servers have applied the gradients; dense() is then what they have.
   Status Push(int worker, Gradients& gradients) override;
   StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
+  bool pulls_behind_push() const override { return true; }
+  // The servers answer when they have applied the last push.
+  StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
+                                                   std::span<SparseRows> rows) override;
   RoundPush* round_push() override { return this; }
   // Push has applied everything already; brings what other trainers did meanwhile.
   Status Flush() override { return RefreshDense(); }
 
  private:
   explicit HalfAsyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
+
+  PushSequences last_push_;
 };
 
 }  // namespace flotilla

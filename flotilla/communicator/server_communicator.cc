@@ -49,18 +49,18 @@ Status ServerCommunicator::CheckGradients(const Gradients& gradients) const {
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<PendingCall>> ServerCommunicator::StartPushAndRefresh(PushKind kind,
-                                                                               Gradients& gradients,
-                                                                               int batches) {
+StatusOr<std::unique_ptr<PendingCall>> ServerCommunicator::StartPushAndRefresh(
+    PushKind kind, Gradients& gradients, int batches, PushSequences* sequences) {
   FL_RETURN_IF_ERROR(CheckGradients(gradients));
   const std::shared_ptr<const Gradients> taken = buffers_.Exchange(gradients);
-  return std::make_unique<PendingServerCall>(client_->StartPush({.kind = kind,
-                                                                 .dense = taken->dense,
-                                                                 .sparse = taken->sparse,
-                                                                 .batches = batches,
-                                                                 .rows = taken->rows,
-                                                                 .owner = taken,
-                                                                 .fresh_dense = dense_}));
+  const PushValues values{.kind = kind,
+                          .dense = taken->dense,
+                          .sparse = taken->sparse,
+                          .batches = batches,
+                          .rows = taken->rows,
+                          .owner = taken,
+                          .fresh_dense = dense_};
+  return std::make_unique<PendingServerCall>(client_->StartPush(values, sequences));
 }
 
 StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents& contents) {

@@ -52,9 +52,11 @@ class ServerCommunicator : public Communicator {
   // InvalidArgument when `gradients` do not fit the model.
   Status CheckGradients(const Gradients& gradients) const;
   // Sends the gradients of so many batches; Wait of the result waits until they are applied and
-  // brings the dense parameters as they are then. Takes the buffers of `gradients`.
+  // brings the dense parameters as they are then. Takes the buffers of `gradients`. `sequences`: as
+  // PsClient::StartPush.
   StatusOr<std::unique_ptr<PendingCall>> StartPushAndRefresh(PushKind kind, Gradients& gradients,
-                                                             int batches);
+                                                             int batches,
+                                                             PushSequences* sequences = nullptr);
 
  private:
   PsClient* const client_;

@@ -21,6 +21,8 @@ class SyncCommunicator : public ServerCommunicator, public RoundPush {
   // it led to. REQUIRES: an epoch has begun.
   Status Push(int worker, Gradients& gradients) override;
   StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
+  // A round ends when the last trainer has pushed, maybe long after; nothing is pulled before.
+  bool pulls_behind_push() const override { return false; }
   RoundPush* round_push() override { return this; }
   // Enters the rounds, which waits until every trainer does. A trainer without data enters too, and
   // leaves at once with Flush.

@@ -81,6 +81,11 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
       ->capture_default_str()
       ->group(group);
   command
+      .add_flag("--half_dense", fleet.job.half_dense,
+                "sync, half-async, async: dense gradients and values travel as bfloat16, half the "
+                "bytes; servers keep them as they are")
+      ->group(group);
+  command
       .add_option(
           "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
           "geo: batches between two exchanges (the seeds: 400); 0: as often as costs little")
@@ -161,6 +166,12 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.shared_storage = flags.save_via == "servers";
   fleet.split_files = flags.data_split == "by_file";
+  if (fleet.job.half_dense && (!HasServers(mode) || mode == "geo")) {
+    return InvalidArgument(
+        "--half_dense: mode {} sends no dense gradients; leave it out, or choose sync, half-async "
+        "or async",
+        mode);
+  }
   if (HasServers(mode) && deterministic && mode != "sync") {
     return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
   }

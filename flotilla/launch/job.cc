@@ -114,6 +114,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
                          .incarnation = Incarnation(),
                          .model_extra = ExtraText(options)};
   client.shared_storage = options.shared_storage;
+  client.half_dense = options.half_dense;
   options.flags.Apply(&client);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
   job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);

@@ -31,6 +31,7 @@ struct JobOptions {
   CommunicatorFlags flags;
   // Servers see the model directories that trainer 0 names; otherwise models pass through it.
   bool shared_storage = true;
+  bool half_dense = false;   // PsClientOptions::half_dense
   std::string init_model;    // servers start from this model directory; empty: from first values
   LoadOptions init_options;  // .. of which so much
 };

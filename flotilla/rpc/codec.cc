@@ -4,6 +4,8 @@
 #include <string>
 #include <type_traits>
 
+#include "flotilla/kernels/bfloat16.h"
+
 namespace flotilla {
 
 namespace {
@@ -23,6 +25,7 @@ constexpr wire::DataType TypeOf() {
   if constexpr (std::is_same_v<Element, uint64_t>) return wire::DATA_UINT64;
   if constexpr (std::is_same_v<Element, float>) return wire::DATA_FLOAT32;
   if constexpr (std::is_same_v<Element, double>) return wire::DATA_FLOAT64;
+  if constexpr (std::is_same_v<Element, Bfloat16>) return wire::DATA_BFLOAT16;
   return wire::DATA_UNKNOWN;
 }
 
@@ -31,6 +34,8 @@ size_t ElementBytes(wire::DataType type) {
   switch (type) {
     case wire::DATA_UINT8:
       return 1;
+    case wire::DATA_BFLOAT16:
+      return 2;
     case wire::DATA_FLOAT32:
       return 4;
     case wire::DATA_UINT64:
@@ -114,6 +119,13 @@ void TensorWriter::AddCopy(std::span<const Element> elements) {
   AddOwned(std::vector<Element>(elements.begin(), elements.end()));
 }
 
+void TensorWriter::AddHalf(std::span<const float> elements) {
+  std::vector<Bfloat16> halves(elements.size());
+  kernels::ToBfloat16(static_cast<int64_t>(elements.size()), elements.data(),
+                      reinterpret_cast<uint16_t*>(halves.data()));
+  AddOwned(std::move(halves));
+}
+
 template <typename Element>
 Status TensorReader::Check(size_t elements) const {
   if (done()) return InvalidArgument("the message has {} tensors, one more is needed", next_);
@@ -137,6 +149,15 @@ Status TensorReader::Read(std::span<Element> out) {
   return absl::OkStatus();
 }
 
+Status TensorReader::ReadHalf(std::span<float> out) {
+  FL_RETURN_IF_ERROR(Check<Bfloat16>(out.size()));
+  std::vector<Bfloat16> halves(out.size());
+  FL_RETURN_IF_ERROR(Read(std::span<Bfloat16>(halves)));
+  kernels::FromBfloat16(static_cast<int64_t>(out.size()),
+                        reinterpret_cast<const uint16_t*>(halves.data()), out.data());
+  return absl::OkStatus();
+}
+
 Status TensorReader::Finish() const {
   if (done()) return absl::OkStatus();
   return InvalidArgument("the message has {} tensors, expected {}", infos_.size(), next_);
@@ -146,6 +167,7 @@ template void TensorWriter::Add<uint8_t>(ByteSlice);
 template void TensorWriter::Add<uint64_t>(ByteSlice);
 template void TensorWriter::Add<float>(ByteSlice);
 template void TensorWriter::Add<double>(ByteSlice);
+template void TensorWriter::Add<Bfloat16>(ByteSlice);
 template void TensorWriter::AddCopy<uint8_t>(std::span<const uint8_t>);
 template void TensorWriter::AddCopy<uint64_t>(std::span<const uint64_t>);
 template void TensorWriter::AddCopy<float>(std::span<const float>);
@@ -158,6 +180,7 @@ template Status TensorReader::Read<uint8_t>(std::span<uint8_t>);
 template Status TensorReader::Read<uint64_t>(std::span<uint64_t>);
 template Status TensorReader::Read<float>(std::span<float>);
 template Status TensorReader::Read<double>(std::span<double>);
+template Status TensorReader::Read<Bfloat16>(std::span<Bfloat16>);
 
 Payload EncodeRequest(wire::RequestHead head, const TensorWriter& tensors) {
   return Encode(std::move(head), tensors);

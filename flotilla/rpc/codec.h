@@ -16,17 +16,24 @@
 namespace flotilla {
 
 // Raised when a byte of the protocol changes its meaning: both sides must have the same.
-inline constexpr uint32_t kProtocolVersion = 1;
+inline constexpr uint32_t kProtocolVersion = 2;
+
+// An element of half the size of a float, as kernels/bfloat16.h converts it.
+struct Bfloat16 {
+  uint16_t bits = 0;
+};
 
 // The tensors of a message that is being put together.
 class TensorWriter {
  public:
-  // The slice's bytes are elements of that type: uint64_t, float, double or uint8_t.
+  // The slice's bytes are elements of that type: uint64_t, float, double, uint8_t or Bfloat16.
   template <typename Element>
   void Add(ByteSlice slice);
   // The same for elements that are copied now.
   template <typename Element>
   void AddCopy(std::span<const Element> elements);
+  // Floats, rounded to bfloat16 and copied now.
+  void AddHalf(std::span<const float> elements);
   // The elements of a vector that is given up.
   template <typename Vector>
   void AddOwned(Vector vector) {
@@ -59,6 +66,8 @@ class TensorReader {
   // Fills `out` with the next tensor, which must have as many elements.
   template <typename Element>
   Status Read(std::span<Element> out);
+  // The same for a tensor that was written by AddHalf.
+  Status ReadHalf(std::span<float> out);
   // Spreads the next tensor, which must be (rows, width): row i goes to place(i).
   template <typename Element, typename Place>
   Status ReadRows(size_t rows, size_t width, Place place) {

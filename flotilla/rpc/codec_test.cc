@@ -38,6 +38,17 @@ std::string Example() {
   return BytesOf(EncodeRequest(std::move(head), tensors));
 }
 
+TEST(CodecTest, FloatsMayTravelAsHalves) {
+  TensorWriter tensors;
+  tensors.AddHalf(std::vector<float>{1, -2.5f, 257});
+  auto message = DecodeRequest(EncodeRequest({}, tensors));
+  ASSERT_TRUE(message.ok()) << message.status();
+  std::vector<float> values(3);
+  EXPECT_FALSE(message->tensors.Read(std::span<float>(values)).ok()) << "not float32";
+  ASSERT_TRUE(message->tensors.ReadHalf(values).ok());
+  EXPECT_EQ(values, (std::vector<float>{1, -2.5f, 256}));
+}
+
 TEST(CodecTest, WhatWasWrittenIsReadHoweverItIsCut) {
   for (const size_t piece : {1, 3, 16, 1000}) {
     auto message = DecodeRequest(PayloadOf(Example(), piece));

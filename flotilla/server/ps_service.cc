@@ -285,6 +285,7 @@ void PsService::Fail(const Status& error) {
   }
   rounds_.Fail(first);
   collectives_.Fail(first);
+  window_.CallAll();
 }
 
 }  // namespace flotilla

@@ -92,6 +92,7 @@ class PsService : public Service {
   void Handshake(const std::shared_ptr<Call>& call);
   void Ping(const std::shared_ptr<Call>& call);
   void Pull(const std::shared_ptr<Call>& call);
+  void PullNow(const std::shared_ptr<Call>& call);
   void Push(const std::shared_ptr<Call>& call);
   void PullDense(const std::shared_ptr<Call>& call);
   void PullDirty(const std::shared_ptr<Call>& call);
@@ -113,7 +114,10 @@ class PsService : public Service {
   StatusOr<int64_t> Apply(const RoundPart& part, int64_t batches);
   StatusOr<int64_t> AddDelta(int trainer, const RoundPart& part, int64_t batches);
   Status MarkDirty(int trainer, const RoundPart& part);
-  Payload PushResponse(int64_t step, bool want_dense, bool send_again = false) const;
+  // What the answer to a push brings of the dense block.
+  enum class DenseAnswer { kNone, kFloat, kHalf };
+  static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
+  Payload PushResponse(int64_t step, DenseAnswer dense, bool send_again = false) const;
   StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
   AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
   // The whole slice of dense parameters, as it is now: one copy for all answers that are made until

@@ -27,6 +27,15 @@ UpdatePolicy PolicyOf(wire::PushKind kind) {
 }  // namespace
 
 void PsService::Pull(const std::shared_ptr<Call>& call) {
+  const uint64_t after = call->head().pull().after();
+  if (after == 0) return PullNow(call);
+  window_.After(call->trainer, call->head().incarnation(), after, [this, call] {
+    const Status status = liveness_.status();
+    status.ok() ? PullNow(call) : Answer(call, status);
+  });
+}
+
+void PsService::PullNow(const std::shared_ptr<Call>& call) {
   const wire::PullRequest& request = call->head().pull();
   const Missing missing = request.create_missing() ? Missing::kCreate : Missing::kDefault;
   TensorWriter tensors;
@@ -73,7 +82,9 @@ Status PsService::ReadPart(Call& call, RoundPart* part) const {
   }
   part->dense.resize(request.has_dense() ? static_cast<size_t>(tables_->range().size()) : 0);
   if (request.has_dense()) {
-    FL_RETURN_IF_ERROR(call.message.tensors.Read(std::span<float>(part->dense)));
+    const std::span<float> dense(part->dense);
+    FL_RETURN_IF_ERROR(request.half_dense() ? call.message.tensors.ReadHalf(dense)
+                                            : call.message.tensors.Read(dense));
   }
   return call.message.tensors.Finish();
 }
@@ -92,18 +103,18 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   const StatusOr<int64_t> step =
       kind == wire::PUSH_DELTA ? AddDelta(call->trainer, *part, batches) : Apply(*part, batches);
   if (!step.ok()) return Answer(call, step.status());
-  const bool want_dense = call->head().push().want_dense();
-  Answer(call, true, [this, step = *step, want_dense] { return PushResponse(step, want_dense); });
+  const DenseAnswer dense = DenseAnswerOf(call->head().push());
+  Answer(call, true, [this, step = *step, dense] { return PushResponse(step, dense); });
 }
 
 void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
   const int64_t timeout_ms = call->head().push().timeout_ms();
   const auto done = [this, call](const RoundResult& result) {
     if (!result.status.ok()) return Answer(call, result.status);
-    const bool want_dense = call->head().push().want_dense() && !result.send_again;
-    Answer(call, !result.send_again, [this, result, want_dense] {
-      return PushResponse(result.step, want_dense, result.send_again);
-    });
+    const DenseAnswer dense =
+        result.send_again ? DenseAnswer::kNone : DenseAnswerOf(call->head().push());
+    Answer(call, !result.send_again,
+           [this, result, dense] { return PushResponse(result.step, dense, result.send_again); });
   };
   rounds_.Push(call->trainer, std::move(part), timeout_ms, done);
 }
@@ -152,12 +163,18 @@ Status PsService::MarkDirty(int trainer, const RoundPart& part) {
   return absl::OkStatus();
 }
 
-Payload PsService::PushResponse(int64_t step, bool want_dense, bool send_again) const {
+PsService::DenseAnswer PsService::DenseAnswerOf(const wire::PushRequest& request) {
+  if (!request.want_dense()) return DenseAnswer::kNone;
+  return request.half_dense() ? DenseAnswer::kHalf : DenseAnswer::kFloat;
+}
+
+Payload PsService::PushResponse(int64_t step, DenseAnswer dense, bool send_again) const {
   wire::ResponseHead head;
   head.mutable_push()->set_global_step(static_cast<uint64_t>(step));
   head.mutable_push()->set_send_again(send_again);
   TensorWriter tensors;
-  if (want_dense) AddDenseSlice(&tensors);
+  if (dense == DenseAnswer::kHalf) tensors.AddHalf(*DenseNow());
+  if (dense == DenseAnswer::kFloat) AddDenseSlice(&tensors);
   return EncodeResponse(std::move(head), tensors);
 }
 

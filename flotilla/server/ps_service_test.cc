@@ -20,7 +20,7 @@ class PsServiceTest : public ServiceFixture, public ::testing::Test {
 TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
   wire::RequestHead head = Head(wire::METHOD_PING);
   head.set_protocol_version(99);
-  EXPECT_NE(Ask(head).ToString().find("protocol version 99, the server has 1"), std::string::npos);
+  EXPECT_NE(Ask(head).ToString().find("protocol version 99, the server has 2"), std::string::npos);
   head = Head(wire::METHOD_PING);
   head.set_job_id("another");
   EXPECT_NE(Ask(head).ToString().find("\"another\""), std::string::npos);

@@ -1,6 +1,7 @@
 #include "flotilla/server/push_window.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "flotilla/rpc/codec.h"
@@ -19,6 +20,7 @@ Status PushWindow::StartLife(int trainer, uint64_t incarnation) {
   for (const Entry& entry : former.entries) {
     for (const Respond& respond : entry.waiting) respond(EncodeError(over, false));
   }
+  for (const auto& [sequence, then] : former.after) then();
   return absl::OkStatus();
 }
 
@@ -93,6 +95,7 @@ StatusOr<PushWindow::Verdict> PushWindow::Begin(int trainer, uint64_t incarnatio
 void PushWindow::Finish(int trainer, uint64_t incarnation, uint64_t sequence, bool applied,
                         MakeResponse make) {
   std::vector<Respond> waiting;
+  std::vector<Then> after;
   {
     std::lock_guard lock(mutex_);
     if (applied) ++applied_;
@@ -102,8 +105,46 @@ void PushWindow::Finish(int trainer, uint64_t incarnation, uint64_t sequence, bo
     if (entry == nullptr) return;
     entry->make = make;
     waiting.swap(entry->waiting);
+    after = TakeAfter(t, sequence);
   }
   for (const Respond& respond : waiting) respond(make());
+  for (const Then& then : after) then();
+}
+
+std::vector<PushWindow::Then> PushWindow::TakeAfter(Trainer& trainer, uint64_t sequence) {
+  std::vector<Then> taken;
+  std::erase_if(trainer.after, [&](auto& waiting) {
+    if (waiting.first != sequence) return false;
+    taken.push_back(std::move(waiting.second));
+    return true;
+  });
+  return taken;
+}
+
+void PushWindow::After(int trainer, uint64_t incarnation, uint64_t sequence, Then then) {
+  {
+    std::lock_guard lock(mutex_);
+    Trainer& t = trainers_[trainer];
+    const Entry* entry = Find(t, sequence);
+    const bool finished = entry != nullptr ? entry->make != nullptr : sequence <= t.forgotten;
+    if (t.incarnation == incarnation && !finished) {
+      t.after.emplace_back(sequence, std::move(then));
+      return;
+    }
+  }
+  then();
+}
+
+void PushWindow::CallAll() {
+  std::vector<std::pair<uint64_t, Then>> all;
+  {
+    std::lock_guard lock(mutex_);
+    for (Trainer& t : trainers_) {
+      std::move(t.after.begin(), t.after.end(), std::back_inserter(all));
+      t.after.clear();
+    }
+  }
+  for (const auto& [sequence, then] : all) then();
 }
 
 int64_t PushWindow::applied() const {

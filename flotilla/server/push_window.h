@@ -9,6 +9,7 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
@@ -24,6 +25,8 @@ class PushWindow {
   // Makes the answer to a request that was handled. Small things are kept as they are; what is
   // large (dense values) is made afresh when it is asked for again.
   using MakeResponse = std::function<Payload()>;
+
+  using Then = std::function<void()>;
 
   enum class Verdict {
     kNew,      // handle it, then call Finish
@@ -51,6 +54,13 @@ class PushWindow {
   void Finish(int trainer, uint64_t incarnation, uint64_t sequence, bool applied,
               MakeResponse make);
 
+  // Calls `then` when the request has been finished: at once if it was already, or if its trainer
+  // is not in that life any more. A request that has not come yet is waited for, until the trainer
+  // is started again or CallAll is called.
+  void After(int trainer, uint64_t incarnation, uint64_t sequence, Then then);
+  // Calls all that wait so.
+  void CallAll();
+
   // Requests that took effect, of all trainers together; repeats are not counted.
   int64_t applied() const;
 
@@ -64,8 +74,11 @@ class PushWindow {
     uint64_t incarnation = 0;  // 0: never heard of
     uint64_t forgotten = 0;    // sequences up to it are not remembered any more
     std::deque<Entry> entries;
+    std::vector<std::pair<uint64_t, Then>> after;  // a sequence, and who waits for its end
   };
 
+  // Takes those that wait for the end of a request.
+  static std::vector<Then> TakeAfter(Trainer& trainer, uint64_t sequence);
   static Entry* Find(Trainer& trainer, uint64_t sequence);
   Status CheckLifeLocked(int trainer, uint64_t incarnation) const;
   Status StartLifeLocked(int trainer, uint64_t incarnation, Trainer* former);

@@ -99,6 +99,41 @@ TEST(PushWindowTest, WhatIsBeingHandledIsNeverForgotten) {
   EXPECT_EQ(slow.texts, (std::vector<std::string>{"slow", "slow"}));
 }
 
+TEST(PushWindowTest, WhoComesAfterARequestWaitsForItsEnd) {
+  PushWindow window(2, 2);
+  ASSERT_TRUE(window.StartLife(0, 1).ok());
+  ASSERT_TRUE(window.StartLife(1, 1).ok());
+  std::string order;
+  Answers answers;
+  window.After(0, 1, 1, [&] { order += "a"; });  // it has not come yet
+  EXPECT_EQ(*window.Begin(0, 1, 1, answers.Take()), Verdict::kNew);
+  window.After(0, 1, 1, [&] { order += "b"; });  // it is being handled
+  EXPECT_EQ(*window.Begin(1, 1, 1, answers.Take()), Verdict::kNew);
+  window.Finish(1, 1, 1, true, [] { return PayloadOf("other"); });
+  EXPECT_EQ(order, "") << "another trainer's";
+  window.Finish(0, 1, 1, true, [&] {
+    order += "!";
+    return PayloadOf("done");
+  });
+  EXPECT_EQ(order, "!ab") << "its own answer first";
+  window.After(0, 1, 1, [&] { order += "c"; });  // it is over
+  EXPECT_EQ(order, "!abc");
+  for (uint64_t sequence : {2, 3, 4}) {
+    EXPECT_EQ(*window.Begin(0, 1, sequence, answers.Take()), Verdict::kNew);
+    window.Finish(0, 1, sequence, true, [] { return PayloadOf("done"); });
+  }
+  window.After(0, 1, 1, [&] { order += "d"; });  // it is forgotten
+  window.After(0, 1, 9, [&] { order += "e"; });
+  EXPECT_EQ(order, "!abcd");
+  ASSERT_TRUE(window.StartLife(0, 2).ok());  // which will never come
+  EXPECT_EQ(order, "!abcde");
+  window.After(0, 1, 9, [&] { order += "f"; });
+  window.After(0, 2, 9, [&] { order += "g"; });
+  EXPECT_EQ(order, "!abcdef");
+  window.CallAll();
+  EXPECT_EQ(order, "!abcdefg");
+}
+
 TEST(PushWindowTest, TrainersAndLivesAreKeptApart) {
   PushWindow window(2, 4);
   Answers answers;

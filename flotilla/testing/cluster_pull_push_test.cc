@@ -110,6 +110,46 @@ TEST_P(PullPushTest, PullsAndPushesOfOneClientMayBeUnderWayTogether) {
   EXPECT_EQ(client.global_step(), 50);
 }
 
+TEST_P(PullPushTest, APullBehindAPushSeesIt) {
+  InProcessCluster cluster(CountingModel({100}, {2}), {.servers = 3, .wire = GetParam()});
+  ASSERT_OK(cluster.ConnectAll());
+  PsClient& client = cluster.client(0);
+  const std::vector<float> dense(static_cast<size_t>(client.layout().size()), 1);
+  for (int round = 1; round <= 20; ++round) {
+    const std::vector<SparseRows> gradients = {RowsOf(IdRange(0, 500), 2, 1)};
+    PushSequences sequences;
+    const auto push = client.StartPush({.dense = dense, .sparse = gradients}, &sequences);
+    std::vector<SparseRows> rows(1);
+    rows[0].ids = IdRange(100, 300);
+    ASSERT_OK(client.StartPull(Missing::kCreate, rows, sequences)->Wait());
+    ASSERT_OK(push->Wait());
+    EXPECT_EQ(rows[0].values, RowsOf(IdRange(100, 300), 2, static_cast<float>(round)).values);
+  }
+  ASSERT_OK(cluster.StopAll());
+}
+
+TEST_P(PullPushTest, HalfDenseRoundsOnTheWayAndNotOnTheServers) {
+  ClusterOptions options{.servers = 2, .wire = GetParam()};
+  options.client.half_dense = true;
+  InProcessCluster cluster(CountingModel({9'000}, {1}), options);
+  ASSERT_OK(cluster.ConnectAll());
+  PsClient& client = cluster.client(0);
+  // 257 needs nine bits: it becomes 256 on the way there, and the sum of two, 512, can come back.
+  const std::vector<float> gradient(static_cast<size_t>(client.layout().size()), 257);
+  const std::vector<float> small(gradient.size(), 1);
+  const std::vector<SparseRows> none = {RowsOf({}, 1)};
+  std::vector<float> fresh(gradient.size());
+  for (int push = 0; push < 2; ++push) {
+    ASSERT_OK(client.Push({.dense = gradient, .sparse = none, .fresh_dense = fresh}));
+  }
+  EXPECT_EQ(fresh[8'000], 512);
+  ASSERT_OK(client.Push({.dense = small, .sparse = none, .fresh_dense = fresh}));
+  EXPECT_EQ(fresh[8'000], 512) << "513 rounded";
+  ASSERT_OK(client.PullDense(fresh));
+  EXPECT_EQ(fresh[8'000], 513);
+  ASSERT_OK(cluster.StopAll());
+}
+
 TEST_P(PullPushTest, NoUpdateOfManyTrainersIsLost) {
   InProcessCluster cluster(CountingModel({9000}, {3}),
                            {.servers = 2, .trainers = 4, .wire = GetParam()});

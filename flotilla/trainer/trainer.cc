@@ -236,6 +236,9 @@ Status Trainer::TrainRounds(Dataset& dataset, int64_t epoch) {
     // What was read is trained before a pause or a stop, so nothing is read ahead of one.
     const bool ahead = !pause_.requested() && !StopWanted();
     if (ahead) FL_RETURN_IF_ERROR(round.Read(dataset));
+    if (ahead && communicator_->round_push()->pulls_behind_push()) {
+      FL_RETURN_IF_ERROR(round.StartPulls());
+    }
     const int64_t ready = clock_->NowNanos();
     FL_RETURN_IF_ERROR(push->Wait());
     workers_[0].times.push += (sent - start) + (clock_->NowNanos() - ready);

@@ -28,6 +28,7 @@ Status WorkerRound::Read(Dataset& dataset) {
   batches_ = 0;
   // By one thread: which worker computes which batch must not depend on who is faster.
   for (Part& part : parts_) {
+    part.pull = nullptr;
     const int64_t start = clock_->NowNanos();
     FL_ASSIGN_OR_RETURN(const bool more, dataset.Next(0, &part.batch));
     part.times.read += clock_->NowNanos() - start;
@@ -39,10 +40,25 @@ Status WorkerRound::Read(Dataset& dataset) {
   });
 }
 
+Status WorkerRound::StartPulls() {
+  for (int w = 0; w < batches_; ++w) {
+    Part& part = parts_[w];
+    const int64_t start = clock_->NowNanos();
+    FL_ASSIGN_OR_RETURN(part.pull,
+                        communicator_->StartPull(w, Missing::kCreate, part.step->rows()));
+    part.times.pull += clock_->NowNanos() - start;
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<Gradients*> WorkerRound::Compute() {
   FL_CHECK(batches_ > 0);
   FL_RETURN_IF_ERROR(RunParts([&](int w, Part& part) {
-    return PullAndCompute(w, *part.step, *communicator_, *clock_, part.gradients, part.times);
+    const std::unique_ptr<PendingCall> pull = std::move(part.pull);
+    return pull == nullptr
+               ? PullAndCompute(w, *part.step, *communicator_, *clock_, part.gradients, part.times)
+               : FinishGradients(*pull, *part.step, *communicator_, *clock_, part.gradients,
+                                 part.times);
   }));
   results_.clear();
   for (int w = 0; w < batches_; ++w) {

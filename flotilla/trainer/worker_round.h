@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -28,6 +29,8 @@ class WorkerRound {
   // Reads a batch for every worker, in worker order, and finds the rows that they need; at the end
   // of the data fewer workers have one. May run while a push of the round before is under way.
   Status Read(Dataset& dataset);
+  // Starts to pull what Compute needs; before it, if the communicator pulls behind a push.
+  Status StartPulls();
   // Workers that have a batch: the first so many.
   int batches() const { return batches_; }
 
@@ -53,6 +56,7 @@ class WorkerRound {
   struct Part {
     Step* step = nullptr;
     Batch batch;
+    std::unique_ptr<PendingCall> pull;  // null: Compute pulls
     Gradients gradients;
     StageTimes times;
     Status status;
