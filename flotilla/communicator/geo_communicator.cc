@@ -27,6 +27,9 @@ Status CheckGeoOptions(const GeoOptions& options) {
   for (const auto& [name, value] : at_least_one) {
     if (value < 1) return InvalidArgument("geo: {} is {}, must be >= 1", name, value);
   }
+  for (const auto& [table, touches] : options.table_touches) {
+    if (touches < 1) return InvalidArgument("geo: table_touches of {} is 0, must be >= 1", table);
+  }
   return absl::OkStatus();
 }
 
@@ -41,6 +44,11 @@ GeoCommunicator::GeoCommunicator(PsClient* client, const GeoOptions& options, co
       touched_(spec().tables),
       exchange_(std::move(exchange)),
       interval_(options.interval) {
+  for (const TableSpec& table : spec().tables) {
+    const auto own = options.table_touches.find(table.name);
+    frequent_touches_.push_back(own == options.table_touches.end() ? options.frequent_touches
+                                                                   : own->second);
+  }
   next_exchange_ = interval_.batches(0);
   exchanged_nanos_ = clock_->NowNanos();
   thread_ = std::thread([this] { Loop(); });
@@ -50,6 +58,11 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
                                                                  const GeoOptions& options,
                                                                  const Clock* clock) {
   FL_RETURN_IF_ERROR(CheckGeoOptions(options));
+  for (const auto& [table, touches] : options.table_touches) {
+    if (FindTable(client->spec(), table) < 0) {
+      return InvalidArgument("geo: table_touches names {}, which the model has not", table);
+    }
+  }
   const int trainers = client->options().trainers;
   FL_ASSIGN_OR_RETURN(
       auto local, LocalCommunicator::Make(client->spec(),
@@ -140,7 +153,7 @@ Status GeoCommunicator::Exchange(bool all) {
   FL_RETURN_IF_ERROR(exchange_->TakeDirty());
   std::vector<TouchedIds> touched(spec().tables.size());
   for (size_t t = 0; t < touched.size(); ++t) {
-    touched[t] = touched_.Take(static_cast<int>(t), all ? 1 : options_.frequent_touches);
+    touched[t] = touched_.Take(static_cast<int>(t), all ? 1 : frequent_touches_[t]);
   }
   FL_RETURN_IF_ERROR(exchange_->SendDeltas(touched, batches));
   exchanges_.fetch_add(1, std::memory_order_relaxed);

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/client/ps_client.h"
@@ -28,6 +30,8 @@ struct GeoOptions {
   GeoIntervalOptions interval;
   // Rows touched at least so often since they were exchanged last go with every exchange ..
   uint32_t frequent_touches = 8;
+  // .. or so often, in the tables that are named here. 255 stands for more, too ..
+  std::map<std::string, uint32_t> table_touches;
   // .. the others with every so many of them, and with Flush.
   int64_t rare_exchanges = 16;
   TableOptions tables;
@@ -105,6 +109,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   const GeoOptions options_;
   const Clock* const clock_;
   const std::unique_ptr<LocalCommunicator> local_;
+  std::vector<uint32_t> frequent_touches_;  // per table
 
   TouchedRows touched_;
   std::atomic<int64_t> batches_ = 0;        // pushed so far

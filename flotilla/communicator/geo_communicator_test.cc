@@ -34,6 +34,16 @@ float RowAtServers(PsClient& client, int table, uint64_t id) {
   return -1;
 }
 
+Status WaitForExchanges(Communicator& communicator, int64_t exchanges) {
+  const auto& geo = dynamic_cast<GeoCommunicator&>(communicator);
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+  while (geo.exchanges() < exchanges) {
+    if (std::chrono::steady_clock::now() > deadline) return absl::DeadlineExceededError("exchange");
+    std::this_thread::yield();
+  }
+  return absl::OkStatus();
+}
+
 TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
   InProcessCluster cluster(CountingSpec(), Geo(1, 1));
   ModeOptions mode = Mode();
@@ -45,11 +55,7 @@ TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
       Gradients gradients = Count(communicator.spec(), {1, rare});
       FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
     }
-    const auto& geo = dynamic_cast<GeoCommunicator&>(communicator);
-    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
-    while (geo.exchanges() == 0 && std::chrono::steady_clock::now() < deadline) {
-      std::this_thread::yield();
-    }
+    FL_RETURN_IF_ERROR(WaitForExchanges(communicator, 1));
     EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 2);
     EXPECT_EQ(RowAtServers(cluster.client(0), 0, 100), -1) << "touched once: not sent yet";
     FL_RETURN_IF_ERROR(communicator.Flush());
@@ -57,6 +63,35 @@ TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
     EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 2) << "once";
     return absl::OkStatus();
   }));
+}
+
+TEST(GeoCommunicatorTest, WhatIsFrequentCanDifferByTable) {
+  InProcessCluster cluster(CountingSpec(), Geo(1, 1));
+  ModeOptions mode = Mode();
+  mode.geo.interval.push_nums = 3;
+  mode.geo.frequent_touches = 2;
+  mode.geo.table_touches = {{"bias", 4}};
+  mode.geo.rare_exchanges = 1000;
+  ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
+    for (int i = 0; i < 3; ++i) {
+      Gradients gradients = Count(communicator.spec(), {1});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+    }
+    FL_RETURN_IF_ERROR(WaitForExchanges(communicator, 1));
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 1), 3);
+    EXPECT_EQ(RowAtServers(cluster.client(0), 1, 1), -1) << "of this table it takes four";
+    FL_RETURN_IF_ERROR(communicator.Flush());
+    EXPECT_EQ(RowAtServers(cluster.client(0), 1, 1), 3);
+    return absl::OkStatus();
+  }));
+}
+
+TEST(GeoCommunicatorTest, TouchesOfATableThatTheModelHasNotAreAnError) {
+  InProcessCluster cluster(CountingSpec(), Geo(1, 1));
+  ModeOptions mode = Mode();
+  mode.geo.table_touches = {{"embb", 4}};
+  EXPECT_EQ(Message(RunModes(cluster, mode, [](int, Communicator&) { return absl::OkStatus(); })),
+            "trainer 0: geo: table_touches names embb, which the model has not");
 }
 
 TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
@@ -116,6 +151,7 @@ TEST(GeoCommunicatorTest, SchedulesCountTheBatchesOfAllTrainers) {
   ModeOptions mode = Mode();
   mode.geo.divisor = GeoDivisor::kNone;
   ASSERT_OK(RunModes(cluster, mode, [](int, Communicator& communicator) -> Status {
+    FL_RETURN_IF_ERROR(communicator.BeginEpoch());  // both start from the same values
     std::vector<double> rates;
     for (int step = 0; step < 4; ++step) {
       rates.push_back(communicator.learning_rate());

@@ -48,6 +48,8 @@ TEST(MakeCommunicatorTest, OptionsThatMakeNoSenseAreNamed) {
   EXPECT_EQ(Message(CheckGeoOptions({.rare_exchanges = 0})),
             "geo: rare_exchanges is 0, must be >= 1");
   EXPECT_TRUE(CheckAsyncOptions({}).ok());
+  EXPECT_EQ(Message(CheckGeoOptions({.table_touches = {{"emb", 0}}})),
+            "geo: table_touches of emb is 0, must be >= 1");
   EXPECT_TRUE(CheckGeoOptions({}).ok());
 }
 

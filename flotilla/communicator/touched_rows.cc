@@ -26,13 +26,14 @@ void TouchedRows::Add(int worker, int table, std::span<const uint32_t> ids) {
 }
 
 // Not one atomic step: two workers may count as one. What is stored is never 0, so that whoever
-// takes the row does not miss it.
+// takes the row does not miss it. No branch: which rows are at the end of the counter is hard to
+// predict.
 template <typename Id>
 void TouchedRows::Count(Table& table, std::span<const Id> ids) {
   for (const Id id : ids) {
     std::atomic<uint8_t>& counter = table.counters[id];
     const uint8_t count = counter.load(std::memory_order_relaxed);
-    counter.store(count == 255 ? 255 : count + 1, std::memory_order_release);
+    counter.store(static_cast<uint8_t>(count + (count != 255)), std::memory_order_release);
   }
 }
 

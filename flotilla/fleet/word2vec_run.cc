@@ -34,22 +34,26 @@ Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
 }
 
 // How text is exchanged in GEO. A batch touches the same few thousand rows over and over, and all
-// others now and then: with every exchange go the rows that were touched kTouches times since they
-// went last, so what travels is a fixed part of the work, whatever the interval; the rest goes at
-// the end of an epoch. A fixed interval is the seeds' rule: all that was touched goes.
-void SetExchanges(GeoOptions* geo) {
-  constexpr uint32_t kTouches = 64;
+// others now and then: with every exchange go the rows that were touched so often since they went
+// last, so what travels is a fixed part of the work, whatever the interval; the rest goes at the
+// end of an epoch. Output rows are mostly touched as negatives, which move them little. A fixed
+// interval is the seeds' rule: all that was touched goes.
+void SetExchanges(bool bias, GeoOptions* geo) {
+  constexpr uint32_t kInputTouches = 64;
+  constexpr uint32_t kOutputTouches = 255;
   if (geo->interval.push_nums > 0) {
     geo->rare_exchanges = 1;
     return;
   }
-  geo->frequent_touches = kTouches;
+  geo->frequent_touches = kInputTouches;
+  geo->table_touches[kOutputTable] = kOutputTouches;
+  if (bias) geo->table_touches[kBiasTable] = kOutputTouches;
   geo->rare_exchanges = std::numeric_limits<int64_t>::max();
-  // Rows that both trainers move must not drift apart: a hundred thousand words at most.
-  geo->interval.cost_share = 0.05;
+  geo->interval.cost_share = 0.1;
   geo->interval.exchanges_per_epoch = 1;
   geo->interval.first_batches = 4;
-  geo->interval.most_batches = 12;
+  // Frequent rows, which all trainers move, must not drift apart.
+  geo->interval.most_batches = 6;
 }
 
 // One run. Members refer to those above them.
@@ -126,7 +130,7 @@ Status Run::Prepare() {
 
 Status Run::Join() {
   FleetOptions options = options_.fleet;
-  SetExchanges(&options.job.mode.geo);
+  SetExchanges(options_.bias, &options.job.mode.geo);
   FL_RETURN_IF_ERROR(
       InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed, terminal_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });

@@ -112,8 +112,9 @@ class PsService : public Service {
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
   // Both return the global step after the update, which counts `batches` more.
   StatusOr<int64_t> Apply(const RoundPart& part, int64_t batches);
-  StatusOr<int64_t> AddDelta(int trainer, const RoundPart& part, int64_t batches);
-  Status MarkDirty(int trainer, const RoundPart& part);
+  StatusOr<int64_t> AddDelta(int trainer, RoundPart& part, int64_t batches);
+  // Of a part that was added, so that its rows have locations.
+  void MarkDirty(int trainer, const RoundPart& part);
   // What the answer to a push brings of the dense block.
   enum class DenseAnswer { kNone, kFloat, kHalf };
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
@@ -142,6 +143,7 @@ class PsService : public Service {
   // Pushes and the answers to them are large and come often.
   mutable Reused<RoundPart> parts_;
   mutable Reused<AlignedVector<float>> dense_values_;
+  Reused<SparseRows> dirty_values_;
   mutable std::mutex dense_now_mutex_;
   // Guarded by dense_now_mutex_: the last copy, while an answer carries it, and what it is of.
   mutable std::weak_ptr<const AlignedVector<float>> dense_now_;

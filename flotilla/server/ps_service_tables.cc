@@ -13,6 +13,12 @@ namespace {
 // Examples behind one push: sums of so many are far from the end of their type.
 constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
+// A member of a value that lives as long as the whole.
+template <typename Whole, typename Part>
+std::shared_ptr<const Part> ConstPart(const std::shared_ptr<Whole>& whole, const Part* part) {
+  return std::shared_ptr<const Part>(whole, part);
+}
+
 UpdatePolicy PolicyOf(wire::PushKind kind) {
   switch (kind) {
     case wire::PUSH_IN_ROUND:
@@ -62,7 +68,7 @@ Status PsService::ReadPart(Call& call, RoundPart* part) const {
   for (size_t t = 0; t < part->sparse.size(); ++t) {
     part->sparse[t].dim = tables_->spec().tables[t].dim;
     part->sparse[t].ids.clear();
-    part->sparse[t].values.clear();
+    part->sparse[t].locations.clear();
   }
   std::vector<bool> seen(part->sparse.size());
   for (const uint32_t table : request.tables()) {
@@ -79,6 +85,10 @@ Status PsService::ReadPart(Call& call, RoundPart* part) const {
                              tables_->spec().tables[table].name, floats, rows.size(), rows.dim);
     }
     FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.values));
+  }
+  // Not before: memory that values are read into need not be cleared first.
+  for (size_t t = 0; t < seen.size(); ++t) {
+    if (!seen[t]) part->sparse[t].values.clear();
   }
   part->dense.resize(request.has_dense() ? static_cast<size_t>(tables_->range().size()) : 0);
   if (request.has_dense()) {
@@ -130,23 +140,20 @@ StatusOr<int64_t> PsService::Apply(const RoundPart& part, int64_t batches) {
   return before + batches;
 }
 
-StatusOr<int64_t> PsService::AddDelta(int trainer, const RoundPart& part, int64_t batches) {
+StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, int64_t batches) {
   const int64_t step = step_.fetch_add(batches, std::memory_order_relaxed) + batches;
   for (size_t t = 0; t < part.sparse.size(); ++t) {
-    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), part.sparse[t]));
+    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &part.sparse[t]));
   }
   if (!part.dense.empty()) tables_->AddDense(part.dense);
   // Marked when they are there: whoever takes a mark finds the change.
-  FL_RETURN_IF_ERROR(MarkDirty(trainer, part));
+  MarkDirty(trainer, part);
   return step;
 }
 
-Status PsService::MarkDirty(int trainer, const RoundPart& part) {
+void PsService::MarkDirty(int trainer, const RoundPart& part) {
   for (size_t t = 0; t < part.sparse.size(); ++t) {
-    SparseRows rows;
-    rows.ids = part.sparse[t].ids;
-    FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, &rows));
-    dirty_rows_[t]->Mark(trainer, rows.locations, rows.ids);
+    dirty_rows_[t]->Mark(trainer, part.sparse[t].locations, part.sparse[t].ids);
   }
   std::vector<uint32_t> blocks;
   std::vector<uint64_t> begins;
@@ -160,7 +167,6 @@ Status PsService::MarkDirty(int trainer, const RoundPart& part) {
     begins.push_back(at);
   }
   dirty_dense_.Mark(trainer, blocks, begins);
-  return absl::OkStatus();
 }
 
 PsService::DenseAnswer PsService::DenseAnswerOf(const wire::PushRequest& request) {
@@ -239,12 +245,12 @@ StatusOr<Payload> PsService::DirtyResponse(int trainer, uint64_t max_rows) {
   TensorWriter tensors;
   bool more = false;
   for (size_t t = 0; t < dirty_rows_.size(); ++t) {
-    SparseRows rows;
-    rows.ids = dirty_rows_[t]->Take(trainer, max_rows, &more);
+    const std::shared_ptr<SparseRows> rows = dirty_values_.Take();
+    rows->ids = dirty_rows_[t]->Take(trainer, max_rows, &more);
     if (more) body.set_more(true);
-    FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, &rows));
-    tensors.AddOwned(std::move(rows.ids));
-    tensors.AddOwned(std::move(rows.values));
+    FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, rows.get()));
+    tensors.Add<uint64_t>(SliceOf(ConstPart(rows, &rows->ids), 0, rows->ids.size()));
+    tensors.Add<float>(SliceOf(ConstPart(rows, &rows->values), 0, rows->values.size()));
   }
   AlignedVector<float> dense;
   for (const uint64_t key : dirty_dense_.Take(trainer, ~size_t{0}, &more)) {

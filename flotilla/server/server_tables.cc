@@ -117,34 +117,21 @@ Status ServerTables::Pull(uint32_t table, Missing missing, SparseRows* rows) {
   return tables_[table]->Pull(missing, rows);
 }
 
-template <typename Apply>
-Status ServerTables::ForEachStripe(uint32_t table, const SparseRows& rows, Apply apply) {
-  // Rows of a stripe stand together, in memory that the next call on this thread reuses.
-  thread_local std::array<SparseRows, kStripes> parts;
-  const auto dim = static_cast<size_t>(rows.dim);
-  for (SparseRows& part : parts) {
-    part.dim = rows.dim;
-    part.ids.clear();
-    part.values.clear();
-  }
-  for (size_t i = 0; i < rows.size(); ++i) {
-    SparseRows& part = parts[VirtualShard(rows.ids[i]) % kStripes];
-    part.ids.push_back(rows.ids[i]);
-    part.values.insert(part.values.end(), rows.row(i), rows.row(i) + dim);
-  }
+template <typename Empty, typename Apply>
+Status ServerTables::ForEachStripe(uint32_t table, Empty empty, Apply apply) {
   Stripes& stripes = *stripes_[table];
   // First those that are free, then those that others work on.
   std::array<bool, kStripes> done = {};
   for (const bool wait : {false, true}) {
     for (int s = 0; s < kStripes; ++s) {
-      if (done[s] || parts[s].ids.empty()) continue;
+      if (done[s] || empty(s)) continue;
       std::unique_lock lock(stripes[s], std::defer_lock);
       if (wait) {
         lock.lock();
       } else if (!lock.try_lock()) {
         continue;
       }
-      FL_RETURN_IF_ERROR(apply(parts[s]));
+      FL_RETURN_IF_ERROR(apply(s));
       done[s] = true;
     }
   }
@@ -157,8 +144,22 @@ Status ServerTables::Push(uint32_t table, const SparseRows& gradients, const Upd
       .rate = static_cast<float>(moment.rate * attributes.learning_rate_factor),
       .step = moment.step,
       .decay = DecayOf(attributes, spec_.optimizer)};
-  return ForEachStripe(table, gradients,
-                       [&](const SparseRows& part) { return tables_[table]->Push(part, context); });
+  // Rows of a stripe stand together, in memory that the next call on this thread reuses.
+  thread_local std::array<SparseRows, kStripes> parts;
+  const auto dim = static_cast<size_t>(gradients.dim);
+  for (SparseRows& part : parts) {
+    part.dim = gradients.dim;
+    part.ids.clear();
+    part.values.clear();
+  }
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    SparseRows& part = parts[StripeOf(gradients.ids[i])];
+    part.ids.push_back(gradients.ids[i]);
+    part.values.insert(part.values.end(), gradients.row(i), gradients.row(i) + dim);
+  }
+  return ForEachStripe(
+      table, [&](int s) { return parts[s].ids.empty(); },
+      [&](int s) { return tables_[table]->Push(parts[s], context); });
 }
 
 Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMoment& moment) {
@@ -166,16 +167,36 @@ Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMome
   return dense_->Push(gradient, moment.rate, moment.step);
 }
 
-Status ServerTables::AddRows(uint32_t table, const SparseRows& delta) {
-  return ForEachStripe(table, delta, [&](const SparseRows& part) {
+Status ServerTables::AddRows(uint32_t table, SparseRows* delta) {
+  // The rows of a stripe, in memory that the next call on this thread reuses. Their values stay
+  // where they are.
+  struct Part {
+    std::vector<uint64_t> ids;
+    std::vector<uint32_t> positions;
+  };
+  thread_local std::array<Part, kStripes> parts;
+  for (Part& part : parts) {
+    part.ids.clear();
+    part.positions.clear();
+  }
+  for (size_t i = 0; i < delta->size(); ++i) {
+    Part& part = parts[StripeOf(delta->ids[i])];
+    part.ids.push_back(delta->ids[i]);
+    part.positions.push_back(static_cast<uint32_t>(i));
+  }
+  delta->locations.resize(delta->size());
+  const auto add = [&](int s) -> Status {
     RowsInPlace rows;
-    FL_RETURN_IF_ERROR(tables_[table]->OpenRows(part.ids, &rows));
-    for (size_t i = 0; i < part.size(); ++i) {
-      float* weights = rows.rows()[i];
-      for (int64_t d = 0; d < part.dim; ++d) weights[d] += part.row(i)[d];
+    FL_RETURN_IF_ERROR(tables_[table]->OpenRows(parts[s].ids, &rows));
+    for (size_t i = 0; i < parts[s].ids.size(); ++i) {
+      const uint32_t position = parts[s].positions[i];
+      delta->locations[position] = rows.locations()[i];
+      kernels::Add(delta->dim, rows.rows()[i], delta->row(position), rows.rows()[i]);
     }
     return absl::OkStatus();
-  });
+  };
+  return ForEachStripe(
+      table, [&](int s) { return parts[s].ids.empty(); }, add);
 }
 
 void ServerTables::AddDense(std::span<const float> delta) {

@@ -87,8 +87,8 @@ class ServerTables {
   Status Push(uint32_t table, const SparseRows& gradients, const UpdateMoment& moment);
   Status PushDense(std::span<const float> gradient, const UpdateMoment& moment);
 
-  // w += delta. REQUIRES: as for Push.
-  Status AddRows(uint32_t table, const SparseRows& delta);
+  // w += delta; fills delta->locations. REQUIRES: as for Push.
+  Status AddRows(uint32_t table, SparseRows* delta);
   void AddDense(std::span<const float> delta);
 
   // The seed of first values. Setting REQUIRES: nobody else uses the tables.
@@ -115,9 +115,10 @@ class ServerTables {
   Status MakeTables(const OptimizerSpec& optimizer, const TableOptions& options);
   Status MakeDense(const OptimizerSpec& optimizer);
   void HogwildCopyDense(int64_t begin, std::span<float> out) const;
-  // Calls apply(rows) for the rows of each stripe under its mutex.
-  template <typename Apply>
-  Status ForEachStripe(uint32_t table, const SparseRows& rows, Apply apply);
+  static int StripeOf(uint64_t id) { return VirtualShard(id) % kStripes; }
+  // Calls apply(s) for each stripe that is not empty, under its mutex.
+  template <typename Empty, typename Apply>
+  Status ForEachStripe(uint32_t table, Empty empty, Apply apply);
 
   // Constant after construction.
   const ModelSpec spec_;

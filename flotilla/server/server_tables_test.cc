@@ -112,10 +112,10 @@ TEST(ServerTablesTest, PushesOfTheSameRowsExcludeEachOther) {
   rows.values.assign(400, 1);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t] {
+    threads.emplace_back([&, t, own = rows]() mutable {
       for (int i = 0; i < 100; ++i) {
         const Status status =
-            t % 2 == 0 ? tables->Push(0, rows, {.step = 1, .rate = 1}) : tables->AddRows(0, rows);
+            t % 2 == 0 ? tables->Push(0, own, {.step = 1, .rate = 1}) : tables->AddRows(0, &own);
         EXPECT_TRUE(status.ok()) << status;
       }
     });
@@ -134,6 +134,28 @@ TEST(ServerTablesTest, DeltasAreAddedAndKeepNoState) {
   std::vector<float> part(3);
   tables->CopyDense(20, part);
   for (size_t i = 0; i < 3; ++i) EXPECT_EQ(part[i], before[20 + i] + 0.5f);
+}
+
+TEST(ServerTablesTest, AddedRowsAreToldWhereTheyStand) {
+  ModelSpec spec;
+  spec.tables.push_back({.name = "emb", .dim = 3});
+  spec.optimizer = Sgd(1);
+  const auto tables = MustMake(spec, 0, 1, UpdatePolicy::kAddDelta);
+  SparseRows delta;
+  delta.dim = 3;
+  for (uint64_t id = 0; id < 100; ++id) {
+    delta.ids.push_back(id * id);
+    delta.values.insert(delta.values.end(), 3, static_cast<float>(id));
+  }
+  SparseRows rows;
+  rows.ids = delta.ids;
+  ASSERT_TRUE(tables->Pull(0, Missing::kDefault, &rows).ok());
+  AlignedVector<float> expected = rows.values;
+  for (size_t i = 0; i < expected.size(); ++i) expected[i] += delta.values[i];
+  ASSERT_TRUE(tables->AddRows(0, &delta).ok());
+  ASSERT_TRUE(tables->Pull(0, Missing::kDefault, &rows).ok());
+  EXPECT_EQ(rows.values, expected);
+  EXPECT_EQ(rows.locations, delta.locations);
 }
 
 TEST(ServerTablesTest, DenseValuesAreWrittenWithinOneParameter) {

@@ -352,6 +352,7 @@ Status SparseTable::OpenRows(std::span<const uint64_t> ids, RowsInPlace* out) {
   Hold hold(gate_);
   FL_ASSIGN_OR_RETURN(const std::span<const uint32_t> rows, Locate(hold, ids, {}));
   KeepAside(ids, rows);
+  out->locations_.assign(rows.begin(), rows.end());
   out->rows_.resize(ids.size());
   for (size_t i = 0; i < rows.size(); ++i) out->rows_[i] = WeightsOf(store_->block(rows[i]));
   out->hold_ = std::move(hold);

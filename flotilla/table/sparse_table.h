@@ -63,12 +63,15 @@ class RowsInPlace {
  public:
   // Weights of the ids that were opened, in their order; the rule's state follows each.
   std::span<float* const> rows() const { return rows_; }
+  // Where they stand in the table, as SparseRows::locations.
+  std::span<const uint32_t> locations() const { return locations_; }
   void Close() { hold_ = {}; }
 
  private:
   friend class SparseTable;
   std::shared_lock<BatchGate> hold_;
   std::vector<float*> rows_;
+  std::vector<uint32_t> locations_;
 };
 
 // All rows of a table opened likewise, with the same rules: for steps that touch rows too often to
