@@ -72,6 +72,7 @@ def compare_speed(report, runs, rounds, batch):
             sides[key] = lambda seed, key=key: runs.job(seed, key)
     fake = ("async", 2, 1, batch)
     sides["fake"] = lambda seed: runs.job(seed, fake, FLAGS_communicator_fake_rpc="1")
+    sides["half"] = lambda seed: runs.job(seed, fake, "--half_dense")
     results = {name: [] for name in sides}
     for number in range(rounds):
         order = list(sides) if number % 2 == 0 else list(reversed(sides))
@@ -86,6 +87,7 @@ def compare_speed(report, runs, rounds, batch):
         if key in results:
             report.ratio(f"{shape(key)} / local", ratios(key), at_least=floor, goal=GOALS.get(key))
     report.ratio(f"async without communication / local, batch {batch}", ratios("fake"))
+    report.ratio(f"async with --half_dense / local, batch {batch}", ratios("half"))
     report.figure(f"examples/s of local, batch {batch}", statistics.median(local))
     return results
 
@@ -108,6 +110,8 @@ def quality_of_rows(report, runs, what, batch, known):
         key = (mode, 2, 1, batch)
         job = known.get(key) or [runs.job(seed, key) for seed in range(SEEDS)]
         compare_quality(report, f"{mode} 2 x 2, {what}", whole if mode == "sync" else local, job, below)
+    if "half" in known:
+        compare_quality(report, f"async with --half_dense, {what}", local, known["half"], None)
     many = [runs.job(seed, ("async", MANY_TRAINERS, 1, batch)) for seed in range(SEEDS)]
     compare_quality(report, f"async with {MANY_TRAINERS} trainers, {what}", local, many, MANY_POINTS_BELOW)
     report.figure(f"AUC of one process, {what}", mean_auc(local))
