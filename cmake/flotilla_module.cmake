@@ -1,16 +1,27 @@
-# flotilla_module(<dir> SOURCES a.cc .. [DEPS x y] [LIBS pkg::lib ..] [TESTS a_test.cc ..]
-#                 [SLOW_TESTS b_test.cc ..] [TEST_DEPS z] [TEST_LIBS ..])
+# flotilla_module(<dir> [COLD] SOURCES a.cc .. [HOT_SOURCES b.cc ..] [DEPS x y] [LIBS pkg::lib ..]
+#                 [TESTS a_test.cc ..] [SLOW_TESTS b_test.cc ..] [TEST_DEPS z] [TEST_LIBS ..])
 #
 # Declares the library flotilla_<dir> from one directory under flotilla/, and one test program
 # <dir>_test with the label "fast" (and <dir>_slow_test with the label "slow"). DEPS are other
 # directories; scripts/check_layers proves that they follow the table of layers.
+#
+# With FLOTILLA_UNITY the compiler sees several sources at once, since most of its time goes into
+# headers and templates that they share. HOT_SOURCES, where training spends its time, stay units of
+# their own: what is inlined there, and so their speed, does not depend on their neighbours.
+# COLD is for directories where nothing is computed that a user waits for (flags, commands): they are
+# compiled with less optimisation, in two thirds of the time.
 function(flotilla_module dir)
-  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;LIBS;TESTS;SLOW_TESTS;TEST_DEPS;TEST_LIBS" ${ARGN})
+  cmake_parse_arguments(
+    ARG "COLD" "" "SOURCES;HOT_SOURCES;DEPS;LIBS;TESTS;SLOW_TESTS;TEST_DEPS;TEST_LIBS" ${ARGN})
   list(TRANSFORM ARG_DEPS PREPEND flotilla_)
   list(TRANSFORM ARG_TEST_DEPS PREPEND flotilla_)
   string(REPLACE "/" "_" name ${dir})
-  if(ARG_SOURCES)
-    add_library(flotilla_${name} STATIC ${ARG_SOURCES})
+  if(ARG_SOURCES OR ARG_HOT_SOURCES)
+    add_library(flotilla_${name} STATIC ${ARG_SOURCES} ${ARG_HOT_SOURCES})
+    set_source_files_properties(${ARG_HOT_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+    if(ARG_COLD)
+      target_compile_options(flotilla_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+    endif()
     target_include_directories(flotilla_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
     target_link_libraries(flotilla_${name} PUBLIC ${ARG_DEPS} ${ARG_LIBS})
   else()

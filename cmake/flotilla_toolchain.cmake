@@ -8,6 +8,10 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
 endif()
 
+# So many sources per unit that both the work shared and the number of units to spread are large.
+set(CMAKE_UNITY_BUILD ${FLOTILLA_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
+
 find_program(FLOTILLA_CCACHE ccache)
 if(FLOTILLA_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${FLOTILLA_CCACHE})

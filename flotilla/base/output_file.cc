@@ -51,4 +51,10 @@ Status OutputFile::Finish() {
   return absl::OkStatus();
 }
 
+Status WriteFile(std::string path, std::string_view content) {
+  FL_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(std::move(path)));
+  FL_RETURN_IF_ERROR(file.Write(content));
+  return file.Finish();
+}
+
 }  // namespace flotilla

@@ -38,4 +38,7 @@ class OutputFile {
   std::FILE* file_;  // null: finished or moved from
 };
 
+// A whole file at once, as OutputFile writes it.
+Status WriteFile(std::string path, std::string_view content);
+
 }  // namespace flotilla

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "flotilla/testing/temp_dir.h"
 
@@ -13,11 +11,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 TEST(OutputFileTest, AppearsWholeWhenItIsFinished) {
   const TempDir dir;
@@ -27,10 +20,10 @@ TEST(OutputFileTest, AppearsWholeWhenItIsFinished) {
     ASSERT_TRUE(file.ok()) << file.status();
     ASSERT_TRUE(file->Write("new ").ok());
     ASSERT_TRUE(file->Write(std::string(3 << 20, 'x')).ok());
-    EXPECT_EQ(ReadAll(path), "old");
+    EXPECT_EQ(ContentOf(path), "old");
     ASSERT_TRUE(file->Finish().ok());
   }
-  EXPECT_EQ(ReadAll(path), "new " + std::string(3 << 20, 'x'));
+  EXPECT_EQ(ContentOf(path), "new " + std::string(3 << 20, 'x'));
   EXPECT_FALSE(std::filesystem::exists(path + ".tmp"));
 }
 

@@ -14,7 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 using ::testing::HasSubstr;
 
-void WriteFile(const std::string& path) { std::ofstream(path) << "x"; }
+void WriteSomeFile(const std::string& path) { std::ofstream(path) << "x"; }
 
 TEST(StagedDirTest, ContentAppearsWhenItIsPublished) {
   const TempDir dir;
@@ -23,8 +23,8 @@ TEST(StagedDirTest, ContentAppearsWhenItIsPublished) {
     auto staged = StagedDir::Make(out);
     ASSERT_TRUE(staged.ok()) << staged.status();
     fs::create_directory((*staged)->path() + "/train");
-    WriteFile((*staged)->path() + "/train/a");
-    WriteFile((*staged)->path() + "/last.json");
+    WriteSomeFile((*staged)->path() + "/train/a");
+    WriteSomeFile((*staged)->path() + "/last.json");
     EXPECT_FALSE(fs::exists(out + "/train"));
     const Status status = (*staged)->Publish();
     ASSERT_TRUE(status.ok()) << status;
@@ -39,7 +39,7 @@ TEST(StagedDirTest, WhatIsNotPublishedIsRemoved) {
   {
     auto staged = StagedDir::Make(dir.path());
     ASSERT_TRUE(staged.ok()) << staged.status();
-    WriteFile((*staged)->path() + "/a");
+    WriteSomeFile((*staged)->path() + "/a");
   }
   EXPECT_TRUE(fs::is_empty(dir.path()));
 }

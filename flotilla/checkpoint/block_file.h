@@ -19,6 +19,12 @@ namespace flotilla {
 
 inline constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
+// Values as they stand in memory and, this being a little-endian format, in files.
+template <typename T>
+std::string_view BytesOf(std::span<const T> values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
+}
+
 // Writes a file of known size, each byte once. Memory: one block per place that is written at. Not
 // thread-safe. Errors name the file, the offset and the cause.
 class BlockFileWriter {

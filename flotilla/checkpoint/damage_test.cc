@@ -28,11 +28,6 @@ namespace fs = std::filesystem;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::string ReadFile(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 // Puts bytes into a file that is there.
 void Patch(const std::string& path, uint64_t at, std::string_view bytes) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
@@ -47,7 +42,7 @@ class Damage {
   Damage(const std::string& dir, const RngKey& key) : key_(key) {
     for (const auto& entry : fs::directory_iterator(dir)) files_.push_back(entry.path());
     std::sort(files_.begin(), files_.end());
-    for (const std::string& file : files_) contents_.push_back(ReadFile(file));
+    for (const std::string& file : files_) contents_.push_back(ContentOf(file));
   }
 
   // Returns what was done.
@@ -136,7 +131,7 @@ TEST(DamageTest, EveryFlippedBitOfTheManifestIsRefused) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
   ASSERT_TRUE(TestModel{.writers = 1}.Save(dir).ok());
-  const std::string text = ReadFile(dir + "/manifest.json");
+  const std::string text = ContentOf(dir + "/manifest.json");
   for (size_t at = 0; at < text.size(); ++at) {
     for (int bit = 0; bit < 8; ++bit) {
       std::string flipped = text;

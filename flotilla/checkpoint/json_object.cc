@@ -5,17 +5,15 @@
 
 namespace flotilla {
 
-using Json = nlohmann::json;
-
 namespace {
 
 // What stands for a member that is missing: references to it stay valid.
-const Json& EmptyObject() {
-  static const Json empty = Json::object();
+const nlohmann::json& EmptyObject() {
+  static const nlohmann::json empty = nlohmann::json::object();
   return empty;
 }
 
-bool IsWhole(const Json& json, int64_t least, int64_t most) {
+bool IsWhole(const nlohmann::json& json, int64_t least, int64_t most) {
   if (json.is_number_unsigned()) {
     const auto value = json.get<uint64_t>();
     return value <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) &&
@@ -25,11 +23,13 @@ bool IsWhole(const Json& json, int64_t least, int64_t most) {
   return json.get<int64_t>() >= least && json.get<int64_t>() <= most;
 }
 
-bool IsFinite(const Json& json) { return json.is_number() && std::isfinite(json.get<double>()); }
+bool IsFinite(const nlohmann::json& json) {
+  return json.is_number() && std::isfinite(json.get<double>());
+}
 
 }  // namespace
 
-JsonObject::JsonObject(const Json& json, std::string where, Status* status)
+JsonObject::JsonObject(const nlohmann::json& json, std::string where, Status* status)
     : json_(json.is_object() ? json : EmptyObject()), where_(std::move(where)), status_(status) {
   if (!json.is_object()) Fail("", "is not an object");
 }
@@ -45,7 +45,7 @@ void JsonObject::Fail(std::string_view key, std::string_view what) const {
 
 bool JsonObject::Has(const char* key) const { return json_.contains(key); }
 
-const Json* JsonObject::Find(const char* key) const {
+const nlohmann::json* JsonObject::Find(const char* key) const {
   const auto at = json_.find(key);
   if (at != json_.end()) return &*at;
   Fail(key, "is missing");
@@ -53,7 +53,7 @@ const Json* JsonObject::Find(const char* key) const {
 }
 
 std::string JsonObject::Text(const char* key) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return {};
   if (json->is_string()) return json->get<std::string>();
   Fail(key, "is not a text");
@@ -61,7 +61,7 @@ std::string JsonObject::Text(const char* key) const {
 }
 
 bool JsonObject::Flag(const char* key) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return false;
   if (json->is_boolean()) return json->get<bool>();
   Fail(key, "is not true or false");
@@ -69,7 +69,7 @@ bool JsonObject::Flag(const char* key) const {
 }
 
 double JsonObject::Number(const char* key) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return 0;
   if (IsFinite(*json)) return json->get<double>();
   Fail(key, "is not a number");
@@ -77,7 +77,7 @@ double JsonObject::Number(const char* key) const {
 }
 
 int64_t JsonObject::Whole(const char* key, int64_t least, int64_t most) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return least;
   if (IsWhole(*json, least, most)) return json->get<int64_t>();
   Fail(key, fmt::format("is not a whole number in [{}, {}]", least, most));
@@ -85,7 +85,7 @@ int64_t JsonObject::Whole(const char* key, int64_t least, int64_t most) const {
 }
 
 uint64_t JsonObject::Unsigned(const char* key) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return 0;
   if (json->is_number_unsigned()) return json->get<uint64_t>();
   Fail(key, "is not an unsigned number");
@@ -95,7 +95,7 @@ uint64_t JsonObject::Unsigned(const char* key) const {
 std::vector<int64_t> JsonObject::Wholes(const char* key) const {
   constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
   std::vector<int64_t> values;
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return values;
   if (!json->is_array()) Fail(key, "is not a list");
   for (size_t i = 0; json->is_array() && i < json->size(); ++i) {
@@ -107,7 +107,7 @@ std::vector<int64_t> JsonObject::Wholes(const char* key) const {
 
 std::vector<double> JsonObject::Numbers(const char* key) const {
   std::vector<double> values;
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return values;
   if (!json->is_array()) Fail(key, "is not a list");
   for (size_t i = 0; json->is_array() && i < json->size(); ++i) {
@@ -118,13 +118,13 @@ std::vector<double> JsonObject::Numbers(const char* key) const {
 }
 
 JsonObject JsonObject::Object(const char* key) const {
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   return JsonObject(json == nullptr ? EmptyObject() : *json, PathOf(key), status_);
 }
 
 std::vector<JsonObject> JsonObject::Objects(const char* key) const {
   std::vector<JsonObject> objects;
-  const Json* json = Find(key);
+  const nlohmann::json* json = Find(key);
   if (json == nullptr) return objects;
   if (!json->is_array()) Fail(key, "is not a list");
   for (size_t i = 0; json->is_array() && i < json->size(); ++i) {
@@ -157,10 +157,10 @@ std::vector<std::pair<std::string, double>> JsonObject::Doubles() const {
   return numbers;
 }
 
-StatusOr<Json> ParseJson(std::string_view text) {
+StatusOr<nlohmann::json> ParseJson(std::string_view text) {
   try {
-    return Json::parse(text);
-  } catch (const Json::exception& error) {
+    return nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("{}", error.what());
   }
 }
@@ -168,7 +168,7 @@ StatusOr<Json> ParseJson(std::string_view text) {
 StatusOr<std::string> DumpJson(const nlohmann::ordered_json& json, int indent) {
   try {
     return json.dump(indent);
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("{}", error.what());
   }
 }

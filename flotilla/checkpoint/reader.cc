@@ -29,7 +29,7 @@ struct Closer {
 };
 
 template <typename T>
-std::span<char> BytesOf(std::span<T> values) {
+std::span<char> WritableBytes(std::span<T> values) {
   return {reinterpret_cast<char*>(values.data()), values.size_bytes()};
 }
 
@@ -194,7 +194,8 @@ Status CheckpointReader::ReadShardStarts(const SavedTablePart& part, const Tenso
                                          OpenFile* file) {
   FL_RETURN_IF_ERROR(VerifyRange(file, starts.offset, starts.offset + starts.bytes));
   file->shard_starts.resize(static_cast<size_t>(part.shards.count) + 1);
-  FL_RETURN_IF_ERROR(file->reader->Read(starts.offset, BytesOf(std::span(file->shard_starts))));
+  FL_RETURN_IF_ERROR(
+      file->reader->Read(starts.offset, WritableBytes(std::span(file->shard_starts))));
   const std::vector<uint64_t>& rows = file->shard_starts;
   if (rows.front() != 0 || rows.back() != static_cast<uint64_t>(part.rows) ||
       !std::is_sorted(rows.begin(), rows.end())) {
@@ -278,7 +279,7 @@ Status CheckpointReader::ReadParameter(const SavedParameter& parameter, std::spa
     if (out.empty()) return absl::OkStatus();
     const TensorEntry* tensor = file.header.Find(name);
     FL_CHECK(tensor != nullptr && tensor->bytes == static_cast<int64_t>(out.size_bytes()));
-    return file.reader->Read(tensor->offset, BytesOf(out));
+    return file.reader->Read(tensor->offset, WritableBytes(out));
   };
   FL_RETURN_IF_ERROR(read(parameter.tensor, weights));
   return read(parameter.state_tensor, state);
@@ -299,10 +300,10 @@ Status CheckpointReader::ReadColumns(const OpenFile& file, const SavedTable& tab
     const auto row_bytes = static_cast<int64_t>(out.size() / count);
     return file.reader->Read(file.header.Find(name)->offset + begin * row_bytes, out);
   };
-  FL_RETURN_IF_ERROR(read("ids", BytesOf(std::span(rows->ids))));
-  FL_RETURN_IF_ERROR(read("weights", BytesOf(std::span(rows->weights))));
-  FL_RETURN_IF_ERROR(read("state", BytesOf(std::span(rows->state))));
-  return read("meta", BytesOf(std::span(rows->meta)));
+  FL_RETURN_IF_ERROR(read("ids", WritableBytes(std::span(rows->ids))));
+  FL_RETURN_IF_ERROR(read("weights", WritableBytes(std::span(rows->weights))));
+  FL_RETURN_IF_ERROR(read("state", WritableBytes(std::span(rows->state))));
+  return read("meta", WritableBytes(std::span(rows->meta)));
 }
 
 Status CheckpointReader::CheckIds(const OpenFile& file, const SavedTable& table, int shard,

@@ -12,11 +12,6 @@ namespace {
 // What a column gathers before it goes to the file.
 constexpr size_t kColumnBytes = size_t{1} << 18;
 
-template <typename T>
-std::string_view BytesOf(std::span<const T> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 // `text` as part of a file name.
 std::string FileWord(std::string_view text) {
   std::string word(text.substr(0, 64));

@@ -29,7 +29,7 @@ struct CheckFlags {
   std::shared_ptr<const Parser> parser;  // made by Check
 };
 
-constexpr char kExamples[] = R"(
+constexpr char kCheckExamples[] = R"(
 Examples:
   flotilla data check train/ --format criteo
   flotilla data check test/ --model ctr_dnn --numeric log
@@ -174,7 +174,7 @@ void AddCheckCommand(CLI::App& data, Action* action) {
   AddThreadsFlag(*command, &flags->threads, "How many parse at once; results do not depend on it.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   AddFormatFlags(*command, &flags->data, &flags->data_flags);
-  command->footer(kExamples + FormatParamsHelp());
+  command->footer(kCheckExamples + FormatParamsHelp());
   command->callback([flags, action] {
     action->check = [flags] { return Check(flags.get()); };
     action->run = [flags](Terminal& terminal) { return Run(*flags, terminal); };

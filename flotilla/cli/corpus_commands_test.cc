@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/run_program_testing.h"
@@ -15,12 +13,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 TEST(CorpusCommandsTest, TextBecomesADictionaryThenIdsThenParts) {
   const TempDir dir;
   const std::string text = dir.Write("text", "The cat saw the dog.\nA cat sat, the cat!\n");
@@ -28,7 +20,7 @@ TEST(CorpusCommandsTest, TextBecomesADictionaryThenIdsThenParts) {
   const ProgramRun built = RunForTest({"data", "corpus", "build-dict", "--data", text, "--dict",
                                        dict, "--min_count", "1", "--json"});
   ASSERT_EQ(built.code, 0) << built.err;
-  EXPECT_EQ(ReadText(dict), "<UNK> 4\ncat 3\nthe 3\n");
+  EXPECT_EQ(ContentOf(dict), "<UNK> 4\ncat 3\nthe 3\n");
   const auto counts = nlohmann::json::parse(built.out);
   EXPECT_EQ(counts["words"], 10);
   EXPECT_EQ(counts["distinct"], 6);
@@ -36,12 +28,12 @@ TEST(CorpusCommandsTest, TextBecomesADictionaryThenIdsThenParts) {
   const ProgramRun filtered = RunForTest({"data", "corpus", "filter", "--data", text, "--dict",
                                           dict, "--out", ids, "--downsample", "0"});
   ASSERT_EQ(filtered.code, 0) << filtered.err;
-  EXPECT_EQ(ReadText(ids + "/text"), "2 1 0 2 0\n0 1 0 2 1\n");
-  EXPECT_EQ(ReadText(dict + "_word_to_id_"), "<UNK> 0\ncat 1\nthe 2\n");
+  EXPECT_EQ(ContentOf(ids + "/text"), "2 1 0 2 0\n0 1 0 2 1\n");
+  EXPECT_EQ(ContentOf(dict + "_word_to_id_"), "<UNK> 0\ncat 1\nthe 2\n");
   const ProgramRun split =
       RunForTest({"data", "corpus", "resplit", "2", "--data", ids, "--out", dir.path() + "/parts"});
   ASSERT_EQ(split.code, 0) << split.err;
-  EXPECT_EQ(ReadText(dir.path() + "/parts/part-1"), "0 1 0 2 1\n");
+  EXPECT_EQ(ContentOf(dir.path() + "/parts/part-1"), "0 1 0 2 1\n");
 }
 
 TEST(CorpusCommandsTest, BadInputIsAClearMessage) {

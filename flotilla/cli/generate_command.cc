@@ -19,7 +19,7 @@ struct GenerateFlags {
   bool json = false;
 };
 
-constexpr char kExamples[] = R"(
+constexpr char kGenerateExamples[] = R"(
 A generator is a program in any language that reads raw lines from standard input and writes rows to
 standard output, in MultiSlot text: for each input of the model, in its order, the number of values
 and the values. In C++, flotilla/dataset/data_generator.h makes one of a function.
@@ -100,7 +100,7 @@ void AddGenerateCommand(CLI::App& data, Action* action) {
   AddSourceFlags(*command, &flags->source);
   AddThreadsFlag(*command, &flags->source.threads, "How many generators run at once.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
-  command->footer(kExamples);
+  command->footer(kGenerateExamples);
   command->callback([flags, action] {
     action->check = [flags]() -> Status {
       SettleDataFlags(flags->source.data_flags, &flags->source.data);

@@ -20,7 +20,7 @@
 namespace flotilla {
 namespace {
 
-constexpr char kExamples[] = R"(
+constexpr char kInferExamples[] = R"(
 
 Examples: flotilla infer model --data test/ --predictions scores.txt
           flotilla infer model/epoch_* --data test/
@@ -221,7 +221,7 @@ void AddInferCommand(CLI::App& app, Action* action) {
       app.add_subcommand("infer", "Scores rows, or word vectors, with a saved model");
   AddFlags(*command, flags.get());
   AddConfigFlags(*command);
-  command->footer(std::string(kInferJsonHelp) + kInferWordsJsonHelp + kExamples);
+  command->footer(std::string(kInferJsonHelp) + kInferWordsJsonHelp + kInferExamples);
   command->callback([flags, action, command] {
     for (const CLI::Option* option : command->get_options()) {
       if (option->count() > 0 && !option->get_positional()) {

@@ -16,7 +16,7 @@
 namespace flotilla {
 namespace {
 
-constexpr char kHelp[] = R"(
+constexpr char kLaunchHelp[] = R"(
 Everything behind -- is the program and its arguments; it runs once in each role, which these variables
 tell it: TRAINING_ROLE (TRAINER, PSERVER), PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ID,
 PADDLE_PSERVERS_IP_PORT_LIST, POD_IP and PADDLE_PORT (of a server), CPU_NUM. The first process that fails
@@ -132,7 +132,7 @@ void AddLaunchCommand(CLI::App& app, Action* action) {
   AddHosts(*command, *flags);
   command->add_option("PROGRAM", flags->cluster.command, "The program and its arguments, behind --")
       ->type_name("");
-  command->footer(kHelp);
+  command->footer(kLaunchHelp);
   command->callback([flags, action] {
     action->check = [flags] { return CheckLaunch(flags.get()); };
     action->run = [flags](Terminal& terminal) { return Launch(*flags, terminal); };

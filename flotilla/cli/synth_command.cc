@@ -2,11 +2,11 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
-#include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "flotilla/base/output_file.h"
 #include "flotilla/cli/synth_files.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/throttle.h"
@@ -42,14 +42,6 @@ std::string ScoreTable(const OracleScore& train, const OracleScore& test) {
   return text;
 }
 
-Status WriteText(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary);
-  file << text;
-  file.close();
-  if (!file) return FailedPrecondition("{}: cannot be written", path);
-  return absl::OkStatus();
-}
-
 Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const SynthCriteo synth, SynthCriteo::Make(flags.synth));
   const uint64_t all = flags.rows + flags.TestRows();
@@ -77,7 +69,7 @@ Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
   // Written last: whoever finds it may rely on all the files.
   const nlohmann::ordered_json json = {
       {"train", ScoreJson(train)}, {"test", ScoreJson(test)}, {"seed", flags.synth.seed}};
-  FL_RETURN_IF_ERROR(WriteText(flags.out + "/oracle.json", json.dump(2) + "\n"));
+  FL_RETURN_IF_ERROR(WriteFile(flags.out + "/oracle.json", json.dump(2) + "\n"));
   terminal.out << (flags.json ? json.dump() + "\n" : ScoreTable(train, test));
   return absl::OkStatus();
 }

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/run_program_testing.h"
@@ -16,12 +14,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 SynthCriteo MakeSynth() { return *SynthCriteo::Make({.seed = 3}); }
 
@@ -38,7 +30,7 @@ TEST(SynthFilesTest, FilesAndScoreDoNotDependOnTheThreads) {
     ASSERT_TRUE(score.ok()) << score.status();
     std::string joined;
     for (int part = 0; part < 12; ++part)
-      joined += ReadText(out + fmt::format("/part-{:02}", part));
+      joined += ContentOf(out + fmt::format("/part-{:02}", part));
     EXPECT_EQ(joined, expected);
     EXPECT_EQ(score->rows(), 993);
     if (threads == 1) logloss = score->logloss();
@@ -62,14 +54,14 @@ TEST(SynthCommandTest, WritesTrainAndTestRowsAndTheBestQuality) {
                                      "1000", "--out", out, "--seed", "3", "--json"});
   ASSERT_EQ(run.code, kSuccess) << run.err;
   const auto json = nlohmann::json::parse(run.out);
-  EXPECT_EQ(json, nlohmann::json::parse(ReadText(out + "/oracle.json")));
+  EXPECT_EQ(json, nlohmann::json::parse(ContentOf(out + "/oracle.json")));
   EXPECT_EQ(json["train"]["rows"], 3000);
   EXPECT_EQ(json["test"]["rows"], 1000);
   EXPECT_GT(json["test"]["auc"], 0.75);
   EXPECT_LT(json["test"]["auc"], 0.95);
   std::string expected;
   MakeSynth().Rows(3000, 4000, &expected);
-  EXPECT_EQ(ReadText(out + "/test/part-0"), expected);
+  EXPECT_EQ(ContentOf(out + "/test/part-0"), expected);
 }
 
 TEST(SynthCommandTest, TestRowsAreATenthUnlessGiven) {
@@ -77,7 +69,7 @@ TEST(SynthCommandTest, TestRowsAreATenthUnlessGiven) {
   const ProgramRun run =
       RunForTest({"data", "synth", "criteo", "--rows", "500", "--out", dir.path()});
   ASSERT_EQ(run.code, kSuccess) << run.err;
-  const std::string text = ReadText(dir.path() + "/test/part-0");
+  const std::string text = ContentOf(dir.path() + "/test/part-0");
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 50);
   EXPECT_THAT(run.out, HasSubstr("best auc"));
 }

@@ -21,7 +21,7 @@ namespace {
 constexpr uint64_t kPartBlocks = 100;
 constexpr uint64_t kPartWords = kPartBlocks * SynthCorpus::kBlockWords;
 
-struct SynthFlags {
+struct SynthCorpusFlags {
   uint64_t words = 0;
   std::string out;
   SynthCorpusOptions synth;
@@ -44,13 +44,7 @@ Status WritePart(const SynthCorpus& corpus, std::string path, uint64_t begin, ui
   return file.Finish();
 }
 
-Status WriteText(std::string path, std::string_view text) {
-  FL_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(std::move(path)));
-  FL_RETURN_IF_ERROR(file.Write(text));
-  return file.Finish();
-}
-
-Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
+Status Synthesize(const SynthCorpusFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const SynthCorpus corpus, SynthCorpus::Make(flags.synth));
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDir> staged, StagedDir::Make(flags.out));
   const std::string directory = staged->path() + "/corpus";
@@ -67,7 +61,7 @@ Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
     return WritePart(corpus, directory + "/" + PartName(static_cast<int64_t>(part)),
                      part * kPartWords, std::min((part + 1) * kPartWords, flags.words), on_words);
   }));
-  FL_RETURN_IF_ERROR(WriteText(staged->path() + "/questions-words.txt", corpus.Questions()));
+  FL_RETURN_IF_ERROR(WriteFile(staged->path() + "/questions-words.txt", corpus.Questions()));
   FL_RETURN_IF_ERROR(staged->Publish());
   const double rate = static_cast<double>(flags.words) / progress.Seconds();
   if (flags.json) {
@@ -86,7 +80,7 @@ Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-void AddSynthFlags(CLI::App& command, SynthFlags& flags) {
+void AddSynthFlags(CLI::App& command, SynthCorpusFlags& flags) {
   command.add_option("--words", flags.words, "Words of text")
       ->type_name("N")
       ->check(WholeNumber(1))
@@ -123,7 +117,7 @@ void AddSynthFlags(CLI::App& command, SynthFlags& flags) {
 }  // namespace
 
 void AddSynthCorpusCommand(CLI::App& synth, Action* action) {
-  auto flags = std::make_shared<SynthFlags>();
+  auto flags = std::make_shared<SynthCorpusFlags>();
   CLI::App* command = synth.add_subcommand(
       "corpus",
       "Writes text with planted relations between words, a sentence a line, and the analogy "

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/cli/trained_files_testing.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -16,12 +16,6 @@ namespace {
 using nlohmann::json;
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-std::string Rows(uint64_t begin, uint64_t end) {
-  std::string text;
-  SynthCriteo::Make({.seed = 4})->Rows(begin, end, &text);
-  return text;
-}
 
 class TrainCommandTest : public ::testing::Test {
  protected:
@@ -45,8 +39,9 @@ class TrainCommandTest : public ::testing::Test {
   }
 
   const TempDir dir_;
-  const std::string train_ = dir_.Write("train.tsv", Rows(0, kTrainRows));
-  const std::string test_ = dir_.Write("test.tsv", Rows(kTrainRows, kTrainRows + kTestRows));
+  const std::string train_ = dir_.Write("train.tsv", TrainedFiles::Rows(0, kTrainRows));
+  const std::string test_ =
+      dir_.Write("test.tsv", TrainedFiles::Rows(kTrainRows, kTrainRows + kTestRows));
 };
 
 TEST_F(TrainCommandTest, LearnsWhatTheRowsHold) {
@@ -116,7 +111,8 @@ TEST_F(TrainCommandTest, ATableThatGrowsHoldsTheIdsThatOccurred) {
 }
 
 TEST_F(TrainCommandTest, BadRowsAreErrorsWithTheirPlaceOrCounted) {
-  const std::string bad = dir_.Write("bad.tsv", Rows(0, 5) + "broken\n" + Rows(5, 300));
+  const std::string bad =
+      dir_.Write("bad.tsv", TrainedFiles::Rows(0, 5) + "broken\n" + TrainedFiles::Rows(5, 300));
   const ProgramRun refused = RunForTest({"train", "lr", "--data", bad});
   EXPECT_EQ(refused.code, kFailure);
   EXPECT_THAT(refused.err, HasSubstr(bad + ":6:1"));

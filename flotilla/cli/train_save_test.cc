@@ -4,13 +4,12 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/cli/trained_files_testing.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -20,17 +19,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-std::string Rows(uint64_t begin, uint64_t end) {
-  std::string text;
-  SynthCriteo::Make({.seed = 4})->Rows(begin, end, &text);
-  return text;
-}
-
-std::string Content(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 class TrainSaveTest : public ::testing::Test {
  protected:
@@ -58,15 +46,15 @@ class TrainSaveTest : public ::testing::Test {
     for (const auto& entry : fs::directory_iterator(Dir(a))) {
       if (entry.path().extension() != ".safetensors") continue;
       ++files;
-      EXPECT_EQ(Content(entry.path()), Content(fs::path(Dir(b)) / entry.path().filename()))
+      EXPECT_EQ(ContentOf(entry.path()), ContentOf(fs::path(Dir(b)) / entry.path().filename()))
           << entry.path();
     }
     EXPECT_GE(files, 2);
   }
 
   const TempDir dir_;
-  const std::string train_ = dir_.Write("train.tsv", Rows(0, 6000));
-  const std::string test_ = dir_.Write("test.tsv", Rows(6000, 7000));
+  const std::string train_ = dir_.Write("train.tsv", TrainedFiles::Rows(0, 6000));
+  const std::string test_ = dir_.Write("test.tsv", TrainedFiles::Rows(6000, 7000));
 };
 
 TEST_F(TrainSaveTest, KeepsAModelPerEpochTheLatestAndTheBest) {
@@ -75,10 +63,10 @@ TEST_F(TrainSaveTest, KeepsAModelPerEpochTheLatestAndTheBest) {
   EXPECT_THAT(Models("out"), ElementsAre("best", "epoch_0", "epoch_1", "epoch_2", "latest"));
   EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_2");
   EXPECT_THAT(run.err, HasSubstr("saved " + Dir("out/epoch_0")));
-  const std::string metrics = Content(Dir("out.log/metrics.jsonl"));
+  const std::string metrics = ContentOf(Dir("out.log/metrics.jsonl"));
   EXPECT_THAT(metrics, HasSubstr("\"kind\":\"test\""));
   EXPECT_THAT(metrics, HasSubstr("\"event\":\"save\""));
-  EXPECT_THAT(Content(Dir("out.log/curves.svg")), HasSubstr("<svg"));
+  EXPECT_THAT(ContentOf(Dir("out.log/curves.svg")), HasSubstr("<svg"));
 }
 
 TEST_F(TrainSaveTest, KeepsOnlyTheNewestFewAndTheBest) {
@@ -156,7 +144,7 @@ TEST_F(TrainSaveTest, StopsEarlyWhenTheTestAucNoLongerGrows) {
 TEST_F(TrainSaveTest, DrawsThePictureThatWasAskedFor) {
   const std::string picture = Dir("run.svg");
   ASSERT_EQ(Train("out", {"--plot", picture}).code, kSuccess);
-  EXPECT_THAT(Content(picture), HasSubstr("<svg"));
+  EXPECT_THAT(ContentOf(picture), HasSubstr("<svg"));
   const ProgramRun nowhere = Train("out", {"--plot", Dir("missing/run.svg")});
   EXPECT_EQ(nowhere.code, kFailure);
   EXPECT_THAT(nowhere.err, HasSubstr("--plot"));

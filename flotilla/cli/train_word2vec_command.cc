@@ -18,7 +18,7 @@
 namespace flotilla {
 namespace {
 
-constexpr char kHelp[] =
+constexpr char kWord2VecHelp[] =
     R"(--json prints one object with these keys:
   words, words_per_second      words of the text over all epochs, before down-sampling; divided
                                by train_seconds
@@ -289,7 +289,7 @@ void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   AddFleetFlags(*command, {"by_block", "by_file", "none"}, &flags->options.fleet, &flags->fleet);
   AddResultFlags(*command, *flags);
   AddConfigFlags(*command);
-  command->footer(kHelp);
+  command->footer(kWord2VecHelp);
   command->callback([flags, action, command] {
     flags->threads_given = command->count("--threads") > 0;
     action->view = [flags](ConsoleOptions* view) { SetView(flags->view, view); };

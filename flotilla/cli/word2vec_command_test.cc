@@ -2,8 +2,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "flotilla/base/rng.h"
@@ -16,12 +14,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // Lines about one of two topics, whose words never meet.
 std::string TwoTopics(int lines) {
@@ -60,7 +52,7 @@ TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
   EXPECT_GT(json["words_per_second"], 0);
   EXPECT_GT(json["similarity"]["pairs"]["spearman"], 0.5);
   EXPECT_EQ(json["analogy"]["asked"], 1);
-  EXPECT_THAT(ReadText(dir.path() + "/dict"), HasSubstr("sea "));
+  EXPECT_THAT(ContentOf(dir.path() + "/dict"), HasSubstr("sea "));
   const ProgramRun similar = RunForTest({"similar", vectors, "sea", "--top", "3", "--json"});
   ASSERT_EQ(similar.code, 0) << similar.err;
   std::vector<std::string> near;
@@ -111,11 +103,11 @@ TEST(Word2VecCommandTest, MetricsAndCurvesAreKeptBesideTheModel) {
   const ProgramRun run = Train({"--data", dir.Write("text", TwoTopics(500)), "--out", model,
                                 "--epochs", "2", "--plot", plot});
   ASSERT_EQ(run.code, 0) << run.err;
-  const std::string metrics = ReadText(model + ".log/metrics.jsonl");
+  const std::string metrics = ContentOf(model + ".log/metrics.jsonl");
   EXPECT_THAT(metrics, HasSubstr("\"kind\":\"epoch\",\"epoch\":1"));
   EXPECT_THAT(metrics, HasSubstr("\"event\":\"save\""));
-  EXPECT_THAT(ReadText(model + ".log/curves.svg"), HasSubstr("<svg"));
-  EXPECT_THAT(ReadText(plot), HasSubstr("<svg"));
+  EXPECT_THAT(ContentOf(model + ".log/curves.svg"), HasSubstr("<svg"));
+  EXPECT_THAT(ContentOf(plot), HasSubstr("<svg"));
 }
 
 TEST(Word2VecCommandTest, WordsMayBeSubtracted) {
@@ -141,7 +133,7 @@ TEST(Word2VecCommandTest, DeterministicRunsRepeatForAnyThreadsAndStreamsGiveTheS
                              "exponential", "--decay_steps", "1"});
     const ProgramRun run = Train(more);
     EXPECT_EQ(run.code, 0) << run.err;
-    return ReadText(vectors);
+    return ContentOf(vectors);
   };
   const std::string first = train({"--threads", "1"});
   EXPECT_EQ(train({"--threads", "3"}), first);
@@ -166,7 +158,7 @@ TEST(Word2VecCommandTest, FilteredIdsTrainWithTheirDictionary) {
           .code,
       0);
   ASSERT_EQ(Train({"--data", text, "--dict", dict, "--vectors", b, "--deterministic"}).code, 0);
-  EXPECT_EQ(ReadText(a).substr(0, 4), "9 8\n") << "eight words and <UNK>";
+  EXPECT_EQ(ContentOf(a).substr(0, 4), "9 8\n") << "eight words and <UNK>";
   const ProgramRun wrong = Train(
       {"--data", ids, "--input", "ids", "--dict", dir.Write("small", "sea 5\n"), "--vectors", a});
   EXPECT_EQ(wrong.code, kFailure);
@@ -222,7 +214,7 @@ TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
   const ProgramRun one =
       Train({"--data", dir.Write("one", "a a a a a a a a\n"), "--vectors", vectors});
   ASSERT_EQ(one.code, 0) << one.err;
-  EXPECT_EQ(ReadText(vectors).substr(0, 4), "1 8\n");
+  EXPECT_EQ(ContentOf(vectors).substr(0, 4), "1 8\n");
   // Bytes that are no UTF-8, in words that stay.
   std::string odd;
   for (int i = 0; i < 10; ++i) odd += "caf\xff na\xc3\xafve\n";
@@ -230,7 +222,7 @@ TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
                    vectors, "--out", dir.path() + "/model"})
                 .code,
             0);
-  EXPECT_THAT(ReadText(vectors), HasSubstr("caf\xef\xbf\xbd "));
+  EXPECT_THAT(ContentOf(vectors), HasSubstr("caf\xef\xbf\xbd "));
   EXPECT_EQ(Train({"--data", "x"}).code, kUsageError) << "nothing would be kept";
   EXPECT_EQ(Train({"--data", "x", "--vectors", "v", "--input", "ids"}).code, kUsageError);
 }

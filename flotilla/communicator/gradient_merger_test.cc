@@ -11,7 +11,7 @@ namespace flotilla {
 namespace {
 
 // Two parameters around a statistic, and two tables.
-ModelSpec MakeSpec() {
+ModelSpec MergerSpec() {
   ModelSpec spec;
   spec.parameters.resize(3);
   for (ParameterSpec& parameter : spec.parameters) parameter.shape = {5};
@@ -40,7 +40,7 @@ Gradients MakePart(float dense, std::vector<uint64_t> ids0, std::vector<uint64_t
 }
 
 TEST(GradientMergerTest, AddsDenseScaledAndMergesRowsInOrderOfFirstAppearance) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   merger.Start();
   merger.Add(MakePart(1, {7, 3}, {}), 0.5f);
   merger.Add(MakePart(2, {9, 7}, {4}), 0.25f);
@@ -58,7 +58,7 @@ TEST(GradientMergerTest, AddsDenseScaledAndMergesRowsInOrderOfFirstAppearance) {
 }
 
 TEST(GradientMergerTest, StatisticsAreAveragedByRowsWhateverTheScale) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   merger.Start();
   merger.Add(MakePart(1, {}, {}, 30), 0.5f);
   merger.Add(MakePart(5, {}, {}, 10), 0.5f);
@@ -70,7 +70,7 @@ TEST(GradientMergerTest, StatisticsAreAveragedByRowsWhateverTheScale) {
 }
 
 TEST(GradientMergerTest, LocationsSurviveIfEveryPartHasThem) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   Gradients first = MakePart(1, {7, 3}, {1});
   first.sparse[0].locations = {70, 30};
   Gradients second = MakePart(1, {3, 9}, {});
@@ -91,7 +91,7 @@ TEST(GradientMergerTest, LocationsSurviveIfEveryPartHasThem) {
 }
 
 TEST(GradientMergerTest, EqualsAMapOnRandomPartsAndDoesNotRememberEarlierRounds) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   const RngKey key(8);
   for (uint64_t round = 0; round < 30; ++round) {
     merger.Start();
@@ -121,7 +121,7 @@ TEST(GradientMergerTest, EqualsAMapOnRandomPartsAndDoesNotRememberEarlierRounds)
 }
 
 TEST(GradientMergerTest, ThreadsOfAPoolGiveTheSameBits) {
-  ModelSpec spec = MakeSpec();
+  ModelSpec spec = MergerSpec();
   spec.parameters[0].shape = {50'001};  // several stretches of the dense block
   const int64_t dense = DenseLayout(spec.parameters).size();
   WorkerPool pool(3);
@@ -154,7 +154,7 @@ TEST(GradientMergerTest, ThreadsOfAPoolGiveTheSameBits) {
 }
 
 TEST(GradientMergerTest, TheResultMayBeTakenAway) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   merger.Add(MakePart(1, {1}, {2}));
   const Gradients taken = std::move(merger.Result());
   EXPECT_EQ(taken.dense.size(), 48u);
@@ -165,7 +165,7 @@ TEST(GradientMergerTest, TheResultMayBeTakenAway) {
 }
 
 TEST(GradientMergerTest, KeepsItsMemoryInTheSteadyState) {
-  GradientMerger merger(MakeSpec());
+  GradientMerger merger(MergerSpec());
   std::vector<uint64_t> ids(500);
   for (size_t i = 0; i < ids.size(); ++i) ids[i] = i * 3;
   const Gradients part = MakePart(1, ids, {});

@@ -20,7 +20,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-ModelSpec MakeSpec(OptimizerSpec optimizer = Adam(PiecewiseDecay({3, 5}, {0.1, 0.05, 0.01}))) {
+ModelSpec SavedSpec(OptimizerSpec optimizer = Adam(PiecewiseDecay({3, 5}, {0.1, 0.05, 0.01}))) {
   ModelSpec spec;
   spec.optimizer = std::move(optimizer);
   spec.seed = 4;
@@ -45,7 +45,7 @@ ModelSpec MakeSpec(OptimizerSpec optimizer = Adam(PiecewiseDecay({3, 5}, {0.1, 0
   return spec;
 }
 
-std::unique_ptr<LocalCommunicator> MustMake(const ModelSpec& spec, bool joined = true) {
+std::unique_ptr<LocalCommunicator> MakeToSave(const ModelSpec& spec, bool joined = true) {
   auto local = LocalCommunicator::Make(spec, {.joined = joined, .save = {.sync = false}});
   EXPECT_TRUE(local.ok()) << local.status();
   return *std::move(local);
@@ -100,7 +100,7 @@ Status Save(LocalCommunicator& local, const std::string& dir, const SaveContents
 }
 
 std::string LoadError(const ModelSpec& spec, const std::string& dir, const LoadOptions& options) {
-  auto local = MustMake(spec);
+  auto local = MakeToSave(spec);
   const std::vector<float> before = Everything(*local);
   const Status status = local->Load(dir, options).status();
   EXPECT_EQ(Everything(*local), before) << "an error changes nothing";
@@ -110,16 +110,16 @@ std::string LoadError(const ModelSpec& spec, const std::string& dir, const LoadO
 TEST(LocalCheckpointTest, TrainingGoesOnBitForBit) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto whole = MustMake(MakeSpec());
+  auto whole = MakeToSave(SavedSpec());
   TrainSteps(*whole, 1, 10);
-  auto first = MustMake(MakeSpec());
+  auto first = MakeToSave(SavedSpec());
   TrainSteps(*first, 1, 4);
   const Status saved = Save(*first, dir, {}, {{"position", "4"}});
   ASSERT_TRUE(saved.ok()) << saved;
   // Of another seed: the one that was saved counts, also for rows that come later.
-  ModelSpec spec = MakeSpec();
+  ModelSpec spec = SavedSpec();
   spec.seed = 77;
-  auto second = MustMake(spec);
+  auto second = MakeToSave(spec);
   const auto loaded = second->Load(dir, {});
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->step, 4);
@@ -136,7 +136,7 @@ TEST(LocalCheckpointTest, TrainingGoesOnBitForBit) {
 TEST(LocalCheckpointTest, ASaveIsOfTheMomentItBeganWhileTrainingGoesOn) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 30);
   const std::vector<float> then = Everything(*local);
   auto save = local->BeginSave({});
@@ -151,7 +151,7 @@ TEST(LocalCheckpointTest, ASaveIsOfTheMomentItBeganWhileTrainingGoesOn) {
   writer.join();
   EXPECT_FALSE((*save)->Write(dir, {}).ok()) << "once";
   save->reset();
-  auto loaded = MustMake(MakeSpec());
+  auto loaded = MakeToSave(SavedSpec());
   ASSERT_TRUE(loaded->Load(dir, {}).ok());
   EXPECT_EQ(Everything(*loaded), then);
   EXPECT_EQ(loaded->global_step(), 30);
@@ -160,7 +160,7 @@ TEST(LocalCheckpointTest, ASaveIsOfTheMomentItBeganWhileTrainingGoesOn) {
 
 TEST(LocalCheckpointTest, SavesBesideFreeWorkersLoad) {
   TempDir temp;
-  auto local = MustMake(MakeSpec(), /*joined=*/false);
+  auto local = MakeToSave(SavedSpec(), /*joined=*/false);
   std::atomic<bool> stop = false;
   std::vector<std::thread> workers;
   for (int w = 0; w < 2; ++w) {
@@ -171,7 +171,7 @@ TEST(LocalCheckpointTest, SavesBesideFreeWorkersLoad) {
   for (int i = 0; i < 5; ++i) {
     const Status saved = Save(*local, temp.path() + "/model");
     EXPECT_TRUE(saved.ok()) << saved;
-    auto loaded = MustMake(MakeSpec());
+    auto loaded = MakeToSave(SavedSpec());
     EXPECT_TRUE(loaded->Load(temp.path() + "/model", {}).ok());
   }
   stop = true;
@@ -181,7 +181,7 @@ TEST(LocalCheckpointTest, SavesBesideFreeWorkersLoad) {
 TEST(LocalCheckpointTest, AnInferenceModelHasOnlyTheWeightsThatWereNamed) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 5);
   ASSERT_TRUE(Save(*local, dir, {.optimizer_state = false, .names = {{"emb", "w", "mean"}}}).ok());
   const auto manifest = ReadManifest(dir);
@@ -190,11 +190,11 @@ TEST(LocalCheckpointTest, AnInferenceModelHasOnlyTheWeightsThatWereNamed) {
   ASSERT_EQ(manifest->tables.size(), 1u);
   EXPECT_EQ(manifest->tables[0].states, 0);
   EXPECT_FALSE(manifest->tables[0].meta);
-  EXPECT_THAT(LoadError(MakeSpec(), dir, {.allow_missing = true}),
+  EXPECT_THAT(LoadError(SavedSpec(), dir, {.allow_missing = true}),
               HasSubstr("saved for inference, without optimizer state"));
-  EXPECT_THAT(LoadError(MakeSpec(), dir, {.optimizer_state = false}),
+  EXPECT_THAT(LoadError(SavedSpec(), dir, {.optimizer_state = false}),
               HasSubstr("missing there: frozen, fixed"));
-  auto loaded = MustMake(MakeSpec(Sgd(0.1)));
+  auto loaded = MakeToSave(SavedSpec(Sgd(0.1)));
   const auto result = loaded->Load(dir, {.allow_missing = true, .optimizer_state = false});
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_THAT(result->missing, ElementsAre("frozen", "fixed"));
@@ -210,10 +210,10 @@ TEST(LocalCheckpointTest, AnInferenceModelHasOnlyTheWeightsThatWereNamed) {
 TEST(LocalCheckpointTest, WhatDoesNotFitIsListedInOneError) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 2);
   ASSERT_TRUE(Save(*local, dir).ok());
-  ModelSpec spec = MakeSpec();
+  ModelSpec spec = SavedSpec();
   spec.parameters[0].shape = {30, 20};
   spec.parameters[1].name = "variance";
   spec.tables[0].dim = 3;
@@ -225,7 +225,7 @@ TEST(LocalCheckpointTest, WhatDoesNotFitIsListedInOneError) {
                         dir));
   EXPECT_THAT(LoadError(spec, dir, {.allow_missing = true}),
               HasSubstr("it does not fit this model: of another shape: w:"));
-  spec = MakeSpec();
+  spec = SavedSpec();
   spec.parameters[0].name = "fixed";
   spec.tables[1].name = "w";
   EXPECT_THAT(LoadError(spec, dir, {}),
@@ -236,12 +236,12 @@ TEST(LocalCheckpointTest, WhatDoesNotFitIsListedInOneError) {
 TEST(LocalCheckpointTest, AllowMissingKeepsFirstValuesAndLeavesOutTheRest) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 2);
   ASSERT_TRUE(Save(*local, dir).ok());
-  ModelSpec spec = MakeSpec();
+  ModelSpec spec = SavedSpec();
   spec.parameters[0].name = "other";
-  auto loaded = MustMake(spec);
+  auto loaded = MakeToSave(spec);
   const auto first = loaded->ReadParameter("other")->data;
   const auto result = loaded->Load(dir, {.allow_missing = true});
   ASSERT_TRUE(result.ok()) << result.status();
@@ -254,13 +254,13 @@ TEST(LocalCheckpointTest, AllowMissingKeepsFirstValuesAndLeavesOutTheRest) {
 TEST(LocalCheckpointTest, TheStateOfAnotherOptimizerIsRefusedUnlessItIsLeftOut) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 2);
   ASSERT_TRUE(Save(*local, dir).ok());
-  EXPECT_THAT(LoadError(MakeSpec(Sgd(0.1)), dir, {}),
+  EXPECT_THAT(LoadError(SavedSpec(Sgd(0.1)), dir, {}),
               HasSubstr("the optimizer state was made by adam (beta1=0.9, beta2=0.999, "
                         "epsilon=1e-08), this model learns by sgd"));
-  auto loaded = MustMake(MakeSpec(Sgd(0.1)));
+  auto loaded = MakeToSave(SavedSpec(Sgd(0.1)));
   ASSERT_TRUE(loaded->Load(dir, {.optimizer_state = false}).ok());
   EXPECT_EQ(loaded->ReadParameter("w")->data, local->ReadParameter("w")->data);
   EXPECT_EQ(loaded->global_step(), 0);
@@ -269,13 +269,13 @@ TEST(LocalCheckpointTest, TheStateOfAnotherOptimizerIsRefusedUnlessItIsLeftOut) 
 TEST(LocalCheckpointTest, ATableThatIsFrozenNowLoadsWithoutItsState) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 2);
   ASSERT_TRUE(Save(*local, dir).ok());
-  ModelSpec spec = MakeSpec();
+  ModelSpec spec = SavedSpec();
   spec.tables[0].attributes.trainable = false;
   spec.parameters[0].attributes.trainable = false;
-  auto frozen = MustMake(spec);
+  auto frozen = MakeToSave(spec);
   const auto result = frozen->Load(dir, {});
   ASSERT_TRUE(result.ok()) << result.status();
   for (const char* name : {"w", "emb"}) {
@@ -283,13 +283,13 @@ TEST(LocalCheckpointTest, ATableThatIsFrozenNowLoadsWithoutItsState) {
   }
   // The other way round there is no state to go on with.
   ASSERT_TRUE(Save(*frozen, dir).ok());
-  EXPECT_THAT(LoadError(MakeSpec(), dir, {}), HasSubstr("w: 0 states per weight there, 2 here"));
+  EXPECT_THAT(LoadError(SavedSpec(), dir, {}), HasSubstr("w: 0 states per weight there, 2 here"));
 }
 
 TEST(LocalCheckpointTest, TablesThatHaveRowsAreNotLoadedInto) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 1);
   ASSERT_TRUE(Save(*local, dir).ok());
   EXPECT_THAT(std::string(Message(local->Load(dir, {}).status())),
@@ -300,7 +300,7 @@ TEST(LocalCheckpointTest, TablesThatHaveRowsAreNotLoadedInto) {
 TEST(LocalCheckpointTest, WithoutRoomTheOldModelStaysAndTrainingGoesOn) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
-  auto local = MustMake(MakeSpec());
+  auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 3);
   ASSERT_TRUE(Save(*local, dir).ok());
   TrainSteps(*local, 4, 6);
@@ -315,12 +315,12 @@ TEST(LocalCheckpointTest, WithoutRoomTheOldModelStaysAndTrainingGoesOn) {
   EXPECT_EQ(failed.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(Message(failed)),
               HasSubstr("/model.saving/dense.part-0.safetensors: cannot write at"));
-  auto old = MustMake(MakeSpec());
+  auto old = MakeToSave(SavedSpec());
   ASSERT_TRUE(old->Load(dir, {}).ok());
   EXPECT_EQ(old->global_step(), 3);
   TrainSteps(*local, 7, 8);
   ASSERT_TRUE(Save(*local, dir).ok());
-  auto now = MustMake(MakeSpec());
+  auto now = MakeToSave(SavedSpec());
   ASSERT_TRUE(now->Load(dir, {}).ok());
   EXPECT_EQ(Everything(*now), Everything(*local));
 }

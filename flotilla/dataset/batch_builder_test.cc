@@ -10,19 +10,19 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const std::vector<InputSpec> kInputs = {{"x", InputKind::kDense, 2},
-                                        {"id", InputKind::kIds, 1},
-                                        {"bag", InputKind::kIds, 1},
-                                        {"label", InputKind::kLabel, 1}};
+const std::vector<InputSpec> kAllKinds = {{"x", InputKind::kDense, 2},
+                                          {"id", InputKind::kIds, 1},
+                                          {"bag", InputKind::kIds, 1},
+                                          {"label", InputKind::kLabel, 1}};
 const std::vector<float> kX = {1, 2, 3, 4};
 const std::vector<uint64_t> kId = {7, 8};
 const std::vector<uint64_t> kBag = {5, 6, 7};
 const std::vector<uint32_t> kOffsets = {0, 0, 3};
-const std::vector<float> kLabel = {0, 1};
+const std::vector<float> kClicks = {0, 1};
 
 TEST(BatchBuilderTest, ArraysBecomeABatchInTheOrderOfTheInputs) {
-  StatusOr<Batch> batch = BatchBuilder(kInputs)
-                              .Values("label", kLabel)
+  StatusOr<Batch> batch = BatchBuilder(kAllKinds)
+                              .Values("label", kClicks)
                               .Ids("bag", kBag, kOffsets)
                               .Ids("id", kId)
                               .Values("x", kX)
@@ -38,14 +38,14 @@ TEST(BatchBuilderTest, ArraysBecomeABatchInTheOrderOfTheInputs) {
 
 TEST(BatchBuilderTest, MistakesNameTheInput) {
   auto error = [](BatchBuilder& builder) { return std::string(Message(builder.Build().status())); };
-  auto builder = [] { return BatchBuilder(kInputs); };
+  auto builder = [] { return BatchBuilder(kAllKinds); };
   EXPECT_EQ(error(builder().Values("x", kX).Ids("id", kId).Ids("bag", kBag, kOffsets)),
             "batch: input label is missing");
   EXPECT_EQ(error(builder().Values("y", kX)), "batch: no input is named y");
   EXPECT_EQ(error(builder().Ids("x", kId)), "batch: input x takes values");
   EXPECT_EQ(error(builder().Values("id", kX)), "batch: input id takes ids");
   EXPECT_EQ(error(builder().Ids("id", kId).Ids("id", kId)), "batch: input id was given twice");
-  EXPECT_EQ(error(builder().Values("label", kLabel).Values("x", kLabel)),
+  EXPECT_EQ(error(builder().Values("label", kClicks).Values("x", kClicks)),
             "batch: input x: 2 values, expected 4 for 2 rows");
   EXPECT_EQ(error(builder().Values("x", std::vector<float>{1, 2, 3})),
             "batch: input x: 3 values, expected 2 for 1 rows");

@@ -10,10 +10,10 @@
 namespace flotilla {
 namespace {
 
-const std::vector<InputSpec> kInputs = {{"dense", InputKind::kDense, 3},
-                                        {"one", InputKind::kIds, 1},
-                                        {"bag", InputKind::kIds, 1},
-                                        {"label", InputKind::kLabel, 1}};
+const std::vector<InputSpec> kColumns = {{"dense", InputKind::kDense, 3},
+                                         {"one", InputKind::kIds, 1},
+                                         {"bag", InputKind::kIds, 1},
+                                         {"label", InputKind::kLabel, 1}};
 
 // Rows whose ids are below `bound`.
 Batch MakeRows(int64_t rows, uint64_t bound) {
@@ -45,7 +45,7 @@ std::span<const char> BytesOf(const std::vector<uint64_t>& words, size_t bytes) 
 
 void ExpectEqual(const Batch& a, const Batch& b) {
   EXPECT_EQ(a.rows, b.rows);
-  for (size_t f = 0; f < kInputs.size(); ++f) {
+  for (size_t f = 0; f < kColumns.size(); ++f) {
     EXPECT_EQ(a.fields[f].values, b.fields[f].values);
     EXPECT_EQ(a.fields[f].ids.ids, b.fields[f].ids.ids);
     EXPECT_EQ(a.fields[f].ids.offsets, b.fields[f].ids.offsets);
@@ -57,16 +57,16 @@ TEST(CacheBlockTest, AnyRangeOfRowsComesBackForEveryWidthOfIds) {
        {uint64_t{200}, uint64_t{60'000}, uint64_t{1} << 31, uint64_t{1} << 63}) {
     for (const int64_t rows : {1, 7, 100}) {
       const Batch batch = MakeRows(rows, bound);
-      const std::string packed = PackBlock(kInputs, batch);
+      const std::string packed = PackBlock(kColumns, batch);
       const std::vector<uint64_t> words = Aligned(packed);
-      StatusOr<BlockView> view = BlockView::Make(kInputs, rows, BytesOf(words, packed.size()));
+      StatusOr<BlockView> view = BlockView::Make(kColumns, rows, BytesOf(words, packed.size()));
       ASSERT_TRUE(view.ok()) << view.status();
       for (const auto& [begin, end] :
            {std::pair<int64_t, int64_t>{0, rows}, {rows / 3, rows / 2 + 1}}) {
         // Behind rows that are there already.
         Batch expected = MakeRows(3, 9), got = expected;
-        AppendRows(kInputs, batch, begin, end, &expected);
-        view->Append(kInputs, begin, end, &got);
+        AppendRows(kColumns, batch, begin, end, &expected);
+        view->Append(kColumns, begin, end, &got);
         ExpectEqual(got, expected);
       }
     }
@@ -74,34 +74,34 @@ TEST(CacheBlockTest, AnyRangeOfRowsComesBackForEveryWidthOfIds) {
 }
 
 TEST(CacheBlockTest, SmallIdsTakeFewBytes) {
-  EXPECT_LT(PackBlock(kInputs, MakeRows(1000, 200)).size(),
-            PackBlock(kInputs, MakeRows(1000, uint64_t{1} << 40)).size() - 16'000);
+  EXPECT_LT(PackBlock(kColumns, MakeRows(1000, 200)).size(),
+            PackBlock(kColumns, MakeRows(1000, uint64_t{1} << 40)).size() - 16'000);
 }
 
 TEST(CacheBlockTest, BytesThatAreNoSuchBlockAreRefused) {
-  const std::string packed = PackBlock(kInputs, MakeRows(20, 1000));
+  const std::string packed = PackBlock(kColumns, MakeRows(20, 1000));
   const std::vector<uint64_t> words = Aligned(packed);
   auto make = [&](std::span<const InputSpec> inputs, int64_t rows, size_t bytes) {
     return BlockView::Make(inputs, rows, BytesOf(words, bytes)).ok();
   };
-  EXPECT_TRUE(make(kInputs, 20, packed.size()));
-  EXPECT_FALSE(make(kInputs, 19, packed.size()));
-  EXPECT_FALSE(make(kInputs, 21, packed.size()));
-  EXPECT_FALSE(make(std::span(kInputs).first(3), 20, packed.size()));
-  for (size_t bytes = 0; bytes < packed.size(); bytes += 8) EXPECT_FALSE(make(kInputs, 20, bytes));
+  EXPECT_TRUE(make(kColumns, 20, packed.size()));
+  EXPECT_FALSE(make(kColumns, 19, packed.size()));
+  EXPECT_FALSE(make(kColumns, 21, packed.size()));
+  EXPECT_FALSE(make(std::span(kColumns).first(3), 20, packed.size()));
+  for (size_t bytes = 0; bytes < packed.size(); bytes += 8) EXPECT_FALSE(make(kColumns, 20, bytes));
 }
 
 TEST(CacheBlockTest, NoFlippedByteMakesAViewThatReadsOutside) {
   // The checksum finds these first; the view must not rely on it. The sanitizers watch.
-  const std::string packed = PackBlock(kInputs, MakeRows(20, 1000));
+  const std::string packed = PackBlock(kColumns, MakeRows(20, 1000));
   for (size_t place = 0; place < packed.size(); ++place) {
     std::string bad = packed;
     bad[place] = static_cast<char>(bad[place] ^ 0x81);
     const std::vector<uint64_t> words = Aligned(bad);
-    StatusOr<BlockView> view = BlockView::Make(kInputs, 20, BytesOf(words, bad.size()));
+    StatusOr<BlockView> view = BlockView::Make(kColumns, 20, BytesOf(words, bad.size()));
     Batch batch{.fields = std::vector<Field>(4)};
-    if (view.ok()) view->Append(kInputs, 0, 20, &batch);
-    EXPECT_TRUE(!view.ok() || batch.Check(kInputs).ok());
+    if (view.ok()) view->Append(kColumns, 0, 20, &batch);
+    EXPECT_TRUE(!view.ok() || batch.Check(kColumns).ok());
   }
 }
 

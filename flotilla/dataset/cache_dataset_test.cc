@@ -5,7 +5,6 @@
 
 #include <filesystem>
 #include <fstream>
-#include <numeric>
 
 #include "flotilla/dataset/read_testing.h"
 #include "flotilla/dataset/stream.h"
@@ -57,17 +56,6 @@ class CacheDatasetTest : public ::testing::Test {
   TempDir dir_;
   std::vector<std::string> log_;
 };
-
-std::vector<int> Iota(int rows) {
-  std::vector<int> numbers(rows);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
-}
-
-std::string ReadFile(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
 
 TEST_F(CacheDatasetTest, GivesTheBatchesOfTheText) {
   const std::vector<std::string> files = {dir_.Write("a", NumberLines(0, 3000)),
@@ -153,7 +141,7 @@ TEST_F(CacheDatasetTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInThe
   const std::string a = dir_.Write("a", NumberLines(0, 1500));
   ASSERT_TRUE(Read({a}).ok());
   ASSERT_EQ(CacheFiles().size(), 1u);
-  const std::string path = CacheFiles()[0], good = ReadFile(path);
+  const std::string path = CacheFiles()[0], good = ContentOf(path);
   auto expect_mended = [&](const std::string& bad, size_t place) {
     std::ofstream(path, std::ios::binary) << bad;
     StatusOr<BatchesByOrdinal> batches = Read({a}, {.batch_size = 100});

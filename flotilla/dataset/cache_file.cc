@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kMagic = "FLCACHE\n";
 constexpr std::string_view kEndMagic = "FLCEND.\n";
-constexpr uint32_t kVersion = 1;
+constexpr uint32_t kCacheVersion = 1;
 constexpr size_t kHeadBytes = 16;     // magic, version, bytes of the key
 constexpr size_t kTrailerBytes = 24;  // offset and bytes of the footer, magic
 constexpr size_t kRecentBlocks = 8;
@@ -40,7 +40,7 @@ bool TakeRaw(std::string_view* bytes, T* value) {
 
 std::string HeaderOf(std::string_view key) {
   std::string header(kMagic);
-  AppendRaw(kVersion, &header);
+  AppendRaw(kCacheVersion, &header);
   AppendRaw(static_cast<uint32_t>(key.size()), &header);
   header += key;
   AppendRaw(HashBytes(header), &header);
@@ -213,8 +213,8 @@ Status CacheFile::ReadHeader(std::string_view key, uint64_t file_bytes) {
   TakeRaw(&rest, &version);
   TakeRaw(&rest, &key_bytes);
   if (!head.starts_with(kMagic)) return Damaged("is not a cache file");
-  if (version != kVersion) {
-    return FailedPrecondition("format version was {}, is {}", version, kVersion);
+  if (version != kCacheVersion) {
+    return FailedPrecondition("format version was {}, is {}", version, kCacheVersion);
   }
   if (key_bytes > file_bytes) return Damaged("its header is damaged");
   std::string header(kHeadBytes + key_bytes + sizeof(uint64_t), '\0');

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "flotilla/dataset/down_sampling.h"
 #include "flotilla/testing/temp_dir.h"
@@ -14,12 +12,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file.good()) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 Vocabulary SomeWords() {
   return *Vocabulary::FromWords({{"the", 1000}, {"cat", 10}, {"<UNK>", 5}, {"sat", 3}});
@@ -45,8 +37,8 @@ TEST(FilterCorpusTest, WritesALineOfIdsForEveryLine) {
   const auto result =
       FilterCorpus(files, SomeWords(), dir.path() + "/out", {.downsample = 0, .threads = 2});
   ASSERT_TRUE(result.ok()) << result.status();
-  EXPECT_EQ(ReadText(dir.path() + "/out/a"), "0 1 3\n\n2 2 2\n0\n");
-  EXPECT_EQ(ReadText(dir.path() + "/out/b"), "");
+  EXPECT_EQ(ContentOf(dir.path() + "/out/a"), "0 1 3\n\n2 2 2\n0\n");
+  EXPECT_EQ(ContentOf(dir.path() + "/out/b"), "");
   EXPECT_EQ(result->words, 7u);
   EXPECT_EQ(result->unknown, 3u);
   EXPECT_EQ(result->written, 7u);
@@ -64,7 +56,7 @@ TEST(FilterCorpusTest, DownSamplingDependsOnTheSeedAndNotOnThreads) {
     EXPECT_TRUE(result.ok()) << result.status();
     // "the" is kept with probability 0.11.
     EXPECT_NEAR(static_cast<double>(result->written), 150 + 2850 * 0.1119, 60);
-    return ReadText(dir.path() + "/out/a");
+    return ContentOf(dir.path() + "/out/a");
   };
   const std::string one = filter(1, 7);
   EXPECT_EQ(std::count(one.begin(), one.end(), '\n'), 151);
@@ -94,7 +86,7 @@ TEST(ResplitCorpusTest, LosesNoLine) {
     EXPECT_EQ(result->lines, 103);
     std::string together;
     for (int i = 0; i < 10; ++i) {
-      const std::string part = ReadText(fmt::format("{}/out/part-{}", dir.path(), i));
+      const std::string part = ContentOf(fmt::format("{}/out/part-{}", dir.path(), i));
       EXPECT_THAT(std::count(part.begin(), part.end(), '\n'), ::testing::AnyOf(10, 11));
       together += part;
     }
@@ -107,7 +99,7 @@ TEST(ResplitCorpusTest, MoreFilesThanLinesLeaveSomeEmptyAndNoLinesAreAnError) {
   const std::string out = dir.path() + "/out";
   ASSERT_TRUE(ResplitCorpus({dir.Write("a", "x\ny\n")}, 4, out, {}).ok());
   std::string together;
-  for (int i = 0; i < 4; ++i) together += ReadText(fmt::format("{}/part-{}", out, i));
+  for (int i = 0; i < 4; ++i) together += ContentOf(fmt::format("{}/part-{}", out, i));
   EXPECT_EQ(together, "x\ny\n");
   EXPECT_THAT(std::string(Message(ResplitCorpus({dir.Write("e", "")}, 4, out, {}).status())),
               HasSubstr("no lines"));

@@ -10,17 +10,18 @@ namespace {
 
 using ::testing::ElementsAre;
 
-const std::vector<InputSpec> kInputs = {{"words", InputKind::kIds, 1}};
+const std::vector<InputSpec> kWordsInput = {{"words", InputKind::kIds, 1}};
 
-std::unique_ptr<CorpusParser> MakeParser(const CorpusOptions& options = {}) {
-  StatusOr<std::unique_ptr<CorpusParser>> parser = CorpusParser::Make(kInputs, options);
+std::unique_ptr<CorpusParser> MakeCorpusParser(const CorpusOptions& options = {}) {
+  StatusOr<std::unique_ptr<CorpusParser>> parser = CorpusParser::Make(kWordsInput, options);
   EXPECT_TRUE(parser.ok()) << parser.status();
   return *std::move(parser);
 }
 
 TEST(CorpusParserTest, WordsOfALineAreOneBagAndBlankLinesAreNoRows) {
-  EXPECT_THAT(RowsOf(*MakeParser(), {"5 3 5", "", " \t ", "18446744073709551615", " 1\t2  3 "}),
-              ElementsAre("words=5,3,5", "words=18446744073709551615", "words=1,2,3"));
+  EXPECT_THAT(
+      RowsOf(*MakeCorpusParser(), {"5 3 5", "", " \t ", "18446744073709551615", " 1\t2  3 "}),
+      ElementsAre("words=5,3,5", "words=18446744073709551615", "words=1,2,3"));
 }
 
 TEST(CorpusParserTest, RandomLinesEqualTheNaiveParse) {
@@ -40,25 +41,25 @@ TEST(CorpusParserTest, RandomLinesEqualTheNaiveParse) {
     all.pop_back();
     expected.push_back(all);
   }
-  EXPECT_EQ(RowsOf(*MakeParser(), lines), expected);
+  EXPECT_EQ(RowsOf(*MakeCorpusParser(), lines), expected);
 }
 
 TEST(CorpusParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
-  ExpectBadRows(*MakeParser({.vocabulary = 100}), "99 0",
+  ExpectBadRows(*MakeCorpusParser({.vocabulary = 100}), "99 0",
                 {{"1 100", "3: expected an id of at most 99, found '100'"},
                  {"1 2 the", "5: expected an id of at most 99, found 'the'"},
                  {"1 2the", "3: expected an id of at most 99, found '2the'"},
                  {"-1", "1: expected an id of at most 99, found '-1'"},
                  {"1.0", "1: expected an id of at most 99, found '1.0'"},
                  {std::string("1 2\0", 4), "3: expected an id of at most 99, found '2?'"}});
-  ExpectBadRows(*MakeParser(), "1",
+  ExpectBadRows(*MakeCorpusParser(), "1",
                 {{"1 18446744073709551616", "3: expected an id of at most 18446744073709551615"}});
 }
 
 TEST(CorpusParserTest, MakeRefusesOtherInputs) {
   EXPECT_FALSE(CorpusParser::Make({}).ok());
   EXPECT_FALSE(CorpusParser::Make(std::vector<InputSpec>{{"x", InputKind::kDense, 1}}).ok());
-  EXPECT_FALSE(CorpusParser::Make(std::vector<InputSpec>{kInputs[0], kInputs[0]}).ok());
+  EXPECT_FALSE(CorpusParser::Make(std::vector<InputSpec>{kWordsInput[0], kWordsInput[0]}).ok());
 }
 
 }  // namespace

@@ -10,13 +10,13 @@
 
 #include "flotilla/base/hash.h"
 #include "flotilla/dataset/line_reader.h"
+#include "flotilla/dataset/parser_testing.h"
 #include "flotilla/dataset/synth_criteo.h"
 
 namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::StartsWith;
 
 using Numeric = CriteoOptions::Numeric;
 
@@ -76,8 +76,8 @@ void ExpectRow(const Batch& batch, int64_t r, const NaiveRow& naive, Numeric num
   ASSERT_EQ(batch.fields[27].values[r], naive.label);
 }
 
-std::unique_ptr<CriteoParser> MakeParser(Numeric numeric = Numeric::kSeeds,
-                                         uint64_t hash_dim = 1000001) {
+std::unique_ptr<CriteoParser> MakeCriteoParser(Numeric numeric = Numeric::kSeeds,
+                                               uint64_t hash_dim = 1000001) {
   CriteoOptions options;
   options.numeric = numeric;
   options.hash_dim = hash_dim;
@@ -86,7 +86,7 @@ std::unique_ptr<CriteoParser> MakeParser(Numeric numeric = Numeric::kSeeds,
   return *std::move(parser);
 }
 
-Batch EmptyBatch() {
+Batch EmptyCriteoBatch() {
   Batch batch;
   batch.fields.resize(CriteoInputs().size());
   return batch;
@@ -108,7 +108,7 @@ std::string JoinFields(const std::vector<std::string>& fields) {
 
 void ExpectAllEqualNaive(const CriteoParser& parser, Numeric numeric, uint64_t hash_dim,
                          const std::vector<std::string>& lines) {
-  Batch batch = EmptyBatch();
+  Batch batch = EmptyCriteoBatch();
   for (const std::string& line : lines) {
     const Status status = parser.Parse(line, &batch);
     ASSERT_TRUE(status.ok()) << status << " in " << line;
@@ -126,7 +126,7 @@ TEST(CriteoParserTest, SyntheticRowsEqualTheNaiveParse) {
   std::vector<std::string> lines(500);
   for (size_t i = 0; i < lines.size(); ++i) synth->Row(i, &lines[i]);
   for (Numeric numeric : {Numeric::kSeeds, Numeric::kLog}) {
-    ExpectAllEqualNaive(*MakeParser(numeric), numeric, 1000001, lines);
+    ExpectAllEqualNaive(*MakeCriteoParser(numeric), numeric, 1000001, lines);
   }
 }
 
@@ -139,7 +139,7 @@ TEST(CriteoParserTest, CategoriesOfEveryLengthEqualTheNaiveParse) {
     }
     lines.push_back(JoinFields(fields));
   }
-  ExpectAllEqualNaive(*MakeParser(), Numeric::kSeeds, 1000001, lines);
+  ExpectAllEqualNaive(*MakeCriteoParser(), Numeric::kSeeds, 1000001, lines);
 }
 
 TEST(CriteoParserTest, EveryHashDimGivesTheRemainder) {
@@ -149,25 +149,25 @@ TEST(CriteoParserTest, EveryHashDimGivesTheRemainder) {
   for (size_t i = 0; i < lines.size(); ++i) synth->Row(i, &lines[i]);
   for (uint64_t dim : {uint64_t{1}, uint64_t{2}, uint64_t{3}, uint64_t{1} << 20, uint64_t{1000003},
                        (uint64_t{1} << 32) + 1, (uint64_t{1} << 63) - 1}) {
-    ExpectAllEqualNaive(*MakeParser(Numeric::kSeeds, dim), Numeric::kSeeds, dim, lines);
+    ExpectAllEqualNaive(*MakeCriteoParser(Numeric::kSeeds, dim), Numeric::kSeeds, dim, lines);
   }
 }
 
 TEST(CriteoParserTest, HashOfAKnownValueNeverChanges) {
   // XXH64 of "1468fd1e64" and of "14", modulo 1000001, from an independent implementation.
-  Batch batch = EmptyBatch();
+  Batch batch = EmptyCriteoBatch();
   std::vector<std::string> fields = GoodFields();
   fields[14] = "68fd1e64";
-  ASSERT_TRUE(MakeParser()->Parse(JoinFields(fields), &batch).ok());
+  ASSERT_TRUE(MakeCriteoParser()->Parse(JoinFields(fields), &batch).ok());
   fields[14] = "";
-  ASSERT_TRUE(MakeParser()->Parse(JoinFields(fields), &batch).ok());
+  ASSERT_TRUE(MakeCriteoParser()->Parse(JoinFields(fields), &batch).ok());
   EXPECT_EQ(batch.fields[1].ids.ids[0], 525672u);
   EXPECT_EQ(batch.fields[1].ids.ids[1], 842679u);
 }
 
 TEST(CriteoParserTest, NumbersAreNormalisedAndMissingOnesAreZero) {
-  Batch batch = EmptyBatch();
-  ASSERT_TRUE(MakeParser()->Parse(JoinFields(GoodFields()), &batch).ok());
+  Batch batch = EmptyCriteoBatch();
+  ASSERT_TRUE(MakeCriteoParser()->Parse(JoinFields(GoodFields()), &batch).ok());
   const AlignedVector<float>& dense = batch.fields[0].values;
   EXPECT_EQ(dense[0], 0.25f);  // 5 / 20
   EXPECT_EQ(dense[1], 0.0f);   // (-3 - -3) / 603
@@ -205,7 +205,8 @@ TEST(CriteoParserTest, LogRecipeIsSafeForNegativeAndLargeNumbers) {
   fields[2] = "4095";
   fields[3] = "4096";
   fields[4] = "999999999999999999";
-  ExpectAllEqualNaive(*MakeParser(Numeric::kLog), Numeric::kLog, 1000001, {JoinFields(fields)});
+  ExpectAllEqualNaive(*MakeCriteoParser(Numeric::kLog), Numeric::kLog, 1000001,
+                      {JoinFields(fields)});
 }
 
 TEST(CriteoParserTest, FieldsFollowTheOrderOfTheInputs) {
@@ -214,8 +215,8 @@ TEST(CriteoParserTest, FieldsFollowTheOrderOfTheInputs) {
   std::swap(inputs[1], inputs[2]);   // C2 before C1
   StatusOr<std::unique_ptr<CriteoParser>> parser = CriteoParser::Make(inputs, {});
   ASSERT_TRUE(parser.ok()) << parser.status();
-  Batch plain = EmptyBatch(), swapped = EmptyBatch();
-  ASSERT_TRUE(MakeParser()->Parse(JoinFields(GoodFields()), &plain).ok());
+  Batch plain = EmptyCriteoBatch(), swapped = EmptyCriteoBatch();
+  ASSERT_TRUE(MakeCriteoParser()->Parse(JoinFields(GoodFields()), &plain).ok());
   ASSERT_TRUE((*parser)->Parse(JoinFields(GoodFields()), &swapped).ok());
   EXPECT_EQ(swapped.fields[0].values, plain.fields[27].values);
   EXPECT_EQ(swapped.fields[27].values, plain.fields[0].values);
@@ -244,12 +245,6 @@ TEST(CriteoParserTest, MakeRefusesOtherInputs) {
   EXPECT_THAT(std::string(Message(CriteoParser::Make(CriteoInputs(), options).status())),
               HasSubstr("hash_dim 0"));
 }
-
-// A line, and how the error must begin.
-struct BadLine {
-  std::string line;
-  std::string error;
-};
 
 std::vector<BadLine> BadLines() {
   auto with = [](int field, const std::string& value) {
@@ -287,20 +282,11 @@ std::vector<BadLine> BadLines() {
 }
 
 TEST(CriteoParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
-  const std::unique_ptr<CriteoParser> parser = MakeParser();
-  for (const BadLine& bad : BadLines()) {
-    Batch batch = EmptyBatch();
-    ASSERT_TRUE(parser->Parse(JoinFields(GoodFields()), &batch).ok());
-    const Status status = parser->Parse(bad.line, &batch);
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument) << bad.line;
-    EXPECT_THAT(std::string(Message(status)), StartsWith(bad.error));
-    EXPECT_EQ(batch.rows, 1);
-    EXPECT_TRUE(batch.Check(CriteoInputs()).ok());
-  }
+  ExpectBadRows(*MakeCriteoParser(), JoinFields(GoodFields()), BadLines());
 }
 
 TEST(CriteoParserTest, LineWithoutAnyValueIsGoodWhenItHasALabelAndAllTabs) {
-  ExpectAllEqualNaive(*MakeParser(), Numeric::kSeeds, 1000001, {"0" + std::string(39, '\t')});
+  ExpectAllEqualNaive(*MakeCriteoParser(), Numeric::kSeeds, 1000001, {"0" + std::string(39, '\t')});
 }
 
 TEST(CriteoParserTest, RealRowsEqualTheNaiveParse) {
@@ -313,10 +299,10 @@ TEST(CriteoParserTest, RealRowsEqualTheNaiveParse) {
     if (entry.path().string().ends_with(".tsv.zst")) files.push_back(entry.path());
   }
   if (files.empty()) GTEST_SKIP() << "skipped: no data";
-  const std::unique_ptr<CriteoParser> parser = MakeParser();
+  const std::unique_ptr<CriteoParser> parser = MakeCriteoParser();
   LineReader reader(files);
   TextLines lines;
-  Batch batch = EmptyBatch();
+  Batch batch = EmptyCriteoBatch();
   int64_t rows = 0;
   while (true) {
     StatusOr<int64_t> taken = reader.Take(1000, &lines);

@@ -11,8 +11,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr char kFormat[] = "flotilla criteo statistics";
-constexpr int kVersion = 1;
-constexpr size_t kMaxBytes = 1 << 20;
+constexpr int kStatisticsVersion = 1;
+constexpr size_t kMaxStatisticsBytes = 1 << 20;
 
 // "line 3, column 7" of byte `offset`, both from 1.
 std::string PlaceOf(std::string_view text, size_t offset) {
@@ -114,7 +114,7 @@ std::string ToText(const CriteoStatistics& statistics) {
   Json columns = Json::array();
   for (int i = 0; i < kCriteoNumbers; ++i) columns.push_back(ColumnJson(i, statistics.columns[i]));
   const Json json = {{"format", kFormat},
-                     {"version", kVersion},
+                     {"version", kStatisticsVersion},
                      {"train_rows", statistics.train_rows},
                      {"test_rows", statistics.test_rows},
                      {"seed", statistics.seed},
@@ -136,8 +136,9 @@ StatusOr<CriteoStatistics> CriteoStatisticsFromText(std::string_view text) {
     members.Fail("format", fmt::format("expected \"{}\", found \"{}\"", kFormat, format));
   }
   members.Read("version", &version, 0);
-  if (version != kVersion) {
-    members.Fail("version", fmt::format("{} is not known here, {} is", version, kVersion));
+  if (version != kStatisticsVersion) {
+    members.Fail("version",
+                 fmt::format("{} is not known here, {} is", version, kStatisticsVersion));
   }
   members.Read("train_rows", &statistics.train_rows, 0);
   members.Read("test_rows", &statistics.test_rows, 0);
@@ -157,7 +158,7 @@ StatusOr<CriteoStatistics> CriteoStatisticsFromText(std::string_view text) {
 }
 
 StatusOr<CriteoStatistics> ReadCriteoStatistics(const std::string& path) {
-  FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxBytes));
+  FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(path, kMaxStatisticsBytes));
   StatusOr<CriteoStatistics> statistics = CriteoStatisticsFromText(text);
   if (!statistics.ok()) return Annotate(statistics.status(), path);
   return statistics;

@@ -33,7 +33,7 @@ std::string Replaced(const std::string& from, const std::string& to) {
   return text.replace(at, from.size(), to);
 }
 
-std::string ErrorOf(const std::string& text) {
+std::string StatisticsError(const std::string& text) {
   const auto statistics = CriteoStatisticsFromText(text);
   EXPECT_FALSE(statistics.ok());
   return std::string(Message(statistics.status()));
@@ -46,23 +46,24 @@ TEST(CriteoStatisticsTest, TextReadsBackAsTheSameValues) {
 }
 
 TEST(CriteoStatisticsTest, WrongFilesAreRefusedWithThePlace) {
-  EXPECT_EQ(ErrorOf("{\n  \"format\": nope"), "line 2, column 14: no JSON");
-  EXPECT_EQ(ErrorOf("[]"), "expected an object");
-  EXPECT_EQ(ErrorOf("{}"), "format: expected a string, it is missing");
-  EXPECT_THAT(ErrorOf(Replaced("criteo statistics", "oracle")), HasSubstr("format: expected"));
-  EXPECT_EQ(ErrorOf(Replaced("\"version\": 1", "\"version\": 2")),
+  EXPECT_EQ(StatisticsError("{\n  \"format\": nope"), "line 2, column 14: no JSON");
+  EXPECT_EQ(StatisticsError("[]"), "expected an object");
+  EXPECT_EQ(StatisticsError("{}"), "format: expected a string, it is missing");
+  EXPECT_THAT(StatisticsError(Replaced("criteo statistics", "oracle")),
+              HasSubstr("format: expected"));
+  EXPECT_EQ(StatisticsError(Replaced("\"version\": 1", "\"version\": 2")),
             "version: 2 is not known here, 1 is");
-  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": \"300\"")),
+  EXPECT_EQ(StatisticsError(Replaced("\"p95\": 300", "\"p95\": \"300\"")),
             "columns[3].p95: expected a whole number, found \"300\"");
-  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": -300")),
+  EXPECT_EQ(StatisticsError(Replaced("\"p95\": 300", "\"p95\": -300")),
             "columns[3].p95: -300 is below min -3");
-  EXPECT_EQ(ErrorOf(Replaced("\"p95\": 300", "\"p95\": 18446744073709551615")),
+  EXPECT_EQ(StatisticsError(Replaced("\"p95\": 300", "\"p95\": 18446744073709551615")),
             "columns[3].p95: 18446744073709551615 is out of range");
-  EXPECT_EQ(ErrorOf(Replaced("\"name\": \"I2\"", "\"name\": \"I3\"")),
+  EXPECT_EQ(StatisticsError(Replaced("\"name\": \"I2\"", "\"name\": \"I3\"")),
             "columns[1].name: expected \"I2\", found \"I3\"");
-  EXPECT_EQ(ErrorOf(Replaced("\"count\": 10,", "\"count\": -1,")),
+  EXPECT_EQ(StatisticsError(Replaced("\"count\": 10,", "\"count\": -1,")),
             "columns[1].count: -1 is out of range");
-  EXPECT_EQ(ErrorOf(Replaced("\"columns\": [", "\"columns\": [{},")),
+  EXPECT_EQ(StatisticsError(Replaced("\"columns\": [", "\"columns\": [{},")),
             "columns: expected an array of 13 objects");
 }
 

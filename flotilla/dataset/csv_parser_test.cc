@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::unique_ptr<CsvParser> MakeParser(std::string_view text) {
+std::unique_ptr<CsvParser> MakeCsvParser(std::string_view text) {
   StatusOr<CsvSchema> schema = CsvSchema::FromText(text);
   EXPECT_TRUE(schema.ok()) << schema.status();
   StatusOr<std::unique_ptr<CsvParser>> parser = CsvParser::Make(schema->Inputs(), *schema);
@@ -29,21 +29,21 @@ uint64_t HashOf(const std::string& text, uint64_t hash_dim = 1000001) {
 
 TEST(CsvParserTest, ColumnsFillTheirInputs) {
   const auto parser =
-      MakeParser("age:dense city:id zip:id(number) tags:bag(number) -*2 click:label");
+      MakeCsvParser("age:dense city:id zip:id(number) tags:bag(number) -*2 click:label");
   EXPECT_EQ(RowOf(*parser, "1.5,Rome,100,7|8|9,x,y,1"),
             fmt::format("age=1.5 city={} zip=100 tags=7,8,9 click=1", HashOf("city=Rome")));
 }
 
 TEST(CsvParserTest, MissingIsZeroTheEmptyStringOrAnEmptyBag) {
   const auto parser =
-      MakeParser("missing=?,NA age:dense city:id zip:id(number) tags:bag click:label");
+      MakeCsvParser("missing=?,NA age:dense city:id zip:id(number) tags:bag click:label");
   const std::string expected = fmt::format("age=0 city={} zip=0 tags= click=0", HashOf("city="));
   EXPECT_THAT(RowsOf(*parser, {",,,,0", "?,NA,?,NA,0", "\"\",\"\",\"\",\"\",0"}),
               ElementsAre(expected, expected, expected));
 }
 
 TEST(CsvParserTest, NumbersAreScaledInDoublePrecision) {
-  const auto parser = MakeParser(
+  const auto parser = MakeCsvParser(
       "a:dense(input=x,min=-3,diff=603) b:dense(input=x,log) c:dense(input=x) d:dense(input=x)");
   EXPECT_EQ(RowOf(*parser, "123456789,7,-5e-1,+3"),
             fmt::format("x={:.9g},{:.9g},-0.5,3", static_cast<float>((123456789.0 + 3) / 603),
@@ -52,7 +52,7 @@ TEST(CsvParserTest, NumbersAreScaledInDoublePrecision) {
 }
 
 TEST(CsvParserTest, SeveralIdColumnsOfOneInputAreABag) {
-  const auto parser = MakeParser("a:id(input=x) b:bag(input=x,separator=space) c:id(number)");
+  const auto parser = MakeCsvParser("a:id(input=x) b:bag(input=x,separator=space) c:id(number)");
   EXPECT_EQ(RowOf(*parser, "1,2 3 2,4"), fmt::format("x={},{},{},{} c=4", HashOf("a=1"),
                                                      HashOf("b=2"), HashOf("b=3"), HashOf("b=2")));
   Batch batch = EmptyBatchFor(*parser);
@@ -62,7 +62,7 @@ TEST(CsvParserTest, SeveralIdColumnsOfOneInputAreABag) {
 }
 
 TEST(CsvParserTest, SameValueInOtherColumnsHasOtherIds) {
-  const auto parser = MakeParser("hash_dim=4611686018427387904 C1:id C11:id");
+  const auto parser = MakeCsvParser("hash_dim=4611686018427387904 C1:id C11:id");
   Batch batch = EmptyBatchFor(*parser);
   ASSERT_TRUE(parser->Parse("15,5", &batch).ok());
   EXPECT_NE(batch.fields[0].ids.ids[0], batch.fields[1].ids.ids[0]);
@@ -70,7 +70,7 @@ TEST(CsvParserTest, SameValueInOtherColumnsHasOtherIds) {
 }
 
 TEST(CsvParserTest, LongValuesHashLikeShortOnes) {
-  const auto parser = MakeParser("a:id");
+  const auto parser = MakeCsvParser("a:id");
   for (const size_t length : {253, 254, 255, 256, 257, 10000}) {
     const std::string value(length, 'v');
     EXPECT_EQ(RowOf(*parser, value), fmt::format("a={}", HashOf("a=" + value)));
@@ -78,34 +78,34 @@ TEST(CsvParserTest, LongValuesHashLikeShortOnes) {
 }
 
 TEST(CsvParserTest, QuotedFieldsFollowTheStandard) {
-  const auto parser = MakeParser("a:id b:dense c:label");
+  const auto parser = MakeCsvParser("a:id b:dense c:label");
   EXPECT_THAT(
       RowsOf(*parser, {R"("x,y",1,0)", R"("say ""hi""","2.5","1")", R"("""",0,0)", R"(a"b,0,0)"}),
       ElementsAre(fmt::format("a={} b=1 c=0", HashOf("a=x,y")),
                   fmt::format("a={} b=2.5 c=1", HashOf("a=say \"hi\"")),
                   fmt::format("a={} b=0 c=0", HashOf("a=\"")),
                   fmt::format("a={} b=0 c=0", HashOf("a=a\"b"))));
-  EXPECT_EQ(RowOf(*MakeParser("quotes=no a:id b:dense c:label"), "\"x\",1,0"),
+  EXPECT_EQ(RowOf(*MakeCsvParser("quotes=no a:id b:dense c:label"), "\"x\",1,0"),
             fmt::format("a={} b=1 c=0", HashOf("a=\"x\"")));
 }
 
 TEST(CsvParserTest, BlanksAreTrimmedWhenTold) {
   const auto parser =
-      MakeParser("trim=yes missing=? a:id b:dense tags:bag(separator=semicolon) c:label");
+      MakeCsvParser("trim=yes missing=? a:id b:dense tags:bag(separator=semicolon) c:label");
   EXPECT_THAT(RowsOf(*parser, {" x y , 1.5\t, u ; v ;, 1", "\"x y\" , ? , ,1 ", "  \t", ""}),
               ElementsAre(fmt::format("a={} b=1.5 tags={},{} c=1", HashOf("a=x y"),
                                       HashOf("tags=u"), HashOf("tags=v")),
                           fmt::format("a={} b=0 tags= c=1", HashOf("a=x y"))));
-  EXPECT_EQ(RowOf(*MakeParser("a:id"), " x"), fmt::format("a={}", HashOf("a= x")));
+  EXPECT_EQ(RowOf(*MakeCsvParser("a:id"), " x"), fmt::format("a={}", HashOf("a= x")));
 }
 
 TEST(CsvParserTest, LineOfDelimitersIsARowAlsoWhenTheyAreBlanks) {
-  const auto parser = MakeParser("delimiter=tab trim=yes a:dense b:dense c:dense");
+  const auto parser = MakeCsvParser("delimiter=tab trim=yes a:dense b:dense c:dense");
   EXPECT_THAT(RowsOf(*parser, {"\t\t", " 1\t \t3", ""}), ElementsAre("a=0 b=0 c=0", "a=1 b=0 c=3"));
 }
 
 TEST(CsvParserTest, ClassesHaveSpellings) {
-  const auto parser = MakeParser("y:label(<=50K|<=50K.,>50K|>50K.)");
+  const auto parser = MakeCsvParser("y:label(<=50K|<=50K.,>50K|>50K.)");
   EXPECT_THAT(RowsOf(*parser, {"<=50K", ">50K.", "<=50K.", ">50K"}),
               ElementsAre("y=0", "y=1", "y=0", "y=1"));
   ExpectBadRows(*parser, ">50K",
@@ -113,14 +113,14 @@ TEST(CsvParserTest, ClassesHaveSpellings) {
 }
 
 TEST(CsvParserTest, FurtherColumnsAreIgnoredWhenTold) {
-  EXPECT_THAT(RowsOf(*MakeParser("a:dense -*"), {"1", "2,x", "3,\"x", "4,,"}),
+  EXPECT_THAT(RowsOf(*MakeCsvParser("a:dense -*"), {"1", "2,x", "3,\"x", "4,,"}),
               ElementsAre("a=1", "a=2", "a=3", "a=4"));
 }
 
 TEST(CsvParserTest, HeadingMustNameTheColumnsOfTheSchema) {
-  const auto parser = MakeParser("header=yes trim=yes age:dense - city:id");
+  const auto parser = MakeCsvParser("header=yes trim=yes age:dense - city:id");
   EXPECT_EQ(parser->header_lines(), 1);
-  EXPECT_EQ(MakeParser("a:id")->header_lines(), 0);
+  EXPECT_EQ(MakeCsvParser("a:id")->header_lines(), 0);
   auto error = [&](std::string_view line) {
     return std::string(Message(parser->CheckHeader(line)));
   };
@@ -130,13 +130,13 @@ TEST(CsvParserTest, HeadingMustNameTheColumnsOfTheSchema) {
   EXPECT_EQ(error("age,x,city,more"),
             "12: the heading has a column 'more' after the 3 of the schema");
   EXPECT_EQ(error("1,2,3"), "1: the heading names column 1 '1', the schema 'age'");
-  EXPECT_TRUE(MakeParser("header=yes age:dense -*")->CheckHeader("age,b,c").ok());
+  EXPECT_TRUE(MakeCsvParser("header=yes age:dense -*")->CheckHeader("age,b,c").ok());
 }
 
 TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
   const std::string long_word(100, 'x');
   ExpectBadRows(
-      *MakeParser("a:dense b:bag c:id(number) d:label"), "1.5,x|y,7,1",
+      *MakeCsvParser("a:dense b:bag c:id(number) d:label"), "1.5,x|y,7,1",
       {{"1", "2: expected 4 columns, the line ends after 1"},
        {"1,x,7", "6: expected 4 columns, the line ends after 3"},
        {"1,x,7,1,", "9: expected the end of the line after 4 columns"},
@@ -164,14 +164,14 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"1,\"x\"\",7,1", "3: the quote is not closed in its line"},
        {"1,\"x\"y,7,1", "6: expected ',' after the closing quote, found 'y,7,1'"},
        {"1,x,7,1\r", "7: column 4 (d): expected a whole number of at most 16777216, found '1?'"}});
-  ExpectBadRows(*MakeParser("tags:bag(number)"), "1|2",
+  ExpectBadRows(*MakeCsvParser("tags:bag(number)"), "1|2",
                 {{"1|2|x", "5: column 1 (tags): expected a whole number below 2^64, found 'x'"}});
-  ExpectBadRows(*MakeParser("a:dense(diff=1e-30)"), "0",
+  ExpectBadRows(*MakeCsvParser("a:dense(diff=1e-30)"), "0",
                 {{"1e10", "1: column 1 (a): expected a number that float32 holds, found '1e10'"}});
 }
 
 TEST(CsvParserTest, RandomRowsEqualTheNaiveParse) {
-  const auto parser = MakeParser("n:dense city:id tags:bag - y:label");
+  const auto parser = MakeCsvParser("n:dense city:id tags:bag - y:label");
   const RngKey key = RngKey(9).With("rows");
   const std::string letters = "ab\"c,d |";
   auto word = [&](uint64_t draw) {
@@ -227,8 +227,8 @@ TEST(CsvParserTest, MakeRefusesInputsThatNoColumnFills) {
 }
 
 TEST(CsvParserTest, IdentityHasTheWholeSchema) {
-  EXPECT_EQ(MakeParser("a:id")->identity(), MakeParser("a:id")->identity());
-  EXPECT_NE(MakeParser("a:id")->identity(), MakeParser("hash_dim=5 a:id")->identity());
+  EXPECT_EQ(MakeCsvParser("a:id")->identity(), MakeCsvParser("a:id")->identity());
+  EXPECT_NE(MakeCsvParser("a:id")->identity(), MakeCsvParser("hash_dim=5 a:id")->identity());
 }
 
 }  // namespace

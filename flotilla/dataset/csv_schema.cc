@@ -301,7 +301,7 @@ Status ReadObject(std::string_view text, CsvSchema* schema) {
   return absl::OkStatus();
 }
 
-bool IsUtf8(std::string_view text) {
+bool IsJsonText(std::string_view text) {
   const Json json = std::string(text);
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) ==
          json.dump(-1, ' ', false, Json::error_handler_t::ignore);
@@ -361,7 +361,7 @@ InputKind KindOf(Role role) {
 
 StatusOr<CsvSchema> CsvSchema::FromText(std::string_view text, const CsvSchema& defaults) {
   CsvSchema schema = defaults;
-  if (!IsUtf8(text)) return InvalidArgument("schema: the text is not UTF-8");
+  if (!IsJsonText(text)) return InvalidArgument("schema: the text is not UTF-8");
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && text[first] == '{';
   FL_RETURN_IF_ERROR(

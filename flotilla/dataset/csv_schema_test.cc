@@ -19,7 +19,7 @@ CsvSchema Schema(std::string_view text) {
   return schema.ok() ? *std::move(schema) : CsvSchema();
 }
 
-std::string ErrorOf(std::string_view text) {
+std::string SchemaError(std::string_view text) {
   return std::string(Message(CsvSchema::FromText(text).status()));
 }
 
@@ -103,50 +103,54 @@ TEST(CsvSchemaTest, WhatTheTextDoesNotSayIsAsInTheDefaults) {
 }
 
 TEST(CsvSchemaTest, ErrorsNameTheWord) {
-  EXPECT_THAT(ErrorOf(""), HasSubstr("no column fills an input"));
-  EXPECT_THAT(ErrorOf("a:ignore -"), HasSubstr("no column fills an input"));
-  EXPECT_THAT(ErrorOf("a:id b"), HasSubstr("'b': expected <column>:<role>"));
-  EXPECT_THAT(ErrorOf(":id"), HasSubstr("':id': expected <column>:<role>"));
-  EXPECT_THAT(ErrorOf("a:number"), HasSubstr("'a:number': 'number' is not one of dense, id"));
-  EXPECT_THAT(ErrorOf("a:id(log)"), HasSubstr("'a:id(log)': unknown argument 'log'"));
-  EXPECT_THAT(ErrorOf("a:id(number"), HasSubstr("the parenthesis is not closed"));
-  EXPECT_THAT(ErrorOf("a:dense(min=x)"), HasSubstr("'x' is not a finite number"));
-  EXPECT_THAT(ErrorOf("a:dense(diff=0)"), HasSubstr("column 1 (a): min and diff must be finite"));
-  EXPECT_THAT(ErrorOf("headers=yes a:id"), HasSubstr("'headers=yes': expected"));
-  EXPECT_THAT(ErrorOf("header=maybe a:id"), HasSubstr("'maybe' is neither yes nor no"));
-  EXPECT_THAT(ErrorOf("delimiter=ab a:id"), HasSubstr("'ab' is neither one character nor comma"));
-  EXPECT_THAT(ErrorOf("delimiter=\" a:id"), HasSubstr("the delimiter is a line end or a quote"));
-  EXPECT_THAT(ErrorOf("hash_dim=0 a:id"), HasSubstr("hash_dim 0 is not in"));
-  EXPECT_THAT(ErrorOf("hash_dim=9223372036854775808 a:id"), HasSubstr("is not in [1, 2^63)"));
-  EXPECT_THAT(ErrorOf("-*x a:id"), HasSubstr("'x' is not a whole number"));
-  EXPECT_THAT(ErrorOf("-*9999999999 a:id"), HasSubstr("more than 10000 columns"));
-  EXPECT_THAT(ErrorOf("a:id -* b:id"), HasSubstr("'b:id': nothing may follow -*"));
-  EXPECT_THAT(ErrorOf("a:label b:label"), HasSubstr("column 2 (b): second label"));
-  EXPECT_THAT(ErrorOf("a:label(x,y|x)"), HasSubstr("class 'x' is there twice"));
-  EXPECT_THAT(ErrorOf("a:id b:dense(input=a)"),
+  EXPECT_THAT(SchemaError(""), HasSubstr("no column fills an input"));
+  EXPECT_THAT(SchemaError("a:ignore -"), HasSubstr("no column fills an input"));
+  EXPECT_THAT(SchemaError("a:id b"), HasSubstr("'b': expected <column>:<role>"));
+  EXPECT_THAT(SchemaError(":id"), HasSubstr("':id': expected <column>:<role>"));
+  EXPECT_THAT(SchemaError("a:number"), HasSubstr("'a:number': 'number' is not one of dense, id"));
+  EXPECT_THAT(SchemaError("a:id(log)"), HasSubstr("'a:id(log)': unknown argument 'log'"));
+  EXPECT_THAT(SchemaError("a:id(number"), HasSubstr("the parenthesis is not closed"));
+  EXPECT_THAT(SchemaError("a:dense(min=x)"), HasSubstr("'x' is not a finite number"));
+  EXPECT_THAT(SchemaError("a:dense(diff=0)"),
+              HasSubstr("column 1 (a): min and diff must be finite"));
+  EXPECT_THAT(SchemaError("headers=yes a:id"), HasSubstr("'headers=yes': expected"));
+  EXPECT_THAT(SchemaError("header=maybe a:id"), HasSubstr("'maybe' is neither yes nor no"));
+  EXPECT_THAT(SchemaError("delimiter=ab a:id"),
+              HasSubstr("'ab' is neither one character nor comma"));
+  EXPECT_THAT(SchemaError("delimiter=\" a:id"),
+              HasSubstr("the delimiter is a line end or a quote"));
+  EXPECT_THAT(SchemaError("hash_dim=0 a:id"), HasSubstr("hash_dim 0 is not in"));
+  EXPECT_THAT(SchemaError("hash_dim=9223372036854775808 a:id"), HasSubstr("is not in [1, 2^63)"));
+  EXPECT_THAT(SchemaError("-*x a:id"), HasSubstr("'x' is not a whole number"));
+  EXPECT_THAT(SchemaError("-*9999999999 a:id"), HasSubstr("more than 10000 columns"));
+  EXPECT_THAT(SchemaError("a:id -* b:id"), HasSubstr("'b:id': nothing may follow -*"));
+  EXPECT_THAT(SchemaError("a:label b:label"), HasSubstr("column 2 (b): second label"));
+  EXPECT_THAT(SchemaError("a:label(x,y|x)"), HasSubstr("class 'x' is there twice"));
+  EXPECT_THAT(SchemaError("a:id b:dense(input=a)"),
               HasSubstr("input a has columns of different kinds"));
-  EXPECT_THAT(ErrorOf("\xff:id"), HasSubstr("not UTF-8"));
+  EXPECT_THAT(SchemaError("\xff:id"), HasSubstr("not UTF-8"));
 }
 
 TEST(CsvSchemaTest, ErrorsNameTheMember) {
-  EXPECT_THAT(ErrorOf("{"), HasSubstr("not a JSON object"));
-  EXPECT_THAT(ErrorOf("{\"columns\": 5}"), HasSubstr("columns: expected an array"));
-  EXPECT_THAT(ErrorOf("{\"columns\": [5]}"), HasSubstr("columns: column 1: expected a string or"));
-  EXPECT_THAT(ErrorOf("{\"column\": []}"), HasSubstr("column: unknown member"));
-  EXPECT_THAT(ErrorOf(R"({"columns": ["a:id", {"name": 5}]})"),
+  EXPECT_THAT(SchemaError("{"), HasSubstr("not a JSON object"));
+  EXPECT_THAT(SchemaError("{\"columns\": 5}"), HasSubstr("columns: expected an array"));
+  EXPECT_THAT(SchemaError("{\"columns\": [5]}"),
+              HasSubstr("columns: column 1: expected a string or"));
+  EXPECT_THAT(SchemaError("{\"column\": []}"), HasSubstr("column: unknown member"));
+  EXPECT_THAT(SchemaError(R"({"columns": ["a:id", {"name": 5}]})"),
               HasSubstr("columns: column 2: name: expected a string"));
-  EXPECT_THAT(ErrorOf(R"({"columns": [{"rol": "id"}]})"), HasSubstr("rol: unknown member"));
-  EXPECT_THAT(ErrorOf(R"({"columns": [{"role": "id"}]})"), HasSubstr("column 1 (): no name"));
-  EXPECT_THAT(ErrorOf(R"({"hash_dim": -5, "columns": ["a:id"]})"),
+  EXPECT_THAT(SchemaError(R"({"columns": [{"rol": "id"}]})"), HasSubstr("rol: unknown member"));
+  EXPECT_THAT(SchemaError(R"({"columns": [{"role": "id"}]})"), HasSubstr("column 1 (): no name"));
+  EXPECT_THAT(SchemaError(R"({"hash_dim": -5, "columns": ["a:id"]})"),
               HasSubstr("hash_dim: expected a whole number"));
   for (const char* member :
        {"\"min\": 1", "\"log\": true", "\"separator\": \",\"", "\"classes\": [[\"x\"]]"}) {
-    EXPECT_THAT(ErrorOf(fmt::format("{{\"columns\": [{{\"name\": \"a\", \"role\": \"id\", {}}}]}}",
-                                    member)),
+    EXPECT_THAT(SchemaError(fmt::format(
+                    "{{\"columns\": [{{\"name\": \"a\", \"role\": \"id\", {}}}]}}", member)),
                 HasSubstr("column 1 (a): a member says something that a column of role id"));
   }
-  EXPECT_THAT(ErrorOf(R"({"header": 1})"), HasSubstr("header: expected true or false"));
-  EXPECT_THAT(ErrorOf(R"({"columns": ["-*", {"name": "a", "role": "id"}]})"),
+  EXPECT_THAT(SchemaError(R"({"header": 1})"), HasSubstr("header: expected true or false"));
+  EXPECT_THAT(SchemaError(R"({"columns": ["-*", {"name": "a", "role": "id"}]})"),
               HasSubstr("nothing may follow -*"));
 }
 

@@ -20,7 +20,7 @@ StatusOr<std::vector<std::string>> Expand(std::vector<std::string> names) {
   return ExpandFiles(names, kSchemes);
 }
 
-std::string ErrorOf(std::vector<std::string> names) {
+std::string ExpandError(std::vector<std::string> names) {
   return std::string(Message(Expand(std::move(names)).status()));
 }
 
@@ -77,18 +77,19 @@ TEST(FileListTest, ErrorsNameWhatTheyConcern) {
   TempDir dir;
   const std::string empty = dir.path() + "/empty", list = dir.Write("list", "\n/no/such\n");
   std::filesystem::create_directory(empty);
-  EXPECT_EQ(ErrorOf({empty}), empty + ": the directory has no files");
-  EXPECT_EQ(ErrorOf({empty + "/*.txt"}), empty + "/*.txt: no file matches");
-  EXPECT_EQ(ErrorOf({"/no/such/file"}), "/no/such/file: no such file");
-  EXPECT_EQ(ErrorOf({"@" + list}), list + ":2: /no/such: no such file");
-  EXPECT_EQ(ErrorOf({"@" + dir.path() + "/none"}),
+  EXPECT_EQ(ExpandError({empty}), empty + ": the directory has no files");
+  EXPECT_EQ(ExpandError({empty + "/*.txt"}), empty + "/*.txt: no file matches");
+  EXPECT_EQ(ExpandError({"/no/such/file"}), "/no/such/file: no such file");
+  EXPECT_EQ(ExpandError({"@" + list}), list + ":2: /no/such: no such file");
+  EXPECT_EQ(ExpandError({"@" + dir.path() + "/none"}),
             dir.path() + "/none: cannot read the list of files");
-  EXPECT_EQ(ErrorOf({"@" + dir.Write("nested", "@x\n")}),
+  EXPECT_EQ(ExpandError({"@" + dir.Write("nested", "@x\n")}),
             dir.path() + "/nested:1: @x: a list cannot name another list");
-  EXPECT_EQ(ErrorOf({"@" + dir.Write("blank", "\n")}),
+  EXPECT_EQ(ExpandError({"@" + dir.Write("blank", "\n")}),
             dir.path() + "/blank: the list names no files");
-  EXPECT_EQ(ErrorOf({"s3://bucket/x"}), "s3://bucket/x: no command is set that reads 's3:' paths");
-  EXPECT_EQ(ErrorOf({}), "no files given");
+  EXPECT_EQ(ExpandError({"s3://bucket/x"}),
+            "s3://bucket/x: no command is set that reads 's3:' paths");
+  EXPECT_EQ(ExpandError({}), "no files given");
 }
 
 TEST(FileListTest, SchemeIsWhatStandsBeforeAColon) {

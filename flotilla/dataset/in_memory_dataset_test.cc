@@ -9,7 +9,6 @@
 #include <barrier>
 #include <fstream>
 #include <map>
-#include <numeric>
 #include <set>
 #include <thread>
 
@@ -45,12 +44,6 @@ std::vector<int> ReadInOrder(Dataset& dataset, int64_t epoch) {
   }
   EXPECT_TRUE(ids_match);
   return all;
-}
-
-std::vector<int> Iota(int n) {
-  std::vector<int> numbers(n);
-  std::iota(numbers.begin(), numbers.end(), 0);
-  return numbers;
 }
 
 TEST(InMemoryDatasetTest, RowsComeInTheOrderOfTheFiles) {

@@ -11,7 +11,7 @@ namespace {
 constexpr uint64_t kMaxWidth = 1 << 24;
 constexpr uint64_t kMaxRange = 100'000;
 
-std::vector<std::string_view> Pieces(std::string_view text, std::string_view separators) {
+std::vector<std::string_view> SplitAt(std::string_view text, std::string_view separators) {
   std::vector<std::string_view> pieces;
   for (size_t begin = 0; begin <= text.size();) {
     const size_t end = std::min(text.find_first_of(separators, begin), text.size());
@@ -46,7 +46,7 @@ std::vector<std::string> NamesOf(std::string_view word) {
 }
 
 Status ReadWord(std::string_view word, InputText* result) {
-  const std::vector<std::string_view> parts = Pieces(word, ":");
+  const std::vector<std::string_view> parts = SplitAt(word, ":");
   InputSpec input;
   bool single = false;
   bool good = parts.size() == 2 || (parts.size() == 3 && parts[1] == "dense");
@@ -84,7 +84,7 @@ Status ReadWord(std::string_view word, InputText* result) {
 
 StatusOr<InputText> InputsFromText(std::string_view text) {
   InputText result;
-  for (const std::string_view word : Pieces(text, ", \t\n")) {
+  for (const std::string_view word : SplitAt(text, ", \t\n")) {
     if (!word.empty()) FL_RETURN_IF_ERROR(ReadWord(word, &result));
   }
   if (result.inputs.empty()) return InvalidArgument("no inputs in '{}'", text);

@@ -9,7 +9,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string ErrorOf(std::string_view text) {
+std::string InputsError(std::string_view text) {
   const auto inputs = InputsFromText(text);
   EXPECT_FALSE(inputs.ok()) << text;
   return std::string(Message(inputs.status()));
@@ -37,10 +37,10 @@ TEST(InputTextTest, WrongWordsAreShown) {
   for (const char* word : {"x", "x:", ":ids", "x:sparse", "x:dense:0", "x:dense:y", "x:ids:3",
                            "x:dense:3:4", "x:dense:99999999999", "C1..:id", "C1..D3:id",
                            "C3..C1:id", "C..D:id", "C1..C9999999:id", "..:id"}) {
-    EXPECT_THAT(ErrorOf(word), HasSubstr(fmt::format("'{}' is not NAME:dense", word)));
+    EXPECT_THAT(InputsError(word), HasSubstr(fmt::format("'{}' is not NAME:dense", word)));
   }
-  EXPECT_EQ(ErrorOf("a:ids C1..C3:id C2:id"), "'C2:id': input C2 twice");
-  EXPECT_EQ(ErrorOf(" , "), "no inputs in ' , '");
+  EXPECT_EQ(InputsError("a:ids C1..C3:id C2:id"), "'C2:id': input C2 twice");
+  EXPECT_EQ(InputsError(" , "), "no inputs in ' , '");
 }
 
 }  // namespace

@@ -11,8 +11,6 @@ constexpr int kLeftOut = -1;
 constexpr int kUnknown = -2;
 constexpr uint64_t kMaxFields = 1 << 16;
 
-bool AtEnd(const char* p, const char* end) { return p == end || *p == '#'; }
-
 // Reads `<number>:` at `p`; null when it is not there.
 const char* ScanPrefix(const char* p, const char* end, uint64_t* value) {
   const char* const stop = ScanUint64(p, end, value);
@@ -139,7 +137,7 @@ Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* ba
 
 Status LibffmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
-  while (!AtEnd(p, end)) {
+  while (!AtEndOrComment(p, end)) {
     Feature feature{};
     const char* stop = ScanPrefix(p, end, &feature.field);
     if (stop != nullptr) stop = ScanPrefix(stop, end, &feature.index);
@@ -170,7 +168,7 @@ Status LibffmParser::EndRow(size_t column, Batch* batch) const {
 Status LibffmParser::Parse(std::string_view line, Batch* batch) const {
   const char* const end = line.data() + line.size();
   const char* p = SkipBlanks(line.data(), end);
-  if (AtEnd(p, end)) return absl::OkStatus();
+  if (AtEndOrComment(p, end)) return absl::OkStatus();
   float label = 0;
   FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
   BeginRow(label, batch);

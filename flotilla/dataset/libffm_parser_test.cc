@@ -12,21 +12,21 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<InputSpec> kInputs = {{"F0", InputKind::kIds, 1},
-                                        {"F2", InputKind::kIds, 1},
-                                        {"label", InputKind::kLabel, 1},
-                                        {"F1", InputKind::kDense, 1}};
+const std::vector<InputSpec> kFieldInputs = {{"F0", InputKind::kIds, 1},
+                                             {"F2", InputKind::kIds, 1},
+                                             {"label", InputKind::kLabel, 1},
+                                             {"F1", InputKind::kDense, 1}};
 
-std::unique_ptr<LibffmParser> MakeParser(const LibffmOptions& options = {},
-                                         std::span<const InputSpec> inputs = kInputs) {
+std::unique_ptr<LibffmParser> MakeLibffmParser(const LibffmOptions& options = {},
+                                               std::span<const InputSpec> inputs = kFieldInputs) {
   StatusOr<std::unique_ptr<LibffmParser>> parser = LibffmParser::Make(inputs, options);
   EXPECT_TRUE(parser.ok()) << parser.status();
   return *std::move(parser);
 }
 
 TEST(LibffmParserTest, FieldsGoToTheInputsOfTheirNumbers) {
-  EXPECT_THAT(RowsOf(*MakeParser(), {"1 0:10:1 1:77:0.25 2:30:1", "0 2:5:1 0:7:1 2:6:1 0:8:0", "-1",
-                                     "1 1:5:3 # 2:1:1", "", "#"}),
+  EXPECT_THAT(RowsOf(*MakeLibffmParser(), {"1 0:10:1 1:77:0.25 2:30:1", "0 2:5:1 0:7:1 2:6:1 0:8:0",
+                                           "-1", "1 1:5:3 # 2:1:1", "", "#"}),
               ElementsAre("F0=10 F2=30 label=1 F1=0.25", "F0=7 F2=5,6 label=0 F1=0",
                           "F0= F2= label=0 F1=0", "F0= F2= label=1 F1=3"));
 }
@@ -34,17 +34,17 @@ TEST(LibffmParserTest, FieldsGoToTheInputsOfTheirNumbers) {
 TEST(LibffmParserTest, ListOfFieldsNamesInputsAndLeavesFieldsOut) {
   const std::vector<InputSpec> inputs = {
       {"click", InputKind::kLabel, 1}, {"item", InputKind::kIds, 1}, {"user", InputKind::kIds, 1}};
-  const auto parser = MakeParser({.fields = {"user", "-", "item"}}, inputs);
+  const auto parser = MakeLibffmParser({.fields = {"user", "-", "item"}}, inputs);
   EXPECT_EQ(RowOf(*parser, "1 0:10:1 1:20:0.5 2:30:1"), "click=1 item=30 user=10");
   ExpectBadRows(*parser, "1", {{"1 3:1:1", "3: field 3 has no input in the model"}});
 }
 
 TEST(LibffmParserTest, SingleFieldsHaveOneIdAndNoOffsets) {
-  const auto parser = MakeParser({.single = true});
+  const auto parser = MakeLibffmParser({.single = true});
   Batch batch = EmptyBatchFor(*parser);
   ASSERT_TRUE(parser->Parse("1 2:30:1 0:10:1", &batch).ok());
   EXPECT_TRUE(batch.fields[0].ids.one_per_row());
-  EXPECT_EQ(RowText(kInputs, batch, 0), "F0=10 F2=30 label=1 F1=0");
+  EXPECT_EQ(RowText(kFieldInputs, batch, 0), "F0=10 F2=30 label=1 F1=0");
   ExpectBadRows(*parser, "1 2:30:1 0:10:1",
                 {{"1 0:10:1", "9: expected one feature for input F2, the line ends"},
                  {"1 0:10:1 0:11:1 2:3:1", "10: field 0 twice"}});
@@ -73,11 +73,11 @@ TEST(LibffmParserTest, RandomRowsEqualTheNaiveParse) {
     }
     expected.push_back("F0=" + ids['0'] + " F2=" + ids['2'] + " label=" + label + " F1=0");
   }
-  EXPECT_EQ(RowsOf(*MakeParser(), lines), expected);
+  EXPECT_EQ(RowsOf(*MakeLibffmParser(), lines), expected);
 }
 
 TEST(LibffmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
-  ExpectBadRows(*MakeParser(), "1 0:1:1 1:1:0.5 2:2:1",
+  ExpectBadRows(*MakeLibffmParser(), "1 0:1:1 1:1:0.5 2:2:1",
                 {{"5 0:1:1", "1: label: expected -1, 0 or 1, found '5'"},
                  {"1 0:1", "3: expected <field>:<index>:<number>, found '0:1'"},
                  {"1 0:1:", "3: expected <field>:<index>:<number>, found '0:1:'"},

@@ -3,11 +3,6 @@
 #include "flotilla/dataset/scan_text.h"
 
 namespace flotilla {
-namespace {
-
-bool AtEnd(const char* p, const char* end) { return p == end || *p == '#'; }
-
-}  // namespace
 
 StatusOr<std::unique_ptr<LibsvmParser>> LibsvmParser::Make(std::span<const InputSpec> inputs,
                                                            const LibsvmOptions& options) {
@@ -64,7 +59,7 @@ Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value,
 
 Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
-  while (!AtEnd(p, end)) {
+  while (!AtEndOrComment(p, end)) {
     uint64_t index = 0;
     float value = 0;
     const char* const colon = ScanUint64(p, end, &index);
@@ -84,7 +79,7 @@ Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
 Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
   const char* const end = line.data() + line.size();
   const char* p = SkipBlanks(line.data(), end);
-  if (AtEnd(p, end)) return absl::OkStatus();
+  if (AtEndOrComment(p, end)) return absl::OkStatus();
   float label = 0;
   FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
   batch->fields[label_field_].values.push_back(label);

@@ -11,37 +11,40 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<InputSpec> kIds = {{"label", InputKind::kLabel, 1},
-                                     {"features", InputKind::kIds, 1}};
-const std::vector<InputSpec> kDense = {{"x", InputKind::kDense, 4}, {"y", InputKind::kLabel, 1}};
+const std::vector<InputSpec> kIdInputs = {{"label", InputKind::kLabel, 1},
+                                          {"features", InputKind::kIds, 1}};
+const std::vector<InputSpec> kDenseInputs = {{"x", InputKind::kDense, 4},
+                                             {"y", InputKind::kLabel, 1}};
 
-std::unique_ptr<LibsvmParser> MakeParser(std::span<const InputSpec> inputs,
-                                         const LibsvmOptions& options = {}) {
+std::unique_ptr<LibsvmParser> MakeLibsvmParser(std::span<const InputSpec> inputs,
+                                               const LibsvmOptions& options = {}) {
   StatusOr<std::unique_ptr<LibsvmParser>> parser = LibsvmParser::Make(inputs, options);
   EXPECT_TRUE(parser.ok()) << parser.status();
   return *std::move(parser);
 }
 
 TEST(LibsvmParserTest, IndicesBecomeTheIdsOfABag) {
-  EXPECT_THAT(RowsOf(*MakeParser(kIds), {"-1 3:1 11:1 14:1 ", "+1 5:1.0 7:0 18446744073709551615:1",
-                                         "0", "1 2:1 # a comment 3:1"}),
+  EXPECT_THAT(RowsOf(*MakeLibsvmParser(kIdInputs),
+                     {"-1 3:1 11:1 14:1 ", "+1 5:1.0 7:0 18446744073709551615:1", "0",
+                      "1 2:1 # a comment 3:1"}),
               ElementsAre("label=0 features=3,11,14", "label=1 features=5,18446744073709551615",
                           "label=0 features=", "label=1 features=2"));
 }
 
 TEST(LibsvmParserTest, ValuesBecomeTheElementsOfADenseInput) {
-  EXPECT_THAT(RowsOf(*MakeParser(kDense), {"1 1:0.5 4:-2", "0 3:1e-3 2:7", "-1"}),
+  EXPECT_THAT(RowsOf(*MakeLibsvmParser(kDenseInputs), {"1 1:0.5 4:-2", "0 3:1e-3 2:7", "-1"}),
               ElementsAre("x=0.5,0,0,-2 y=1", "x=0,7,0.00100000005,0 y=0", "x=0,0,0,0 y=0"));
-  EXPECT_EQ(RowOf(*MakeParser(kDense, {.first_index = 0}), "1 0:5 3:6"), "x=5,0,0,6 y=1");
+  EXPECT_EQ(RowOf(*MakeLibsvmParser(kDenseInputs, {.first_index = 0}), "1 0:5 3:6"),
+            "x=5,0,0,6 y=1");
 }
 
 TEST(LibsvmParserTest, BothInputsAreFilledWhenTheModelHasBoth) {
-  const std::vector<InputSpec> both = {kDense[0], kDense[1], kIds[1]};
-  EXPECT_EQ(RowOf(*MakeParser(both), "1 2:1 4:1"), "x=0,1,0,1 y=1 features=2,4");
+  const std::vector<InputSpec> both = {kDenseInputs[0], kDenseInputs[1], kIdInputs[1]};
+  EXPECT_EQ(RowOf(*MakeLibsvmParser(both), "1 2:1 4:1"), "x=0,1,0,1 y=1 features=2,4");
 }
 
 TEST(LibsvmParserTest, WholeLabelsStayAsTheyAre) {
-  const auto parser = MakeParser(kIds, {.labels = LabelRule::kWhole});
+  const auto parser = MakeLibsvmParser(kIdInputs, {.labels = LabelRule::kWhole});
   EXPECT_THAT(RowsOf(*parser, {"7 1:1", "-3 1:1", "16777216 1:1", "2.0"}),
               ElementsAre("label=7 features=1", "label=-3 features=1", "label=16777216 features=1",
                           "label=2 features="));
@@ -52,7 +55,7 @@ TEST(LibsvmParserTest, WholeLabelsStayAsTheyAre) {
 }
 
 TEST(LibsvmParserTest, BlankLinesAndCommentsAreNoRows) {
-  EXPECT_THAT(RowsOf(*MakeParser(kIds), {"", "  \t", "# 1 2:1", "1 5:1"}),
+  EXPECT_THAT(RowsOf(*MakeLibsvmParser(kIdInputs), {"", "  \t", "# 1 2:1", "1 5:1"}),
               ElementsAre("label=1 features=5"));
 }
 
@@ -76,12 +79,12 @@ TEST(LibsvmParserTest, RandomRowsEqualTheNaiveParse) {
     while (in >> pair) x[pair[0] - '1'] = static_cast<float>(std::stod(pair.substr(2)));
     expected.push_back(fmt::format("x={:.9g} y={}", fmt::join(x, ","), label > 0 ? 1 : 0));
   }
-  EXPECT_EQ(RowsOf(*MakeParser(kDense), lines), expected);
+  EXPECT_EQ(RowsOf(*MakeLibsvmParser(kDenseInputs), lines), expected);
 }
 
 TEST(LibsvmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
   ExpectBadRows(
-      *MakeParser(kIds), "1 2:1 5:1",
+      *MakeLibsvmParser(kIdInputs), "1 2:1 5:1",
       {{"2 1:1", "1: label: expected -1, 0 or 1, found '2'"},
        {" x 1:1", "2: label: expected -1, 0 or 1, found 'x'"},
        {"nan 1:1", "1: label: expected -1, 0 or 1, found 'nan'"},
@@ -98,7 +101,7 @@ TEST(LibsvmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {std::string("1 2:1\0 3:1", 10), "3: expected <index>:<number>, found '2:1?'"},
        {"1 18446744073709551616:1", "3: expected <index>:<number>"},
        {"1 2:1 3:0.5", "7: feature 3: expected the value 1, found '0.5': ids have no weight"}});
-  ExpectBadRows(*MakeParser(kDense), "1 2:0.5",
+  ExpectBadRows(*MakeLibsvmParser(kDenseInputs), "1 2:0.5",
                 {{"1 0:1", "3: expected an index from 1 to 4, found 0"},
                  {"1 1:7 5:1", "7: expected an index from 1 to 4, found 5"},
                  {"1 18446744073709551615:1", "3: expected an index from 1 to 4"},
@@ -109,9 +112,9 @@ TEST(LibsvmParserTest, MakeRefusesOtherInputs) {
   auto error = [](const std::vector<InputSpec>& inputs) {
     return std::string(Message(LibsvmParser::Make(inputs).status()));
   };
-  EXPECT_THAT(error({kIds[0]}), HasSubstr("a label and an id or a dense input"));
-  EXPECT_THAT(error({kIds[1]}), HasSubstr("a label and an id or a dense input"));
-  EXPECT_THAT(error({kIds[0], kIds[1], {"more", InputKind::kIds, 1}}),
+  EXPECT_THAT(error({kIdInputs[0]}), HasSubstr("a label and an id or a dense input"));
+  EXPECT_THAT(error({kIdInputs[1]}), HasSubstr("a label and an id or a dense input"));
+  EXPECT_THAT(error({kIdInputs[0], kIdInputs[1], {"more", InputKind::kIds, 1}}),
               HasSubstr("features and more are of one kind"));
 }
 

@@ -7,8 +7,6 @@
 namespace flotilla {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-
 // [begin, end) is a line with its '\n'.
 std::string_view WithoutLineEnd(const char* begin, const char* end) {
   --end;

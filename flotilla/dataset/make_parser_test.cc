@@ -20,7 +20,7 @@ std::string IdentityOf(const ParserSpec& spec, const std::vector<InputSpec>& inp
   return parser.ok() ? (*parser)->identity() : "";
 }
 
-std::string ErrorOf(const ParserSpec& spec, const std::vector<InputSpec>& inputs) {
+std::string MakeParserError(const ParserSpec& spec, const std::vector<InputSpec>& inputs) {
   return std::string(Message(MakeParser(spec, inputs).status()));
 }
 
@@ -48,11 +48,13 @@ TEST(MakeParserTest, SchemaComesFromAFile) {
   EXPECT_EQ(IdentityOf({"csv", {{"schema_file", good}}}, {kF0, kLabel}),
             IdentityOf({"csv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}));
   const std::string bad = dir.Write("bad", "F0:what");
-  EXPECT_THAT(ErrorOf({"csv", {{"schema_file", bad}}}, {kF0, kLabel}),
+  EXPECT_THAT(MakeParserError({"csv", {{"schema_file", bad}}}, {kF0, kLabel}),
               HasSubstr(bad + ": schema: 'F0:what'"));
-  EXPECT_THAT(ErrorOf({"csv", {{"schema_file", dir.path() + "/none"}}}, {kF0}), HasSubstr("/none"));
-  EXPECT_THAT(ErrorOf({"csv"}, {kF0}), HasSubstr("csv: give one of schema and schema_file"));
-  EXPECT_THAT(ErrorOf({"csv", {{"schema", "F0:id"}, {"schema_file", good}}}, {kF0}),
+  EXPECT_THAT(MakeParserError({"csv", {{"schema_file", dir.path() + "/none"}}}, {kF0}),
+              HasSubstr("/none"));
+  EXPECT_THAT(MakeParserError({"csv"}, {kF0}),
+              HasSubstr("csv: give one of schema and schema_file"));
+  EXPECT_THAT(MakeParserError({"csv", {{"schema", "F0:id"}, {"schema_file", good}}}, {kF0}),
               HasSubstr("give one of"));
 }
 
@@ -66,35 +68,35 @@ TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {
   EXPECT_EQ(IdentityOf({"criteo", {{"numeric", "statistics"}, {"statistics", ToText(statistics)}}},
                        CriteoInputs()),
             IdentityOf(spec, CriteoInputs()));
-  EXPECT_THAT(ErrorOf({"criteo", {{"numeric", "statistics"}}}, CriteoInputs()),
+  EXPECT_THAT(MakeParserError({"criteo", {{"numeric", "statistics"}}}, CriteoInputs()),
               HasSubstr("numeric=statistics needs one of statistics_file and statistics"));
-  EXPECT_THAT(ErrorOf({"criteo", {{"statistics_file", file}}}, CriteoInputs()),
+  EXPECT_THAT(MakeParserError({"criteo", {{"statistics_file", file}}}, CriteoInputs()),
               HasSubstr("numeric=statistics needs one of"));
   const std::string bad = dir.Write("bad.json", "{\"format\": 3}");
-  EXPECT_EQ(
-      ErrorOf({"criteo", {{"numeric", "statistics"}, {"statistics_file", bad}}}, CriteoInputs()),
-      "criteo: " + bad + ": format: expected a string, found 3");
+  EXPECT_EQ(MakeParserError({"criteo", {{"numeric", "statistics"}, {"statistics_file", bad}}},
+                            CriteoInputs()),
+            "criteo: " + bad + ": format: expected a string, found 3");
 }
 
 TEST(MakeParserTest, UnknownNamesAreErrorsThatListTheKnownOnes) {
-  EXPECT_EQ(ErrorOf({"parquet"}, {kF0}),
+  EXPECT_EQ(MakeParserError({"parquet"}, {kF0}),
             "unknown data format parquet; there are corpus, criteo, csv, libffm, libsvm, "
             "multislot, tsv");
-  EXPECT_EQ(ErrorOf({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
+  EXPECT_EQ(MakeParserError({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
             "criteo: unknown parameter hashdim; it has hash_dim, numeric, statistics, "
             "statistics_file");
 }
 
 TEST(MakeParserTest, ValuesOfParametersAreChecked) {
-  EXPECT_EQ(ErrorOf({"criteo", {{"hash_dim", "many"}}}, CriteoInputs()),
+  EXPECT_EQ(MakeParserError({"criteo", {{"hash_dim", "many"}}}, CriteoInputs()),
             "criteo: hash_dim: 'many' is not a whole number");
-  EXPECT_EQ(ErrorOf({"criteo", {{"numeric", "raw"}}}, CriteoInputs()),
+  EXPECT_EQ(MakeParserError({"criteo", {{"numeric", "raw"}}}, CriteoInputs()),
             "criteo: numeric: 'raw' is not one of seeds, log, statistics");
-  EXPECT_EQ(ErrorOf({"libffm", {{"single", "1"}}}, {kF0, kLabel}),
+  EXPECT_EQ(MakeParserError({"libffm", {{"single", "1"}}}, {kF0, kLabel}),
             "libffm: single: '1' is not one of no, yes");
-  EXPECT_THAT(ErrorOf({"csv", {{"schema", "F0:what"}}}, {kF0}),
+  EXPECT_THAT(MakeParserError({"csv", {{"schema", "F0:what"}}}, {kF0}),
               HasSubstr("csv: schema: 'F0:what'"));
-  EXPECT_THAT(ErrorOf({"multislot", {{"single", "F9"}}}, {kF0}),
+  EXPECT_THAT(MakeParserError({"multislot", {{"single", "F9"}}}, {kF0}),
               HasSubstr("F9 is not an id input"));
 }
 

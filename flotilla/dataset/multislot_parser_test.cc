@@ -11,23 +11,23 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const std::vector<InputSpec> kInputs = {{"dense", InputKind::kDense, 3},
-                                        {"words", InputKind::kIds, 1},
-                                        {"user", InputKind::kIds, 1},
-                                        {"label", InputKind::kLabel, 1}};
+const std::vector<InputSpec> kSlotInputs = {{"dense", InputKind::kDense, 3},
+                                            {"words", InputKind::kIds, 1},
+                                            {"user", InputKind::kIds, 1},
+                                            {"label", InputKind::kLabel, 1}};
 
-std::unique_ptr<MultislotParser> MakeParser(const MultislotOptions& options = {
-                                                .single_id_slots = {"user"}}) {
-  StatusOr<std::unique_ptr<MultislotParser>> parser = MultislotParser::Make(kInputs, options);
+std::unique_ptr<MultislotParser> MakeMultislotParser(const MultislotOptions& options = {
+                                                         .single_id_slots = {"user"}}) {
+  StatusOr<std::unique_ptr<MultislotParser>> parser = MultislotParser::Make(kSlotInputs, options);
   EXPECT_TRUE(parser.ok()) << parser.status();
   return *std::move(parser);
 }
 
 // The row as a naive program reads it, in the form of RowText.
-std::string NaiveRow(const std::string& line) {
+std::string NaiveRowText(const std::string& line) {
   std::istringstream in(line);
   std::string row;
-  for (const InputSpec& input : kInputs) {
+  for (const InputSpec& input : kSlotInputs) {
     row += (row.empty() ? "" : " ") + input.name + "=";
     size_t count = 0;
     in >> count;
@@ -44,10 +44,10 @@ std::string NaiveRow(const std::string& line) {
 }
 
 TEST(MultislotParserTest, SlotsGoToTheInputsInTheirOrder) {
-  EXPECT_THAT(
-      RowsOf(*MakeParser(), {"3 0.5 -1 2e3 2 7 8 1 9 1 1", "3 0 0 0 0 1 18446744073709551615 1 0"}),
-      ElementsAre("dense=0.5,-1,2000 words=7,8 user=9 label=1",
-                  "dense=0,0,0 words= user=18446744073709551615 label=0"));
+  EXPECT_THAT(RowsOf(*MakeMultislotParser(),
+                     {"3 0.5 -1 2e3 2 7 8 1 9 1 1", "3 0 0 0 0 1 18446744073709551615 1 0"}),
+              ElementsAre("dense=0.5,-1,2000 words=7,8 user=9 label=1",
+                          "dense=0,0,0 words= user=18446744073709551615 label=0"));
 }
 
 TEST(MultislotParserTest, RandomRowsEqualTheNaiveParse) {
@@ -69,30 +69,30 @@ TEST(MultislotParserTest, RandomRowsEqualTheNaiveParse) {
     }
     line += fmt::format(" 1 {}", key.Below(draw++, 3));
     lines.push_back(line);
-    expected.push_back(NaiveRow(line));
+    expected.push_back(NaiveRowText(line));
   }
-  EXPECT_EQ(RowsOf(*MakeParser(), lines), expected);
+  EXPECT_EQ(RowsOf(*MakeMultislotParser(), lines), expected);
 }
 
 TEST(MultislotParserTest, SingleSlotsHaveNoOffsetsAndBagsAlwaysDo) {
-  Batch batch = EmptyBatchFor(*MakeParser());
-  ASSERT_TRUE(MakeParser()->Parse("3 1 2 3 1 7 1 9 1 1", &batch).ok());
+  Batch batch = EmptyBatchFor(*MakeMultislotParser());
+  ASSERT_TRUE(MakeMultislotParser()->Parse("3 1 2 3 1 7 1 9 1 1", &batch).ok());
   EXPECT_FALSE(batch.fields[1].ids.one_per_row());
   EXPECT_TRUE(batch.fields[2].ids.one_per_row());
-  Batch all = EmptyBatchFor(*MakeParser());
-  ASSERT_TRUE(MakeParser({.all_single = true})->Parse("3 1 2 3 1 7 1 9 1 1", &all).ok());
+  Batch all = EmptyBatchFor(*MakeMultislotParser());
+  ASSERT_TRUE(MakeMultislotParser({.all_single = true})->Parse("3 1 2 3 1 7 1 9 1 1", &all).ok());
   EXPECT_TRUE(all.fields[1].ids.one_per_row());
 }
 
 TEST(MultislotParserTest, BlanksMayBeManyAndTabsAndAtBothEnds) {
-  EXPECT_EQ(RowOf(*MakeParser(), "  3\t1 2  3 1 \t7 1 9 1 1 \t"),
+  EXPECT_EQ(RowOf(*MakeMultislotParser(), "  3\t1 2  3 1 \t7 1 9 1 1 \t"),
             "dense=1,2,3 words=7 user=9 label=1");
 }
 
 TEST(MultislotParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
   const std::string zero(1, '\0');
   ExpectBadRows(
-      *MakeParser(), "3 1 2 3 2 7 8 1 9 1 1",
+      *MakeMultislotParser(), "3 1 2 3 2 7 8 1 9 1 1",
       {{"", "1: slot dense: expected the number of values, 3, the line ends"},
        {"   ", "4: slot dense: expected the number of values, 3, the line ends"},
        {"2 1 2 0 1 9 1 1", "1: slot dense: expected the number of values, 3, found '2'"},
@@ -142,7 +142,7 @@ TEST(MultislotParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
 
 TEST(MultislotParserTest, MakeRefusesOptionsThatDoNotFit) {
   auto error = [](const MultislotOptions& options) {
-    return std::string(Message(MultislotParser::Make(kInputs, options).status()));
+    return std::string(Message(MultislotParser::Make(kSlotInputs, options).status()));
   };
   EXPECT_THAT(error({.single_id_slots = {"none"}}), HasSubstr("none is not an id input"));
   EXPECT_THAT(error({.single_id_slots = {"dense"}}), HasSubstr("dense is not an id input"));
@@ -150,8 +150,8 @@ TEST(MultislotParserTest, MakeRefusesOptionsThatDoNotFit) {
 }
 
 TEST(MultislotParserTest, IdentityTellsWhichSlotsAreSingle) {
-  EXPECT_EQ(MakeParser()->identity(), "multislot/1 single=0010");
-  EXPECT_EQ(MakeParser({.all_single = true})->identity(), "multislot/1 single=0110");
+  EXPECT_EQ(MakeMultislotParser()->identity(), "multislot/1 single=0010");
+  EXPECT_EQ(MakeMultislotParser({.all_single = true})->identity(), "multislot/1 single=0110");
 }
 
 }  // namespace

@@ -11,8 +11,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-const InputSpec kLabel = {"label", InputKind::kLabel, 1};
-const InputSpec kIds = {"F0", InputKind::kIds, 1};
+const InputSpec kLabelInput = {"label", InputKind::kLabel, 1};
+const InputSpec kIdsInput = {"F0", InputKind::kIds, 1};
 
 // A format, the inputs it fills here, one line and the row that it is.
 struct Format {
@@ -25,20 +25,20 @@ struct Format {
 
 std::vector<Format> Formats() {
   return {
-      {{"corpus"}, {kIds}, "", "7 8", "F0=7,8"},
+      {{"corpus"}, {kIdsInput}, "", "7 8", "F0=7,8"},
       {{"csv", {{"schema", "header=yes F0:id(number) label:label"}}},
-       {kIds, kLabel},
+       {kIdsInput, kLabelInput},
        "F0,label\n",
        "7,1",
        "F0=7 label=1"},
       {{"tsv", {{"schema", "F0:id(number) label:label"}}},
-       {kIds, kLabel},
+       {kIdsInput, kLabelInput},
        "",
        "7\t1",
        "F0=7 label=1"},
-      {{"libffm"}, {kIds, kLabel}, "", "1 0:7:1", "F0=7 label=1"},
-      {{"libsvm"}, {kIds, kLabel}, "", "1 7:1", "F0=7 label=1"},
-      {{"multislot"}, {kIds, kLabel}, "", "1 7 1 1", "F0=7 label=1"},
+      {{"libffm"}, {kIdsInput, kLabelInput}, "", "1 0:7:1", "F0=7 label=1"},
+      {{"libsvm"}, {kIdsInput, kLabelInput}, "", "1 7:1", "F0=7 label=1"},
+      {{"multislot"}, {kIdsInput, kLabelInput}, "", "1 7 1 1", "F0=7 label=1"},
   };
 }
 

@@ -8,8 +8,6 @@
 namespace flotilla {
 namespace {
 
-using Json = nlohmann::json;
-
 constexpr size_t kMaxFileBytes = 16 << 20;
 
 // Parameters that name a file, and those that take its content instead.
@@ -30,17 +28,17 @@ StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec) {
     params.erase(file);
   }
   try {
-    return Json{{"format", spec.format}, {"params", params}}.dump();
-  } catch (const Json::exception& error) {
+    return nlohmann::json{{"format", spec.format}, {"params", params}}.dump();
+  } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("format {}: {}", spec.format, error.what());
   }
 }
 
 StatusOr<ParserSpec> ParserSpecFromJson(std::string_view text) {
-  Json json;
+  nlohmann::json json;
   try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
+    json = nlohmann::json::parse(text);
+  } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("{}", error.what());
   }
   if (!json.is_object()) return InvalidArgument("an object is expected");

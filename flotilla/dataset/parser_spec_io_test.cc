@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ErrorOf(std::string_view text) {
+std::string SpecError(std::string_view text) {
   const auto spec = ParserSpecFromJson(text);
   return spec.ok() ? "ok" : std::string(Message(spec.status()));
 }
@@ -70,11 +70,11 @@ TEST(ParserSpecIoTest, TheContentOfAStatisticsFileIsStoredInItsPlace) {
 }
 
 TEST(ParserSpecIoTest, ErrorsSayWhere) {
-  EXPECT_THAT(ErrorOf("{"), HasSubstr("parse error"));
-  EXPECT_EQ(ErrorOf("[]"), "an object is expected");
-  EXPECT_EQ(ErrorOf("{}"), "format: text is expected");
-  EXPECT_EQ(ErrorOf(R"({"format": "csv"})"), "params: an object is expected");
-  EXPECT_EQ(ErrorOf(R"({"format": "csv", "params": {"k": 1}})"), "params.k: text is expected");
+  EXPECT_THAT(SpecError("{"), HasSubstr("parse error"));
+  EXPECT_EQ(SpecError("[]"), "an object is expected");
+  EXPECT_EQ(SpecError("{}"), "format: text is expected");
+  EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: an object is expected");
+  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"), "params.k: text is expected");
   EXPECT_FALSE(ParserSpecToJson({.format = "\xff"}).ok());
 }
 

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -61,6 +62,13 @@ inline std::vector<int> RowsOf(const BatchesByOrdinal& batches) {
     rows.insert(rows.end(), numbers.begin(), numbers.end());
   }
   return rows;
+}
+
+// The numbers 0 .. n - 1.
+inline std::vector<int> Iota(int n) {
+  std::vector<int> numbers(n);
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
 }
 
 // Stops after each number of batches in turn and goes on in another dataset, with the position's

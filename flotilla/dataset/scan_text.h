@@ -28,6 +28,9 @@ inline const char* SkipBlanks(const char* p, const char* end) {
   return p;
 }
 
+// Where the features of a libsvm or libffm line end.
+inline bool AtEndOrComment(const char* p, const char* end) { return p == end || *p == '#'; }
+
 namespace internal {
 
 // The value of eight digits, the first in the lowest byte; the bytes are their values, not ASCII.

@@ -5,11 +5,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "flotilla/base/byte_stream.h"
 #include "flotilla/dataset/file_list.h"
 
 namespace flotilla {
+
+// What some programs write in front of a text in UTF-8. It is no part of the first line.
+inline constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 struct SourceOptions {
   // A shell command that turns each file (its standard input) into the lines that are parsed (its

@@ -8,7 +8,7 @@ namespace {
 
 constexpr int64_t kItemWords = 3;  // of a pair
 constexpr int64_t kRoleWords = 6;  // of a side of a relation
-constexpr int64_t kMaxWords = 1'000'000;
+constexpr int64_t kMaxDistinctWords = 1'000'000;
 
 // Words on each side of a planted word: within the window of every common training.
 constexpr int kReach = 3;
@@ -16,15 +16,15 @@ constexpr int kReach = 3;
 constexpr double kItemShare = 0.45;
 constexpr double kRoleShare = 0.35;
 // Sentences without a planted word.
-constexpr uint64_t kLeastWords = 4;
-constexpr uint64_t kMostWords = 14;
+constexpr uint64_t kLeastSentenceWords = 4;
+constexpr uint64_t kMostSentenceWords = 14;
 
 // Three syllables of a consonant and a vowel: a million words. The factor, which has no divisor in
 // common with a million, makes neighbours look different.
 void AppendWord(int64_t word, std::string* text) {
   constexpr std::string_view kConsonants = "bcdfghjklmnpqrstvwxz";
   constexpr std::string_view kVowels = "aeiou";
-  int64_t code = word * 420'489 % kMaxWords;
+  int64_t code = word * 420'489 % kMaxDistinctWords;
   for (int syllable = 0; syllable < 3; ++syllable) {
     text->push_back(kConsonants[static_cast<size_t>(code % 20)]);
     text->push_back(kVowels[static_cast<size_t>(code / 20 % 5)]);
@@ -48,17 +48,20 @@ class SynthCorpus::Draw {
 };
 
 StatusOr<SynthCorpus> SynthCorpus::Make(const SynthCorpusOptions& options) {
-  auto in_range = [](int64_t value, int64_t least) { return value >= least && value <= kMaxWords; };
+  auto in_range = [](int64_t value, int64_t least) {
+    return value >= least && value <= kMaxDistinctWords;
+  };
   if (!in_range(options.relations, 1)) {
     return InvalidArgument("synth corpus: relations {} is not in 1 .. {}", options.relations,
-                           kMaxWords);
+                           kMaxDistinctWords);
   }
   if (!in_range(options.pairs, 2)) {
-    return InvalidArgument("synth corpus: pairs {} is not in 2 .. {}", options.pairs, kMaxWords);
+    return InvalidArgument("synth corpus: pairs {} is not in 2 .. {}", options.pairs,
+                           kMaxDistinctWords);
   }
   if (!in_range(options.vocabulary, 1)) {
     return InvalidArgument("synth corpus: vocabulary {} is not in 1 .. {}", options.vocabulary,
-                           kMaxWords);
+                           kMaxDistinctWords);
   }
   if (!(options.zipf_exponent > 0 && options.zipf_exponent <= 10)) {
     return InvalidArgument("synth corpus: zipf_exponent {} is not in (0, 10]",
@@ -68,11 +71,11 @@ StatusOr<SynthCorpus> SynthCorpus::Make(const SynthCorpusOptions& options) {
     return InvalidArgument("synth corpus: planted {} is not in [0, 1]", options.planted);
   }
   SynthCorpus corpus(options);
-  if (corpus.words() > kMaxWords) {
+  if (corpus.words() > kMaxDistinctWords) {
     return InvalidArgument(
         "synth corpus: {} relations of {} pairs and a vocabulary of {} need {} words, the most is "
         "{}",
-        options.relations, options.pairs, options.vocabulary, corpus.words(), kMaxWords);
+        options.relations, options.pairs, options.vocabulary, corpus.words(), kMaxDistinctWords);
   }
   return corpus;
 }
@@ -97,7 +100,8 @@ int64_t SynthCorpus::BackgroundWord(Draw* draw) const {
 void SynthCorpus::Sentence(Draw* draw, std::vector<int64_t>* sentence) const {
   sentence->clear();
   if (draw->Unit() >= options_.planted) {
-    const int64_t words = kLeastWords + draw->Below(kMostWords - kLeastWords + 1);
+    const int64_t words =
+        kLeastSentenceWords + draw->Below(kMostSentenceWords - kLeastSentenceWords + 1);
     for (int64_t i = 0; i < words; ++i) sentence->push_back(BackgroundWord(draw));
     return;
   }

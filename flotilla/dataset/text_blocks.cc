@@ -7,8 +7,6 @@
 namespace flotilla {
 namespace {
 
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
 // Behind the last of these characters, 0 if there is none.
 size_t BehindLast(const std::string& text, char c) {
   const size_t at = text.rfind(c);

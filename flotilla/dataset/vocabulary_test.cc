@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <fstream>
-#include <iterator>
 #include <map>
 
 #include "flotilla/dataset/count_words.h"
@@ -14,19 +12,14 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-using Words = std::vector<WordCount>;
+using Counts = std::vector<WordCount>;
 
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-const Words kCounts = {{"rare", 1}, {"b", 7}, {"a", 7}, {"the", 9}, {"few", 2}};
+const Counts kCounts = {{"rare", 1}, {"b", 7}, {"a", 7}, {"the", 9}, {"few", 2}};
 
 TEST(VocabularyTest, IsSortedByCountThenByWord) {
   const auto vocabulary = Vocabulary::FromCounts(kCounts, {.min_count = 2});
   ASSERT_TRUE(vocabulary.ok());
-  EXPECT_EQ(vocabulary->words(), (Words{{"the", 9}, {"a", 7}, {"b", 7}, {"few", 2}}));
+  EXPECT_EQ(vocabulary->words(), (Counts{{"the", 9}, {"a", 7}, {"b", 7}, {"few", 2}}));
   EXPECT_EQ(vocabulary->total(), 25u);
   EXPECT_EQ(vocabulary->Find("b"), 2u);
   EXPECT_EQ(vocabulary->Find("rare"), std::nullopt);
@@ -35,11 +28,11 @@ TEST(VocabularyTest, IsSortedByCountThenByWord) {
 
 TEST(VocabularyTest, RareWordsBecomeTheUnknownWord) {
   const auto vocabulary = Vocabulary::FromCounts(kCounts, {.min_count = 7, .unknown_word = true});
-  EXPECT_EQ(vocabulary->words(), (Words{{"the", 9}, {"a", 7}, {"b", 7}, {"<UNK>", 3}}));
+  EXPECT_EQ(vocabulary->words(), (Counts{{"the", 9}, {"a", 7}, {"b", 7}, {"<UNK>", 3}}));
   EXPECT_EQ(vocabulary->unknown(), 3u);
   const auto none =
       Vocabulary::FromCounts({{"a", 3}, {"<UNK>", 5}}, {.min_count = 1, .unknown_word = true});
-  EXPECT_EQ(none->words(), (Words{{"<UNK>", 5}, {"a", 3}}));
+  EXPECT_EQ(none->words(), (Counts{{"<UNK>", 5}, {"a", 3}}));
 }
 
 TEST(VocabularyTest, SavesAndLoads) {
@@ -47,9 +40,9 @@ TEST(VocabularyTest, SavesAndLoads) {
   const auto vocabulary = Vocabulary::FromCounts(kCounts, {.min_count = 2, .unknown_word = true});
   const std::string path = dir.path() + "/dict";
   ASSERT_TRUE(vocabulary->Save(path).ok());
-  EXPECT_EQ(ReadAll(path), "the 9\na 7\nb 7\nfew 2\n<UNK> 1\n");
+  EXPECT_EQ(ContentOf(path), "the 9\na 7\nb 7\nfew 2\n<UNK> 1\n");
   ASSERT_TRUE(vocabulary->SaveIds(path + "_word_to_id_").ok());
-  EXPECT_EQ(ReadAll(path + "_word_to_id_"), "the 0\na 1\nb 2\nfew 3\n<UNK> 4\n");
+  EXPECT_EQ(ContentOf(path + "_word_to_id_"), "the 0\na 1\nb 2\nfew 3\n<UNK> 4\n");
   const auto loaded = Vocabulary::Load(path);
   ASSERT_TRUE(loaded.ok()) << loaded.status();
   EXPECT_EQ(loaded->words(), vocabulary->words());

@@ -7,14 +7,16 @@
 namespace flotilla {
 namespace {
 
-constexpr int kMostWords = 10000;  // window and negatives at most, so that products stay small
+// Window and negatives at most, so that products stay small.
+constexpr int kMostWindowWords = 10000;
 
 Status CheckOptions(const WindowOptions& options) {
-  if (options.window < 1 || options.window > kMostWords) {
-    return InvalidArgument("a window of {} words is not in [1, {}]", options.window, kMostWords);
+  if (options.window < 1 || options.window > kMostWindowWords) {
+    return InvalidArgument("a window of {} words is not in [1, {}]", options.window,
+                           kMostWindowWords);
   }
-  if (options.negatives < 0 || options.negatives > kMostWords) {
-    return InvalidArgument("{} negatives are not in [0, {}]", options.negatives, kMostWords);
+  if (options.negatives < 0 || options.negatives > kMostWindowWords) {
+    return InvalidArgument("{} negatives are not in [0, {}]", options.negatives, kMostWindowWords);
   }
   if (!(options.sample >= 0) || !std::isfinite(options.sample)) {
     return InvalidArgument("a down-sampling threshold of {} is not a number >= 0", options.sample);

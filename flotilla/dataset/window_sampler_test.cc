@@ -10,31 +10,29 @@
 namespace flotilla {
 namespace {
 
-Vocabulary Words(std::vector<uint64_t> counts) {
+Vocabulary WordsWithCounts(std::vector<uint64_t> counts) {
   std::vector<WordCount> words;
   for (size_t i = 0; i < counts.size(); ++i) words.push_back({fmt::format("w{}", i), counts[i]});
   return *Vocabulary::FromWords(words);
 }
 
-IdBatch Batch(const std::vector<uint32_t>& ids, int64_t ordinal = 3) {
+IdBatch BatchOf(const std::vector<uint32_t>& ids, int64_t ordinal = 3) {
   IdBatch batch;
   batch.ordinal = ordinal;
   batch.ids = ids;
   return batch;
 }
 
-constexpr uint32_t kEnd = kSentenceEnd;
-
 TEST(WindowSamplerTest, WindowsReachOneToWindowWordsAndStayInTheSentence) {
-  const auto sampler = WindowSampler::Make(Words({5, 4, 3}), {.window = 3, .sample = 0});
+  const auto sampler = WindowSampler::Make(WordsWithCounts({5, 4, 3}), {.window = 3, .sample = 0});
   ASSERT_TRUE(sampler.ok());
   std::vector<uint32_t> ids;
   for (int sentence = 0; sentence < 200; ++sentence) {
     for (int i = 0; i < sentence % 9; ++i) ids.push_back(static_cast<uint32_t>(i % 3));
-    ids.push_back(kEnd);
+    ids.push_back(kSentenceEnd);
   }
   KeptWords kept;
-  sampler->Keep(0, Batch(ids), &kept);
+  sampler->Keep(0, BatchOf(ids), &kept);
   std::map<size_t, int> reaches;
   size_t word = 0;
   for (int sentence = 0; sentence < 200; ++sentence) {
@@ -58,14 +56,14 @@ TEST(WindowSamplerTest, WindowsReachOneToWindowWordsAndStayInTheSentence) {
 }
 
 TEST(WindowSamplerTest, DrawsRepeatAndDependOnSeedEpochAndBatch) {
-  const Vocabulary words = Words({100, 50, 3, 2, 1});
+  const Vocabulary words = WordsWithCounts({100, 50, 3, 2, 1});
   std::vector<uint32_t> ids;
   for (uint32_t i = 0; i < 500; ++i) ids.push_back(i % 2);
-  ids.push_back(kEnd);
+  ids.push_back(kSentenceEnd);
   const auto draw = [&](uint64_t seed, int64_t epoch, int64_t ordinal) {
     const auto sampler = WindowSampler::Make(words, {.sample = 0.1, .seed = seed});
     KeptWords kept;
-    sampler->Keep(epoch, Batch(ids, ordinal), &kept);
+    sampler->Keep(epoch, BatchOf(ids, ordinal), &kept);
     std::vector<uint32_t> all = kept.ids;
     for (size_t i = 0; i < kept.size(); ++i) {
       const auto window = sampler->WindowOf(kept, i);
@@ -84,12 +82,12 @@ TEST(WindowSamplerTest, DrawsRepeatAndDependOnSeedEpochAndBatch) {
 
 TEST(WindowSamplerTest, NegativesFollowTheCountsAndAreNeverTheWordItself) {
   const std::vector<uint64_t> counts = {1000, 100, 10, 0, 1};
-  const auto sampler = WindowSampler::Make(Words(counts), {.sample = 0});
+  const auto sampler = WindowSampler::Make(WordsWithCounts(counts), {.sample = 0});
   const std::vector<uint32_t> ids(20000, 1);
   std::vector<uint32_t> batch = ids;
-  batch.push_back(kEnd);
+  batch.push_back(kSentenceEnd);
   KeptWords kept;
-  sampler->Keep(0, Batch(batch), &kept);
+  sampler->Keep(0, BatchOf(batch), &kept);
   std::vector<double> drawn(counts.size());
   for (size_t i = 0; i < kept.size(); ++i) {
     uint32_t negatives[5];
@@ -104,13 +102,13 @@ TEST(WindowSamplerTest, NegativesFollowTheCountsAndAreNeverTheWordItself) {
 }
 
 TEST(WindowSamplerTest, TinyVocabulariesHaveWhatNegativesTheyCan) {
-  EXPECT_EQ(WindowSampler::Make(Words({7}), {})->negatives(), 0);
-  EXPECT_EQ(WindowSampler::Make(Words({7, 0}), {})->negatives(), 0);
-  const auto two = WindowSampler::Make(Words({uint64_t{1} << 60, 1}), {.sample = 0});
+  EXPECT_EQ(WindowSampler::Make(WordsWithCounts({7}), {})->negatives(), 0);
+  EXPECT_EQ(WindowSampler::Make(WordsWithCounts({7, 0}), {})->negatives(), 0);
+  const auto two = WindowSampler::Make(WordsWithCounts({uint64_t{1} << 60, 1}), {.sample = 0});
   ASSERT_EQ(two->negatives(), 5);
-  const std::vector<uint32_t> batch = {0, 1, kEnd};
+  const std::vector<uint32_t> batch = {0, 1, kSentenceEnd};
   KeptWords kept;
-  two->Keep(0, Batch(batch), &kept);
+  two->Keep(0, BatchOf(batch), &kept);
   uint32_t negatives[5];
   two->NegativesOf(kept, 0, negatives);
   EXPECT_THAT(negatives, ::testing::Each(1u));
@@ -120,12 +118,12 @@ TEST(WindowSamplerTest, TinyVocabulariesHaveWhatNegativesTheyCan) {
 
 TEST(WindowSamplerTest, OptionsThatMakeNoSenseAreErrors) {
   const auto error = [](const WindowOptions& options) {
-    return std::string(Message(WindowSampler::Make(Words({2, 1}), options).status()));
+    return std::string(Message(WindowSampler::Make(WordsWithCounts({2, 1}), options).status()));
   };
   EXPECT_EQ(error({.window = 0}), "a window of 0 words is not in [1, 10000]");
   EXPECT_EQ(error({.negatives = -1}), "-1 negatives are not in [0, 10000]");
   EXPECT_EQ(error({.sample = -1}), "a down-sampling threshold of -1 is not a number >= 0");
-  EXPECT_EQ(Message(WindowSampler::Make(Words({0}), {}).status()),
+  EXPECT_EQ(Message(WindowSampler::Make(WordsWithCounts({0}), {}).status()),
             "the vocabulary has no words that occur");
 }
 

@@ -9,8 +9,8 @@ namespace flotilla {
 namespace {
 
 constexpr size_t kFirstSlots = size_t{1} << 12;
-constexpr uint64_t kMaxWordBytes = uint64_t{1} << 24;
-constexpr uint64_t kMaxBytes = uint64_t{1} << 40;
+constexpr uint64_t kWordBytesBound = uint64_t{1} << 24;
+constexpr uint64_t kTableBytesBound = uint64_t{1} << 40;
 
 template <typename T>
 uint64_t LoadBytes(const char* from) {
@@ -54,8 +54,8 @@ size_t WordTable::Locate(const Key& key, std::string_view word) const {
 uint64_t& WordTable::At(const Key& key, std::string_view word) {
   size_t at = Locate(key, word);
   if (slots_[at].length > 0) return slots_[at].value;
-  FL_CHECK(!word.empty() && word.size() < kMaxWordBytes);
-  FL_CHECK(bytes_.size() + word.size() < kMaxBytes);
+  FL_CHECK(!word.empty() && word.size() < kWordBytesBound);
+  FL_CHECK(bytes_.size() + word.size() < kTableBytesBound);
   if (2 * ++size_ > slots_.size()) {
     Grow();
     at = Locate(key, word);

@@ -18,8 +18,6 @@ namespace {
 constexpr int kHelpColumn = 28;
 constexpr size_t kHelpWidth = 100 - kHelpColumn;
 
-bool IsFlag(const std::string& arg) { return arg.size() > 2 && arg.starts_with("--"); }
-
 // --batch-size=100 -> --batch_size=100
 void UnderscoreFlag(std::string* arg) {
   const size_t end = std::min(arg->find('='), arg->size());
@@ -63,7 +61,7 @@ int UsageError(std::string_view path, std::string_view message, std::ostream& er
 }
 
 // As a shell would read it back.
-std::string Quoted(const std::string& arg) {
+std::string QuotedForShell(const std::string& arg) {
   const auto plain = [](char c) { return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c); };
   if (!arg.empty() && std::all_of(arg.begin(), arg.end(), plain)) return arg;
   std::string quoted = "'";
@@ -73,7 +71,7 @@ std::string Quoted(const std::string& arg) {
 
 std::string Typed(const CLI::App& app, const std::vector<std::string>& args) {
   std::string line = app.get_name();
-  for (const std::string& arg : args) line += " " + Quoted(arg);
+  for (const std::string& arg : args) line += " " + QuotedForShell(arg);
   return line;
 }
 

@@ -24,8 +24,6 @@ std::string SettingOf(const std::string& key) {
   return key.starts_with("no_") ? key.substr(3) : key;
 }
 
-bool IsFlag(const std::string& arg) { return arg.size() > 2 && arg.starts_with("--"); }
-
 std::set<std::string> SettingsOf(const std::vector<std::string>& args) {
   std::set<std::string> settings;
   for (const std::string& arg : args) {
@@ -78,7 +76,7 @@ Status AppendItem(const CLI::App& command, const CLI::ConfigItem& item,
   return absl::OkStatus();
 }
 
-std::string Quoted(const std::string& text) {
+std::string QuotedForToml(const std::string& text) {
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';
@@ -92,7 +90,7 @@ std::string ValueText(const std::string& text) {
   if (text == "true" || text == "false") return text;
   double number = 0;
   if (CLI::detail::lexical_cast(text, number)) return text;
-  return Quoted(text);
+  return QuotedForToml(text);
 }
 
 std::string ValuesText(const std::vector<std::string>& values) {

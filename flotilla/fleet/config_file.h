@@ -19,6 +19,8 @@ StatusOr<std::vector<std::string>> FlagsOfFile(const std::string& path, const CL
 std::string ConfigText(const CLI::App& command, const std::string& path,
                        const std::vector<std::string>& from_file);
 
+// Whether a word of a command line is a flag by its long name.
+inline bool IsFlag(const std::string& word) { return word.size() > 2 && word.starts_with("--"); }
 // All long names of a command's flags, with the dashes.
 std::vector<std::string> FlagNames(const CLI::App& command);
 

@@ -7,8 +7,7 @@
 #include <sstream>
 
 #include "flotilla/dataset/batch_builder.h"
-#include "flotilla/graph/layers.h"
-#include "flotilla/optim/adam.h"
+#include "flotilla/fleet/odd_model_testing.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -17,39 +16,21 @@ namespace {
 using ::testing::HasSubstr;
 
 // Clicks where the id is odd.
-std::string Rows(int count) {
+std::string OddRows(int count) {
   std::string text;
   for (int i = 0; i < count; ++i) text += fmt::format("1 {} 1 {}\n", i * 7 % 20, i * 7 % 20 % 2);
   return text;
 }
 
-struct Built {
-  Model model;
-  Var ids, label, predict;
-};
-
-Built OddModel() {
-  Graph g;
-  const Var ids = g.Ids("id"), label = g.Label("label");
-  const Var x = Embedding(ids, {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)});
-  const Var predict = Fc(x, 2, Softmax);
-  const Var loss = ReduceSum(CrossEntropy(predict, label));
-  Model model{.graph = std::move(g),
-              .loss = loss,
-              .optimizer = Adam(0.02),
-              .metrics = {Auc(predict, label)}};
-  return {std::move(model), ids, label, predict};
-}
-
 class ExecutorTest : public ::testing::Test {
  protected:
   ExecutorTest() {
-    Built built = OddModel();
+    OddClicks built = MakeOddClicks();
     predict_ = built.predict;
     dataset_ = *DatasetFactory().create_dataset("InMemoryDataset");
     dataset_->set_use_var({built.ids, built.label});
     dataset_->set_batch_size(10);
-    dataset_->set_filelist({dir_.Write("rows", Rows(500))});
+    dataset_->set_filelist({dir_.Write("rows", OddRows(500))});
     executor_ = *Executor::Make(std::move(built.model), {.threads = 2, .print = &printed_});
   }
 
@@ -153,7 +134,7 @@ TEST_F(ExecutorTest, WhatIsSavedIsLoaded) {
   const Status saved = executor_->save_persistables(dir);
   ASSERT_TRUE(saved.ok()) << saved;
   const Tensor weights = *executor_->parameter("fc_0.w_0"), rows = *executor_->parameter("t");
-  auto other = *Executor::Make(OddModel().model, {.seed = 9});
+  auto other = *Executor::Make(MakeOddClicks().model, {.seed = 9});
   const Status loaded = other->load_persistables(dir);
   ASSERT_TRUE(loaded.ok()) << loaded;
   EXPECT_EQ(other->parameter("fc_0.w_0")->data, weights.data);
@@ -166,7 +147,7 @@ TEST_F(ExecutorTest, MistakesAreTold) {
   const std::vector<Fetch> unknown = {"f1"};
   EXPECT_THAT(std::string(Message(executor_->run(batch, unknown).status())),
               HasSubstr("no metric f1"));
-  Built other = OddModel();
+  OddClicks other = MakeOddClicks();
   const std::vector<Fetch> foreign = {other.predict};
   EXPECT_THAT(std::string(Message(executor_->run(batch, foreign).status())),
               HasSubstr("not of this model's graph"));

@@ -9,9 +9,8 @@
 #include <thread>
 
 #include "flotilla/checkpoint/reader.h"
-#include "flotilla/graph/layers.h"
+#include "flotilla/fleet/odd_model_testing.h"
 #include "flotilla/launch/free_port.h"
-#include "flotilla/optim/adam.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -20,26 +19,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-struct Built {
-  Model model;
-  Var ids, label;
-};
-
-// Clicks where the id is odd.
-Built OddModel(double rate = 0.02) {
-  Graph g;
-  const Var ids = g.Ids("id"), label = g.Label("label");
-  const Var x = Embedding(ids, {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)});
-  const Var predict = Fc(x, 2, Softmax);
-  const Var loss = ReduceSum(CrossEntropy(predict, label));
-  Model model{.graph = std::move(g),
-              .loss = loss,
-              .optimizer = Adam(rate),
-              .metrics = {Auc(predict, label)}};
-  return {std::move(model), ids, label};
-}
-
-std::string Rows(int begin, int end) {
+std::string OddRows(int begin, int end) {
   std::string text;
   for (int i = begin; i < end; ++i) text += fmt::format("1 {} 1 {}\n", i, i % 2);
   return text;
@@ -80,7 +60,7 @@ class Job {
 };
 
 // What a test's program trains on and how.
-struct Plan {
+struct TrainingPlan {
   std::vector<std::string> files;
   Strategy strategy;
   std::string init_model, save_to;
@@ -95,7 +75,7 @@ struct Seen {
   std::vector<int64_t> rows_per_worker;
 };
 
-Status TrainPlan(Fleet& fleet, Built built, const Plan& plan, Seen* seen) {
+Status TrainPlan(Fleet& fleet, OddClicks built, const TrainingPlan& plan, Seen* seen) {
   FL_RETURN_IF_ERROR(fleet.init_worker());
   auto dataset = *DatasetFactory().create_dataset("InMemoryDataset");
   dataset->set_use_var({built.ids, built.label});
@@ -124,9 +104,9 @@ Status TrainPlan(Fleet& fleet, Built built, const Plan& plan, Seen* seen) {
   return fleet.save_persistables(*executor, plan.save_to);
 }
 
-Job::Program ProgramOf(const Plan& plan, Seen* seen) {
+Job::Program ProgramOf(const TrainingPlan& plan, Seen* seen) {
   return [&plan, seen](Fleet& fleet) -> Status {
-    Built built = OddModel();
+    OddClicks built = MakeOddClicks();
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model, plan.strategy));
     if (fleet.is_server()) {
       FL_RETURN_IF_ERROR(fleet.init_server(plan.init_model));
@@ -140,12 +120,12 @@ class FleetTest : public ::testing::Test {
  protected:
   const TempDir dir_;
   // Uneven files.
-  const std::vector<std::string> files_ = {dir_.Write("a", Rows(0, 300)),
-                                           dir_.Write("b", Rows(300, 340))};
+  const std::vector<std::string> files_ = {dir_.Write("a", OddRows(0, 300)),
+                                           dir_.Write("b", OddRows(300, 340))};
 };
 
 TEST_F(FleetTest, WithoutServersTheSameProgramRunsLocal) {
-  Plan plan;
+  TrainingPlan plan;
   plan.files = files_;
   plan.strategy.sync_mode = false;
   plan.save_to = dir_.path() + "/model";
@@ -166,7 +146,7 @@ TEST_F(FleetTest, WithoutServersTheSameProgramRunsLocal) {
 TEST_F(FleetTest, StrategiesTrainAllRowsAndWarmStartOnAnotherNumberOfServers) {
   for (const char* text : {"sync_mode=true", "sync_mode=false", "geo_sgd_mode=true"}) {
     SCOPED_TRACE(text);
-    Plan plan;
+    TrainingPlan plan;
     plan.files = files_;
     plan.strategy = *Strategy::FromText(text);
     plan.save_to = fmt::format("{}/{}", dir_.path(), text);
@@ -188,7 +168,7 @@ TEST_F(FleetTest, StrategiesTrainAllRowsAndWarmStartOnAnotherNumberOfServers) {
 }
 
 TEST_F(FleetTest, GlobalShuffleSpreadsTheRowsOfAllAndLosesNone) {
-  Plan plan;
+  TrainingPlan plan;
   plan.files = files_;
   Seen seen, again;
   for (Seen* each : {&seen, &again}) {
@@ -205,7 +185,7 @@ TEST_F(FleetTest, ServersRefuseAWorkerWithAnotherModelAndSayWhatDiffers) {
   std::atomic<bool> refused = false;
   Status worker;
   Job::Run(1, 1, [&](Fleet& fleet) -> Status {
-    Built built = OddModel(fleet.is_server() ? 0.25 : 0.5);
+    OddClicks built = MakeOddClicks(fleet.is_server() ? 0.25 : 0.5);
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model));
     if (!fleet.is_server()) {
       worker = fleet.stop_worker(fleet.init_worker());
@@ -222,7 +202,7 @@ TEST_F(FleetTest, ServersRefuseAWorkerWithAnotherModelAndSayWhatDiffers) {
 TEST_F(FleetTest, AnErrorOfOneWorkerReachesEveryProcess) {
   std::vector<Status> others(3);
   const Status status = Job::Run(1, 2, [&](Fleet& fleet) -> Status {
-    Built built = OddModel();
+    OddClicks built = MakeOddClicks();
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model));
     if (fleet.is_server()) {
       FL_RETURN_IF_ERROR(fleet.init_server());
@@ -244,7 +224,7 @@ TEST_F(FleetTest, InitServerNamesAModelThatIsNotThereOrDoesNotFit) {
   Role role{.kind = Role::Kind::kServer, .servers = *FreeAddresses(1, 0)};
   Fleet fleet;
   ASSERT_TRUE(fleet.init(AsRole(role)).ok());
-  const Built built = OddModel();
+  const OddClicks built = MakeOddClicks();
   ASSERT_TRUE(fleet.distributed_optimizer(built.model).ok());
   ASSERT_TRUE(fleet.init_server(dir_.path() + "/none").ok());
   EXPECT_THAT(std::string(fleet.run_server().message()), HasSubstr("/none"));
@@ -272,7 +252,7 @@ TEST(FleetRoleTest, TheEnvironmentGivesTheRoleAndContradictionsNameTheVariable) 
   EXPECT_THAT(*fleet.split_files({"c", "a", "b"}), ElementsAre("c"));
   EXPECT_THAT(*fleet.split_files({"a"}), ElementsAre());
   EXPECT_FALSE(fleet.split_files({}).ok());
-  const Built built = OddModel();
+  const OddClicks built = MakeOddClicks();
   EXPECT_THAT(std::string(fleet.distributed_optimizer(built.model, {.mode = "local"}).message()),
               HasSubstr("TRAINING_ROLE"));
 
@@ -282,7 +262,7 @@ TEST(FleetRoleTest, TheEnvironmentGivesTheRoleAndContradictionsNameTheVariable) 
 }
 
 TEST(FleetRoleTest, CallsOutOfTurnSayWhatComesFirst) {
-  const Built built = OddModel();
+  const OddClicks built = MakeOddClicks();
   Fleet fleet;
   EXPECT_THAT(std::string(fleet.distributed_optimizer(built.model).message()),
               HasSubstr("after init"));

@@ -19,7 +19,7 @@ using nlohmann::json;
 using ::testing::HasSubstr;
 
 // Clicks where the two ids are equal modulo 3.
-std::string Rows(int begin, int end) {
+std::string PairRows(int begin, int end) {
   std::string text;
   for (int i = begin; i < end; ++i) {
     const int a = i % 7, b = (i / 7) % 11;
@@ -56,8 +56,8 @@ MainRun RunModel(std::vector<std::string> args, const ModelFunction& model = Pai
 class MainTest : public ::testing::Test {
  protected:
   const TempDir dir_;
-  const std::string train_ = dir_.Write("train.txt", Rows(0, 3000));
-  const std::string test_ = dir_.Write("test.txt", Rows(3000, 4000));
+  const std::string train_ = dir_.Write("train.txt", PairRows(0, 3000));
+  const std::string test_ = dir_.Write("test.txt", PairRows(3000, 4000));
 };
 
 TEST_F(MainTest, TrainsTheModelOnMultiSlotRows) {

@@ -10,9 +10,6 @@
 namespace flotilla {
 namespace {
 
-// Between two points of the curves.
-constexpr double kPointSeconds = 0.2;
-
 // Of the trainers of a job the first writes the files, for all.
 bool WritesFiles(const TrainOptions& options) { return options.fleet.role.index == 0; }
 

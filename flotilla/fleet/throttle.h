@@ -8,6 +8,9 @@
 
 namespace flotilla {
 
+// Between two points of a run's curves.
+inline constexpr double kPointSeconds = 0.2;
+
 // Thread-safe. The first interval starts at construction.
 class Throttle {
  public:

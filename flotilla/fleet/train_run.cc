@@ -19,9 +19,9 @@ namespace flotilla {
 namespace {
 
 // One run, from opening the data to its result. Members refer to those above them.
-class Run {
+class TrainRun {
  public:
-  Run(const TrainOptions& options, const Model& model, Terminal& terminal)
+  TrainRun(const TrainOptions& options, const Model& model, Terminal& terminal)
       : options_(options), model_(model), terminal_(terminal) {}
 
   Status Prepare();
@@ -63,7 +63,7 @@ class Run {
   TrainResult result_;
 };
 
-Status Run::Prepare() {
+Status TrainRun::Prepare() {
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
   FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(StartFromModel());
@@ -72,13 +72,13 @@ Status Run::Prepare() {
   return MakeTrainer();
 }
 
-Status Run::Join() {
+Status TrainRun::Join() {
   FL_RETURN_IF_ERROR(InitFleet(options_.fleet, model_, options_.seed, terminal_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
 // Trainer 0 loads, for all: in one process, or through the servers.
-Status Run::StartFromModel() {
+Status TrainRun::StartFromModel() {
   std::string state;
   if (first()) {
     FL_RETURN_IF_ERROR(LoadModel());
@@ -89,7 +89,7 @@ Status Run::StartFromModel() {
   return absl::OkStatus();
 }
 
-Status Run::LoadModel() {
+Status TrainRun::LoadModel() {
   const KeepOptions& keep = options_.keep;
   std::string dir = keep.init_model;
   if (keep.resume) {
@@ -117,7 +117,7 @@ Status Run::LoadModel() {
   return absl::OkStatus();
 }
 
-Status Run::OpenData() {
+Status TrainRun::OpenData() {
   const DataOptions& data = options_.data;
   const LogLine log = [this](std::string_view line) { terminal_.log.info("{}", line); };
   FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser, MakeModelParser(model_, data));
@@ -142,8 +142,8 @@ Status Run::OpenData() {
   return absl::OkStatus();
 }
 
-StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
-                                    const LogLine& log) {
+StatusOr<OpenedData> TrainRun::OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
+                                         const LogLine& log) {
   const bool split = options_.fleet.split_files;
   if (!alone()) {
     const std::string own = DescribeFiles(what.files);
@@ -161,7 +161,7 @@ StatusOr<OpenedData> Run::OpenShare(OpenDataOptions what, std::shared_ptr<const 
   return flotilla::OpenData(what, options_.data, std::move(parser), terminal_.clock, log);
 }
 
-Status Run::MakeSaves() {
+Status TrainRun::MakeSaves() {
   ModelKeeperOptions keeper;
   keeper.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
     terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
@@ -179,7 +179,7 @@ Status Run::MakeSaves() {
   return absl::OkStatus();
 }
 
-Status Run::MakeTrainer() {
+Status TrainRun::MakeTrainer() {
   TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
   trainer.progress_batches = 1;
   trainer.on_progress = [this](const Progress& progress) { view_->Batch(progress, *trainer_); };
@@ -195,7 +195,7 @@ Status Run::MakeTrainer() {
   return absl::OkStatus();
 }
 
-StatusOr<TrainResult> Run::Train() {
+StatusOr<TrainResult> TrainRun::Train() {
   if (state_.epoch >= options_.epochs) {
     terminal_.log.info("the model has had all {} epochs: nothing is left to train",
                        options_.epochs);
@@ -208,7 +208,7 @@ StatusOr<TrainResult> Run::Train() {
   return std::move(result_);
 }
 
-StatusOr<bool> Run::RunEpoch() {
+StatusOr<bool> TrainRun::RunEpoch() {
   const int64_t epoch = state_.epoch;
   const std::optional<DatasetPosition> position = std::exchange(state_.position, std::nullopt);
   FL_ASSIGN_OR_RETURN(result_.train, position ? trainer_->ResumeEpoch(*train_.dataset, *position)
@@ -230,7 +230,7 @@ StatusOr<bool> Run::RunEpoch() {
   return FinishEpoch(epoch);
 }
 
-StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
+StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
   bool best = false;
   if (test_.dataset != nullptr) {
     FL_RETURN_IF_ERROR(fleet_.communicator().Refresh());
@@ -258,7 +258,7 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   return !last;
 }
 
-bool Run::NoteTest(const Report& test) {
+bool TrainRun::NoteTest(const Report& test) {
   const double auc = test.Metric("auc");
   if (!(auc > state_.best_auc)) {
     ++state_.epochs_without_better;
@@ -269,7 +269,7 @@ bool Run::NoteTest(const Report& test) {
   return true;
 }
 
-Status Run::Stop() {
+Status TrainRun::Stop() {
   terminal_.console.EndTask();
   terminal_.exit_code = signal_.exit_code();
   result_.stopped = true;
@@ -286,7 +286,7 @@ Status Run::Stop() {
   return absl::OkStatus();
 }
 
-Status Run::Finish() {
+Status TrainRun::Finish() {
   result_.summary.workers = options_.threads;
   result_.best_auc = state_.best_auc;
   result_.steps = fleet_.communicator().global_step();
@@ -301,7 +301,7 @@ Status Run::Finish() {
   return view_->Draw();
 }
 
-Status Run::Leave(const Status& status) {
+Status TrainRun::Leave(const Status& status) {
   if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
   return fleet_.stop_worker(status);
 }
@@ -310,7 +310,7 @@ Status Run::Leave(const Status& status) {
 
 StatusOr<TrainResult> RunTraining(const TrainOptions& options, const Model& model,
                                   Terminal& terminal) {
-  Run run(options, model, terminal);
+  TrainRun run(options, model, terminal);
   const Status prepared = run.Prepare();
   if (!prepared.ok()) return run.Leave(prepared);
   StatusOr<TrainResult> result = run.Train();

@@ -57,9 +57,9 @@ void SetExchanges(bool bias, GeoOptions* geo) {
 }
 
 // One run. Members refer to those above them.
-class Run {
+class Word2VecRun {
  public:
-  Run(const Word2VecRunOptions& options, Terminal& terminal)
+  Word2VecRun(const Word2VecRunOptions& options, Terminal& terminal)
       : options_(options), terminal_(terminal), data_(&options, &terminal) {}
 
   StatusOr<Word2VecResult> All();
@@ -99,7 +99,7 @@ class Run {
   Word2VecResult result_;
 };
 
-StatusOr<Word2VecResult> Run::All() {
+StatusOr<Word2VecResult> Word2VecRun::All() {
   FL_RETURN_IF_ERROR(Prepare());
   FL_RETURN_IF_ERROR(TrainEpochs());
   const double trained = Seconds();
@@ -111,7 +111,7 @@ StatusOr<Word2VecResult> Run::All() {
   return std::move(result_);
 }
 
-Status Run::Prepare() {
+Status Word2VecRun::Prepare() {
   const double start = Seconds();
   FL_RETURN_IF_ERROR(data_.MakeDictionary());
   result_.vocabulary = data_.vocabulary().size();
@@ -128,7 +128,7 @@ Status Run::Prepare() {
   return MakeTrainer();
 }
 
-Status Run::Join() {
+Status Word2VecRun::Join() {
   FleetOptions options = options_.fleet;
   SetExchanges(options_.bias, &options.job.mode.geo);
   FL_RETURN_IF_ERROR(
@@ -138,7 +138,7 @@ Status Run::Join() {
 
 // Vectors to start from, and on servers all rows, so that every word is saved, also one that
 // down-sampling leaves out. Where trainers have copies, each writes to its own as well.
-Status Run::WriteRows() {
+Status Word2VecRun::WriteRows() {
   Communicator& communicator = fleet_.communicator();
   const bool writes = first() || communicator.tables_in_place() != nullptr;
   const Vocabulary& vocabulary = data_.vocabulary();
@@ -170,7 +170,7 @@ Status Run::WriteRows() {
   return fleet_.group().Barrier("rows");
 }
 
-StatusOr<int64_t> Run::StepsPerEpoch() {
+StatusOr<int64_t> Word2VecRun::StepsPerEpoch() {
   // Joined workers make one step together.
   const bool joined = fleet_.communicator().workers() == WorkerSchedule::kJoined &&
                       fleet_.communicator().tables_in_place() == nullptr;
@@ -186,7 +186,7 @@ StatusOr<int64_t> Run::StepsPerEpoch() {
                                                : sum);
 }
 
-ScheduleSpec Run::ScheduleFor(int64_t steps) const {
+ScheduleSpec Word2VecRun::ScheduleFor(int64_t steps) const {
   double rate = options_.learning_rate;
   if (rate == 0) rate = options_.cbow ? 0.1 : 0.025;
   switch (options_.schedule) {
@@ -200,7 +200,7 @@ ScheduleSpec Run::ScheduleFor(int64_t steps) const {
   return ConstantRate(rate);
 }
 
-Status Run::MakeTrainer() {
+Status Word2VecRun::MakeTrainer() {
   WindowOptions windows = options_.windows;
   windows.seed = options_.seed;
   FL_ASSIGN_OR_RETURN(WindowSampler sampler, WindowSampler::Make(data_.vocabulary(), windows));
@@ -216,7 +216,7 @@ Status Run::MakeTrainer() {
   return absl::OkStatus();
 }
 
-Status Run::TrainEpochs() {
+Status Word2VecRun::TrainEpochs() {
   for (int64_t epoch = 0; epoch < options_.epochs && !result_.stopped; ++epoch) {
     FL_RETURN_IF_ERROR(TrainEpoch(epoch));
   }
@@ -225,7 +225,7 @@ Status Run::TrainEpochs() {
   return view_->Draw();
 }
 
-Status Run::TrainEpoch(int64_t epoch) {
+Status Word2VecRun::TrainEpoch(int64_t epoch) {
   FL_ASSIGN_OR_RETURN(SkipgramReport report, trainer_->TrainEpoch(data_.corpus(), epoch));
   // A signal reaches trainers at different moments, and what follows they do together.
   if (!alone() && signal_.stopped()) {
@@ -242,7 +242,7 @@ Status Run::TrainEpoch(int64_t epoch) {
   return absl::OkStatus();
 }
 
-Status Run::SumReport(int64_t epoch, SkipgramReport* report) {
+Status Word2VecRun::SumReport(int64_t epoch, SkipgramReport* report) {
   if (alone()) return absl::OkStatus();
   const auto kept = static_cast<double>(report->kept);
   std::vector<double> sums = {static_cast<double>(report->words), kept,
@@ -261,14 +261,14 @@ Status Run::SumReport(int64_t epoch, SkipgramReport* report) {
   return absl::OkStatus();
 }
 
-StatusOr<WordVectors> Run::Vectors() {
+StatusOr<WordVectors> Word2VecRun::Vectors() {
   FL_ASSIGN_OR_RETURN(const Tensor rows, fleet_.communicator().ReadParameter(kInputTable));
   return WordVectors{.vocabulary = data_.vocabulary(),
                      .dim = options_.dim,
                      .values = {rows.data.begin(), rows.data.end()}};
 }
 
-Status Run::Save() {
+Status Word2VecRun::Save() {
   if (!options_.save_dict.empty()) {
     FL_RETURN_IF_ERROR(Annotate(data_.vocabulary().Save(options_.save_dict), "--save_dict"));
   }
@@ -280,7 +280,7 @@ Status Run::Save() {
   return options_.out.empty() ? absl::OkStatus() : SaveModel();
 }
 
-Status Run::SaveModel() {
+Status Word2VecRun::SaveModel() {
   ModelKeeperOptions keep{.dir = options_.out};
   keep.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
     terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
@@ -295,7 +295,7 @@ Status Run::SaveModel() {
   return Annotate(keeper->Wait(), "--out");
 }
 
-Status Run::Evaluate() {
+Status Word2VecRun::Evaluate() {
   if (options_.questions.empty() && options_.pairs.empty()) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(const WordVectors vectors, Vectors());
   FL_ASSIGN_OR_RETURN(result_.scores, ScoreWords(vectors, {.questions = options_.questions,
@@ -307,7 +307,7 @@ Status Run::Evaluate() {
 }  // namespace
 
 StatusOr<Word2VecResult> RunWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
-  Run run(options, terminal);
+  Word2VecRun run(options, terminal);
   StatusOr<Word2VecResult> result = run.All();
   FL_RETURN_IF_ERROR(run.Leave(result.status()));
   return result;

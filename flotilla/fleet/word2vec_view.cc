@@ -10,9 +10,6 @@
 namespace flotilla {
 namespace {
 
-// Between two points of the curve.
-constexpr double kPointSeconds = 0.2;
-
 double WordsPerSecond(int64_t words, double seconds) {
   return static_cast<double>(words) / std::max(1e-9, seconds);
 }

@@ -47,13 +47,13 @@ void operator delete(void* p, size_t, std::align_val_t) noexcept { std::free(p);
 namespace flotilla {
 namespace {
 
-struct Network {
+struct BaggedCtr {
   Graph graph;
   Var loss, predict;
 };
 
-Network SmallCtr(bool train_table = true) {
-  Network n;
+BaggedCtr MakeBaggedCtr(bool train_table = true) {
+  BaggedCtr n;
   std::vector<Var> parts;
   for (int s = 0; s < 3; ++s) {
     EmbeddingOptions options{.table = "t", .dim = 4, .pooling = Pooling::kMean};
@@ -114,7 +114,7 @@ std::map<uint64_t, std::vector<float>> ById(const SparseRows& rows) {
   return result;
 }
 
-void ExpectNear(const Gradients& a, const Gradients& b, float tolerance) {
+void ExpectSameGradients(const Gradients& a, const Gradients& b, float tolerance) {
   ASSERT_EQ(a.dense.size(), b.dense.size());
   for (size_t i = 0; i < a.dense.size(); ++i) EXPECT_NEAR(a.dense[i], b.dense[i], tolerance) << i;
   EXPECT_NEAR(a.loss, b.loss, tolerance);
@@ -128,7 +128,7 @@ void ExpectNear(const Gradients& a, const Gradients& b, float tolerance) {
 }
 
 TEST(StepTest, BlocksOfRowsGiveTheGradientsOfTheWholeBatch) {
-  const Network n = SmallCtr();
+  const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const Batch batch = RandomBatch(23, 7);
@@ -141,7 +141,7 @@ TEST(StepTest, BlocksOfRowsGiveTheGradientsOfTheWholeBatch) {
     Step step(plan->get(), {.block_rows = block_rows});
     Gradients gradients;
     ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients).ok());
-    ExpectNear(gradients, expected, 2e-5f);
+    ExpectSameGradients(gradients, expected, 2e-5f);
     const FetchedValue predict = step.fetched(0);
     ASSERT_EQ(predict.values.size(), 46u);
     for (size_t i = 0; i < 46; ++i) {
@@ -151,7 +151,7 @@ TEST(StepTest, BlocksOfRowsGiveTheGradientsOfTheWholeBatch) {
 }
 
 TEST(StepTest, GradientsOfSlicesAddUpAlsoForAMeanLoss) {
-  Network n = SmallCtr();
+  BaggedCtr n = MakeBaggedCtr();
   n.loss = ReduceMean(CrossEntropy(n.predict, n.graph.Label("label")));
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
   ASSERT_TRUE(plan.ok()) << plan.status();
@@ -168,7 +168,7 @@ TEST(StepTest, GradientsOfSlicesAddUpAlsoForAMeanLoss) {
 }
 
 TEST(StepTest, EveryDenseParameterIsToldReadyOnceWithItsFinalGradient) {
-  Network n = SmallCtr();
+  BaggedCtr n = MakeBaggedCtr();
   const Var w = n.graph.Parameter("shared", {4, 4}, {.init = Constant(1)});
   const Var wide = Fc(n.graph.Dense("dense", 3), 21, Relu);  // wide enough for strips
   const Var h = Fc(wide, 4);
@@ -201,7 +201,7 @@ TEST(StepTest, EveryDenseParameterIsToldReadyOnceWithItsFinalGradient) {
 }
 
 TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {
-  const Network n = SmallCtr(/*train_table=*/false);
+  const BaggedCtr n = MakeBaggedCtr(/*train_table=*/false);
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const Batch batch = RandomBatch(9, 1);
@@ -213,7 +213,7 @@ TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {
 }
 
 TEST(StepTest, TheSteadyStateAllocatesNothing) {
-  const Network n = SmallCtr();
+  const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});
   ASSERT_TRUE(plan.ok()) << plan.status();
   const Batch batch = RandomBatch(300, 9);
@@ -234,7 +234,7 @@ TEST(StepTest, TheSteadyStateAllocatesNothing) {
 }
 
 TEST(StepTest, ALossThatIsNotFiniteNamesTheFirstBadValue) {
-  Network n;
+  BaggedCtr n;
   const Var x = n.graph.Dense("x", 2);
   const Var h = Fc(x, 3, nullptr, {.name = "first"});
   n.loss = ReduceSum(Log(Scale(Square(h), -1)));
@@ -254,7 +254,7 @@ TEST(StepTest, ALossThatIsNotFiniteNamesTheFirstBadValue) {
 }
 
 TEST(StepTest, ABatchThatDoesNotFitTheModelIsAnError) {
-  const Network n = SmallCtr();
+  const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
   ASSERT_TRUE(plan.ok()) << plan.status();
   Step step(plan->get(), {});

@@ -8,11 +8,6 @@
 namespace flotilla {
 namespace {
 
-template <typename T>
-std::string_view Bytes(std::span<const T> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 std::string HeaderOf(std::string_view dtype, std::span<const int64_t> shape) {
   std::string dims;
   for (const int64_t dim : shape) dims += fmt::format("{}, ", dim);
@@ -65,7 +60,7 @@ class NpySink : public TensorSink {
     NpyFile file;
     FL_RETURN_IF_ERROR(
         file.Open(PathOf(parameter.name, ""), "<f4", sizeof(float), parameter.shape));
-    FL_RETURN_IF_ERROR(file.Append(Bytes(weights)));
+    FL_RETURN_IF_ERROR(file.Append(BytesOf(weights)));
     return file.Finish();
   }
 
@@ -76,8 +71,8 @@ class NpySink : public TensorSink {
     return weights_.Open(PathOf(table.name, ".weights"), "<f4", sizeof(float), shape);
   }
   Status WriteRows(std::span<const uint64_t> ids, std::span<const float> weights) override {
-    FL_RETURN_IF_ERROR(ids_.Append(Bytes(ids)));
-    return weights_.Append(Bytes(weights));
+    FL_RETURN_IF_ERROR(ids_.Append(BytesOf(ids)));
+    return weights_.Append(BytesOf(weights));
   }
   Status EndTable() override {
     FL_RETURN_IF_ERROR(ids_.Finish());

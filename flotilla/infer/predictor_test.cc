@@ -16,7 +16,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-std::string ErrorOf(const std::string& dir) {
+std::string LoadError(const std::string& dir) {
   const auto predictor = Predictor::Load(dir);
   return predictor.ok() ? "ok" : std::string(Message(predictor.status()));
 }
@@ -136,7 +136,7 @@ TEST_F(PredictorTest, ADirectoryOfModelsMeansItsLatest) {
 
 TEST_F(PredictorTest, WhatIsNoModelIsNotFound) {
   EXPECT_EQ(Predictor::Load("/no/such/model").status().code(), absl::StatusCode::kNotFound);
-  EXPECT_THAT(ErrorOf("/no/such/model"), HasSubstr("/no/such/model"));
+  EXPECT_THAT(LoadError("/no/such/model"), HasSubstr("/no/such/model"));
   EXPECT_EQ(Predictor::Load(dir_.path()).status().code(), absl::StatusCode::kNotFound);
 }
 
@@ -148,7 +148,7 @@ TEST_F(PredictorTest, ADamagedFileIsDataLossThatNamesIt) {
     file.seekp(static_cast<long>(std::filesystem::file_size(entry.path())) - 3);
     file.put('\x7f').flush();
     EXPECT_EQ(Predictor::Load(path_).status().code(), absl::StatusCode::kDataLoss);
-    EXPECT_THAT(ErrorOf(path_), HasSubstr(entry.path().filename().string()));
+    EXPECT_THAT(LoadError(path_), HasSubstr(entry.path().filename().string()));
   }
 }
 
@@ -156,7 +156,7 @@ TEST_F(PredictorTest, AModelWithoutItsSectionsIsRefused) {
   auto save = model_.communicator->BeginSave({});
   ASSERT_TRUE(save.ok()) << save.status();
   ASSERT_TRUE((*save)->Write(path_, {}).ok());
-  EXPECT_THAT(ErrorOf(path_), StartsWith(path_ + ": section graph is missing"));
+  EXPECT_THAT(LoadError(path_), StartsWith(path_ + ": section graph is missing"));
 }
 
 TEST_F(PredictorTest, AGraphThatDoesNotFitItsTensorsIsRefused) {
@@ -169,14 +169,14 @@ TEST_F(PredictorTest, AGraphThatDoesNotFitItsTensorsIsRefused) {
   GraphDef* graph = wide.sections.graph.mutable_def();
   graph->tables[0].name = "people";
   save_with(wide);
-  EXPECT_THAT(ErrorOf(path_), StartsWith(path_ + ": table people is missing"));
+  EXPECT_THAT(LoadError(path_), StartsWith(path_ + ": table people is missing"));
   graph->tables[0].name = "users";
   graph->parameters[0].name += "x";
   for (VarDef& var : graph->vars) {
     if (var.parameter == 0) var.name += "x";
   }
   save_with(wide);
-  EXPECT_THAT(ErrorOf(path_), HasSubstr("is missing"));
+  EXPECT_THAT(LoadError(path_), HasSubstr("is missing"));
 }
 
 }  // namespace

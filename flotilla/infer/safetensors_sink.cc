@@ -9,11 +9,6 @@
 namespace flotilla {
 namespace {
 
-template <typename T>
-std::string_view Bytes(std::span<const T> values) {
-  return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
-}
-
 class SafetensorsSink : public TensorSink {
  public:
   SafetensorsSink(std::string path, std::map<std::string, int64_t, std::less<>> offsets,
@@ -21,7 +16,7 @@ class SafetensorsSink : public TensorSink {
       : path_(std::move(path)), offsets_(std::move(offsets)), file_(std::move(file)) {}
 
   Status WriteParameter(const SavedParameter& parameter, std::span<const float> weights) override {
-    return Append(parameter.name, Bytes(weights));
+    return Append(parameter.name, BytesOf(weights));
   }
 
   Status BeginTable(const SavedTable& table) override {
@@ -29,8 +24,8 @@ class SafetensorsSink : public TensorSink {
     return absl::OkStatus();
   }
   Status WriteRows(std::span<const uint64_t> ids, std::span<const float> weights) override {
-    FL_RETURN_IF_ERROR(Append(table_ + ".ids", Bytes(ids)));
-    return Append(table_ + ".weights", Bytes(weights));
+    FL_RETURN_IF_ERROR(Append(table_ + ".ids", BytesOf(ids)));
+    return Append(table_ + ".weights", BytesOf(weights));
   }
   Status EndTable() override { return absl::OkStatus(); }
 

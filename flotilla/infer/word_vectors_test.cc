@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 
 #include "flotilla/testing/temp_dir.h"
@@ -20,11 +18,6 @@ WordVectors SomeVectors() {
       .vocabulary = *Vocabulary::FromWords({{"the", 9}, {"caf\xc3\xa9", 3}, {"7", 1}}), .dim = 2};
   vectors.values = {0.1f, -1.0f / 3, 1e-30f, std::numeric_limits<float>::max(), 0, -0.0f};
   return vectors;
-}
-
-std::string ReadAll(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 TEST(WordVectorsTest, BothFormatsReadBackToTheSameBits) {
@@ -48,10 +41,10 @@ TEST(WordVectorsTest, FilesLookAsOtherToolsWantThem) {
   WordVectors vectors{.vocabulary = *Vocabulary::FromWords({{"a", 1}, {"b", 1}}), .dim = 2};
   vectors.values = {1, 0.5f, -2, 0};
   ASSERT_TRUE(SaveVectors(vectors, VectorFormat::kText, dir.path() + "/t").ok());
-  EXPECT_EQ(ReadAll(dir.path() + "/t"), "2 2\na 1 0.5\nb -2 0\n");
+  EXPECT_EQ(ContentOf(dir.path() + "/t"), "2 2\na 1 0.5\nb -2 0\n");
   ASSERT_TRUE(SaveVectors(vectors, VectorFormat::kBinary, dir.path() + "/b").ok());
   const std::string bytes(reinterpret_cast<const char*>(vectors.values.data()), 16);
-  EXPECT_EQ(ReadAll(dir.path() + "/b"),
+  EXPECT_EQ(ContentOf(dir.path() + "/b"),
             "2 2\na " + bytes.substr(0, 8) + "\nb " + bytes.substr(8) + "\n");
 }
 

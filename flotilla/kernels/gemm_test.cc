@@ -33,10 +33,6 @@ std::vector<float> NaiveGemm(const Case& t, const EdgeBuffer& a, int64_t lda, co
   return c;
 }
 
-int64_t Extent(int64_t rows, int64_t columns, int64_t stride) {
-  return rows == 0 ? 0 : (rows - 1) * stride + columns;
-}
-
 void CheckGemm(const Case& t) {
   const int64_t a_rows = t.ta == Transpose::kYes ? t.k : t.m;
   const int64_t a_columns = t.ta == Transpose::kYes ? t.m : t.k;

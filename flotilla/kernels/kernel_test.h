@@ -72,6 +72,11 @@ class EdgeBuffer {
   float* data_;
 };
 
+// Floats from the first to the last element of a matrix whose rows are `stride` apart.
+inline int64_t Extent(int64_t rows, int64_t columns, int64_t stride) {
+  return rows == 0 ? 0 : (rows - 1) * stride + columns;
+}
+
 // n values in [low, high), the same for the same key.
 inline std::vector<float> Uniform(const RngKey& key, int64_t n, float low = -1, float high = 1) {
   std::vector<float> values(n);

@@ -19,10 +19,6 @@ std::vector<uint32_t> Positions(const RngKey& key, int64_t n) {
   return positions;
 }
 
-int64_t Extent(int64_t rows, int64_t columns, int64_t stride) {
-  return rows == 0 ? 0 : (rows - 1) * stride + columns;
-}
-
 void CheckGatherAndScatterRows(int64_t rows, int64_t dim, int64_t stride) {
   const std::vector<uint32_t> positions = Positions(RngKey(dim), rows);
   EdgeBuffer values(kDistinct * dim), out(Extent(rows, dim, stride));

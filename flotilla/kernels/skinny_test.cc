@@ -9,10 +9,6 @@ namespace {
 class SkinnyTest : public KernelTest {};
 FL_INSTANTIATE_FOR_ALL_TARGETS(SkinnyTest);
 
-int64_t Extent(int64_t rows, int64_t columns, int64_t stride) {
-  return rows == 0 ? 0 : (rows - 1) * stride + columns;
-}
-
 void CheckForward(int64_t m, int64_t n, int64_t k, int64_t pad, bool with_bias) {
   const int64_t lda = k + pad;
   EdgeBuffer a(Extent(m, k, lda)), b(k * n), bias(n), c(m * n, pad % 2);

@@ -47,7 +47,7 @@ class RowSet {
 };
 
 // One window, the vectors in double.
-struct Twin {
+struct WindowTwin {
   Matrix x, w, b;  // b: rows of one number; empty: no bias
   double rate;
 
@@ -111,7 +111,7 @@ void CheckOne(int64_t inputs, int64_t outputs, int64_t dim, bool bias, bool cbow
   const RngKey key = RngKey(7).With(static_cast<uint64_t>(dim));
   RowSet x(key.With("x"), inputs, dim), w(key.With("w"), outputs, dim);
   RowSet b(key.With("b"), bias ? outputs : 0, 1);
-  Twin twin{x.Values(), w.Values(), b.Values(), 0.125};
+  WindowTwin twin{x.Values(), w.Values(), b.Values(), 0.125};
   WindowScratch scratch;
   const WindowBlock block{dim, x.pointers(), w.pointers(), b.pointers(), 0.125f};
   double loss = 0.5;
@@ -146,7 +146,7 @@ TEST_P(SkipgramTest, EqualsItsScalarTwinForAllWindowsAndNegatives) {
 
 TEST_P(SkipgramTest, OutputsThatOccurTwiceGetBothChanges) {
   RowSet x(RngKey(1), 2, 20), w(RngKey(2), 2, 20), b(RngKey(3), 2, 1);
-  Twin twin{x.Values(), w.Values(), b.Values(), 0.5};
+  WindowTwin twin{x.Values(), w.Values(), b.Values(), 0.5};
   const auto again = [](auto rows) { return decltype(rows){rows[0], rows[1], rows[1]}; };
   twin.w = again(twin.w);
   twin.b = again(twin.b);
@@ -163,7 +163,7 @@ TEST_P(SkipgramTest, OutputsThatOccurTwiceGetBothChanges) {
 
 TEST_P(SkipgramTest, CbowInputsThatOccurTwiceGetBothChanges) {
   RowSet x(RngKey(1), 2, 9), w(RngKey(2), 3, 9);
-  Twin twin{x.Values(), w.Values(), {}, 0.5};
+  WindowTwin twin{x.Values(), w.Values(), {}, 0.5};
   twin.x = {twin.x[0], twin.x[1], twin.x[1]};
   const Matrix before = twin.x;
   twin.Cbow();

@@ -23,7 +23,7 @@ double Decayed(const DecayTerms& decay, double g, double w) {
 struct Element {
   double w, s0, s1;
 };
-using Twin = std::function<void(double g, Element& e)>;
+using ElementTwin = std::function<void(double g, Element& e)>;
 using Arrays = std::function<void(int64_t n, const float* g, float* w, float* s0, float* s1)>;
 using Rows = std::function<void(int64_t count, int64_t dim, const float* g, float* const* rows)>;
 
@@ -34,7 +34,7 @@ std::vector<float> Weights(int64_t n) {
   return w;
 }
 
-void CheckArrays(int states, const Arrays& kernel, const Twin& twin) {
+void CheckArrays(int states, const Arrays& kernel, const ElementTwin& twin) {
   for (int64_t n : TailSizes()) {
     for (int64_t slack : {0, 1}) {
       EdgeBuffer g(n), w(n, slack), s0(n), s1(n, slack);
@@ -59,7 +59,8 @@ void CheckArrays(int states, const Arrays& kernel, const Twin& twin) {
 }
 
 // Rows lie in reverse order with gaps between them, as a table would have them.
-void CheckRows(int states, int64_t count, int64_t dim, const Rows& kernel, const Twin& twin) {
+void CheckRows(int states, int64_t count, int64_t dim, const Rows& kernel,
+               const ElementTwin& twin) {
   const int64_t block = (1 + states) * dim, pitch = block + 3;
   EdgeBuffer g(count * dim), store(count == 0 ? 0 : (count - 1) * pitch + block);
   g.Assign(Uniform(RngKey(dim).With("g"), g.size()));
@@ -84,7 +85,7 @@ void CheckRows(int states, int64_t count, int64_t dim, const Rows& kernel, const
   ASSERT_TRUE(Near(expected, store)) << count << " rows of " << dim;
 }
 
-void CheckAllRows(int states, const Rows& kernel, const Twin& twin) {
+void CheckAllRows(int states, const Rows& kernel, const ElementTwin& twin) {
   for (int64_t dim : TailSizes()) {
     for (int64_t count : {0, 1, 30}) CheckRows(states, count, dim, kernel, twin);
   }
@@ -93,7 +94,7 @@ void CheckAllRows(int states, const Rows& kernel, const Twin& twin) {
 TEST_P(UpdateTest, SgdEqualsTheScalarTwin) {
   for (const DecayTerms& decay : kDecays) {
     const SgdTerms t{.rate = 0.1f, .decay = decay};
-    const Twin twin = [&](double g, Element& e) { e.w -= t.rate * Decayed(decay, g, e.w); };
+    const ElementTwin twin = [&](double g, Element& e) { e.w -= t.rate * Decayed(decay, g, e.w); };
     CheckArrays(
         0, [&](int64_t n, const float* g, float* w, float*, float*) { SgdUpdate(t, n, g, w); },
         twin);
@@ -105,7 +106,7 @@ TEST_P(UpdateTest, MomentumEqualsTheScalarTwin) {
   for (const DecayTerms& decay : kDecays) {
     for (bool nesterov : {false, true}) {
       const MomentumTerms t{.rate = 0.1f, .momentum = 0.9f, .nesterov = nesterov, .decay = decay};
-      const Twin twin = [&](double g, Element& e) {
+      const ElementTwin twin = [&](double g, Element& e) {
         const double d = Decayed(decay, g, e.w);
         e.s0 = t.momentum * e.s0 + d;
         e.w -= t.rate * (nesterov ? d + t.momentum * e.s0 : e.s0);
@@ -125,7 +126,7 @@ TEST_P(UpdateTest, AdagradEqualsTheScalarTwin) {
     for (bool decayed : {false, true}) {
       const AdagradTerms t{
           .rate = 0.1f, .epsilon = 1e-3f, .decayed = decayed, .keep = 0.95f, .decay = decay};
-      const Twin twin = [&](double g, Element& e) {
+      const ElementTwin twin = [&](double g, Element& e) {
         const double d = Decayed(decay, g, e.w);
         e.s0 = decayed ? t.keep * e.s0 + (1 - t.keep) * d * d : e.s0 + d * d;
         e.w -= t.rate * d / (std::sqrt(e.s0) + t.epsilon);
@@ -150,7 +151,7 @@ TEST_P(UpdateTest, AdamEqualsTheScalarTwin) {
                         .epsilon = 1e-3f,
                         .decoupled_decay = decoupled,
                         .decay = decay};
-      const Twin twin = [&](double g, Element& e) {
+      const ElementTwin twin = [&](double g, Element& e) {
         const double d = Decayed(decay, g, e.w);
         e.w -= decoupled * e.w;
         e.s0 = t.beta1 * e.s0 + (1 - t.beta1) * d;

@@ -14,10 +14,6 @@ struct Sizes {
   int64_t m, n, k, pad;  // pad is added to the distances between the rows of X and Y
 };
 
-int64_t Extent(int64_t rows, int64_t columns, int64_t stride) {
-  return rows == 0 ? 0 : (rows - 1) * stride + columns;
-}
-
 void CheckProduct(const Sizes& s, float beta) {
   const int64_t ldx = s.m + s.pad, ldy = s.n + s.pad;
   EdgeBuffer x(Extent(s.k, s.m, ldx)), y(Extent(s.k, s.n, ldy)), c(s.m * s.n, s.pad % 2);

@@ -21,7 +21,7 @@ namespace {
 constexpr int kExecFailed = 127;
 
 // NAME=VALUE of this process, with `variables` in place of those of the same name.
-std::vector<std::string> Environment(const std::map<std::string, std::string>& variables) {
+std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> all;
   for (char** each = environ; *each != nullptr; ++each) {
     const std::string text = *each;
@@ -85,7 +85,7 @@ StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
   if (pipe2(ends, O_CLOEXEC) != 0) return Internal("no pipe: {}", strerror(errno));
   fds.read_end = ends[0];
   fds.write_end = ends[1];
-  std::vector<std::string> words = command, environment = Environment(variables);
+  std::vector<std::string> words = command, environment = EnvironmentWith(variables);
   const std::vector<char*> argv = Pointers(words), envp = Pointers(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using Variables = std::map<std::string, std::string>;
 
-StatusOr<CommunicatorFlags> Read(const Variables& variables) {
+StatusOr<CommunicatorFlags> FlagsFrom(const Variables& variables) {
   return CommunicatorFlagsFrom([&](const std::string& name) -> std::optional<std::string> {
     const auto at = variables.find(name);
     if (at == variables.end()) return std::nullopt;
@@ -18,25 +18,26 @@ StatusOr<CommunicatorFlags> Read(const Variables& variables) {
 }
 
 TEST(CommunicatorFlagsTest, WithoutVariablesOurDefaultsHold) {
-  const CommunicatorFlags flags = *Read({});
+  const CommunicatorFlags flags = *FlagsFrom({});
   EXPECT_EQ(flags.async.max_merge, AsyncOptions().max_merge);
   EXPECT_EQ(flags.async.sends_per_refresh, AsyncOptions().sends_per_refresh);
   EXPECT_TRUE(flags.set.empty());
 }
 
 TEST(CommunicatorFlagsTest, TheSeedsNumbersApplyWhenTheyAreSet) {
-  const CommunicatorFlags flags = *Read({{"FLAGS_communicator_max_merge_var_num", "20"},
-                                         {"FLAGS_communicator_send_queue_size", "10"},
-                                         {"FLAGS_communicator_send_wait_times", "5"},
-                                         {"FLAGS_communicator_thread_pool_size", "2"},
-                                         {"FLAGS_communicator_min_send_grad_num_before_recv", "20"},
-                                         {"FLAGS_communicator_independent_recv_thread", "1"},
-                                         {"FLAGS_communicator_is_sgd_optimizer", "0"},
-                                         {"FLAGS_communicator_merge_sparse_grad", "1"},
-                                         {"FLAGS_communicator_fake_rpc", "1"},
-                                         {"FLAGS_rpc_deadline", "5000"},
-                                         {"FLAGS_rpc_retry_times", "7"},
-                                         {"FLAGS_worker_update_interval_secs", "30"}});
+  const CommunicatorFlags flags =
+      *FlagsFrom({{"FLAGS_communicator_max_merge_var_num", "20"},
+                  {"FLAGS_communicator_send_queue_size", "10"},
+                  {"FLAGS_communicator_send_wait_times", "5"},
+                  {"FLAGS_communicator_thread_pool_size", "2"},
+                  {"FLAGS_communicator_min_send_grad_num_before_recv", "20"},
+                  {"FLAGS_communicator_independent_recv_thread", "1"},
+                  {"FLAGS_communicator_is_sgd_optimizer", "0"},
+                  {"FLAGS_communicator_merge_sparse_grad", "1"},
+                  {"FLAGS_communicator_fake_rpc", "1"},
+                  {"FLAGS_rpc_deadline", "5000"},
+                  {"FLAGS_rpc_retry_times", "7"},
+                  {"FLAGS_worker_update_interval_secs", "30"}});
   EXPECT_EQ(flags.async.max_merge, 20);
   EXPECT_EQ(flags.async.send_queue_size, 10);
   EXPECT_EQ(flags.async.merge_wait_ms, 50);
@@ -56,7 +57,7 @@ TEST(CommunicatorFlagsTest, TheSeedsNumbersApplyWhenTheyAreSet) {
 
 TEST(CommunicatorFlagsTest, BadValuesAreErrorsThatNameTheVariable) {
   auto error = [](const std::string& name, const std::string& value) {
-    const auto flags = Read({{name, value}});
+    const auto flags = FlagsFrom({{name, value}});
     EXPECT_FALSE(flags.ok());
     return std::string(Message(flags.status()));
   };

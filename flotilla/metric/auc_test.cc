@@ -16,8 +16,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 struct Rows {
   std::vector<float> scores;
   std::vector<float> labels;
@@ -82,8 +80,8 @@ TEST(AucTest, UndefinedWithoutBothClasses) {
 }
 
 TEST(AucTest, NanScoreOrLabelMakesTheFigureNan) {
-  EXPECT_TRUE(std::isnan(AucOf({{0.1f, 0.9f, kNan}, {0, 1, 1}})));
-  EXPECT_TRUE(std::isnan(AucOf({{0.1f, 0.9f, 0.5f}, {0, 1, kNan}})));
+  EXPECT_TRUE(std::isnan(AucOf({{0.1f, 0.9f, NAN}, {0, 1, 1}})));
+  EXPECT_TRUE(std::isnan(AucOf({{0.1f, 0.9f, 0.5f}, {0, 1, NAN}})));
 }
 
 TEST(AucTest, ScoresBeyondTheEndsCountAtTheEnds) {
@@ -126,7 +124,7 @@ TEST(AucTest, MergedStatesEqualOneState) {
 
 TEST(AucTest, MergeCarriesBrokenRows) {
   AucMeter broken(16, 2), healthy(16, 2);
-  Add(broken, {{kNan}, {1}});
+  Add(broken, {{NAN}, {1}});
   Add(healthy, {{0.1f, 0.9f}, {0, 1}});
   EXPECT_EQ(healthy.Value(), 1);
   healthy.Merge(broken.State());
@@ -149,7 +147,7 @@ TEST(AucTest, WindowCoversTheLastBatchesOnly) {
 
 TEST(AucTest, BrokenRowLeavesTheWindowWithItsBatch) {
   AucMeter auc(16, 1);
-  Add(auc, {{kNan}, {1}});
+  Add(auc, {{NAN}, {1}});
   EXPECT_TRUE(std::isnan(auc.WindowValue()));
   Add(auc, {{0.1f, 0.9f}, {0, 1}});
   EXPECT_EQ(auc.WindowValue(), 1);
@@ -166,7 +164,7 @@ TEST(AucTest, WithoutAWindowTheWindowValueIsTheValue) {
 TEST(AucTest, ResetForgetsEverything) {
   AucMeter auc(4096, 2), fresh(4096, 2);
   Add(auc, RandomRows(100, 1, 4096));
-  Add(auc, {{kNan}, {1}});
+  Add(auc, {{NAN}, {1}});
   auc.Reset();
   EXPECT_EQ(auc.State(), fresh.State());
   Add(auc, RandomRows(100, 2, 4096));
@@ -233,7 +231,7 @@ TEST(AucHintTest, SaysWhichClassIsMissing) {
 TEST(AucHintTest, SaysThatPredictionsAreConstantOrNan) {
   EXPECT_THAT(HintOf({0.25f, 0.25f, 0.25f}, {0, 1, 0}),
               HasSubstr("all 3 predictions are the same"));
-  EXPECT_THAT(HintOf({0.25f, kNan, 0.5f}, {0, 1, 1}), HasSubstr("1 of 3 rows"));
+  EXPECT_THAT(HintOf({0.25f, NAN, 0.5f}, {0, 1, 1}), HasSubstr("1 of 3 rows"));
 }
 
 TEST(AucHintTest, SaysThatLabelsAreInvertedOrThatNothingWasLearned) {

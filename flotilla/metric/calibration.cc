@@ -3,12 +3,9 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
 
 namespace flotilla {
 namespace {
-
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 // A bucket is a score's exponent and the first 8 bits of its mantissa.
 constexpr int kShift = 23 - 8;
@@ -35,7 +32,7 @@ MetricSpec CalibrationSpec(int predict, int label) {
 }
 
 double CalibrationPart::Ratio() const {
-  return clicks > 0 ? predicted / static_cast<double>(clicks) : kNan;
+  return clicks > 0 ? predicted / static_cast<double>(clicks) : NAN;
 }
 
 CalibrationMeter::CalibrationMeter() : buckets_(kBuckets) {}
@@ -55,7 +52,7 @@ void CalibrationMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
   }
 }
 
-double CalibrationMeter::Value() const { return broken_ > 0 ? kNan : All().Ratio(); }
+double CalibrationMeter::Value() const { return broken_ > 0 ? NAN : All().Ratio(); }
 
 CalibrationPart CalibrationMeter::All() const {
   CalibrationPart all;

@@ -4,14 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "flotilla/base/rng.h"
 
 namespace flotilla {
 namespace {
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 struct Row {
   float score;
@@ -142,7 +139,7 @@ TEST(CalibrationTest, ScoresBeyondTheEndsAndNanAreToldApart) {
   Add(meter, std::vector<Row>{{-1, 0}, {0, 0}, {1e-30f, 0}, {2, 1}, {1, 1}});
   EXPECT_EQ(meter.All().rows, 5);
   EXPECT_DOUBLE_EQ(meter.Value(), 1);
-  Add(meter, std::vector<Row>{{kNan, 1}});
+  Add(meter, std::vector<Row>{{NAN, 1}});
   EXPECT_TRUE(std::isnan(meter.Value()));
   EXPECT_EQ(meter.All().rows, 5);
 }

@@ -2,26 +2,23 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 namespace flotilla {
 
 namespace {
 
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-
-double MinusLog(double p) { return std::isnan(p) ? kNan : -std::log(std::clamp(p, 1e-7, 1.0)); }
+double MinusLog(double p) { return std::isnan(p) ? NAN : -std::log(std::clamp(p, 1e-7, 1.0)); }
 
 // The loss of one row, NaN when it is broken.
 double RowLoss(std::span<const float> p, float label) {
   if (p.size() == 1) {
-    if (!(label >= 0 && label <= 1)) return kNan;
+    if (!(label >= 0 && label <= 1)) return NAN;
     const double y = label;
     return y * MinusLog(p[0]) + (1 - y) * MinusLog(1 - static_cast<double>(p[0]));
   }
-  if (!(label >= 0 && label < static_cast<float>(p.size()))) return kNan;
+  if (!(label >= 0 && label < static_cast<float>(p.size()))) return NAN;
   const size_t column = static_cast<size_t>(label);
-  return static_cast<float>(column) == label ? MinusLog(p[column]) : kNan;
+  return static_cast<float>(column) == label ? MinusLog(p[column]) : NAN;
 }
 
 }  // namespace
@@ -46,7 +43,7 @@ void LogLossMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
 }
 
 double LogLossMeter::Value() const {
-  if (broken_ > 0 || rows_ == 0) return kNan;
+  if (broken_ > 0 || rows_ == 0) return NAN;
   return total_ / static_cast<double>(rows_);
 }
 

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string ErrorOf(std::string_view text) {
+std::string MetricsError(std::string_view text) {
   const auto metrics = MetricsFromJson(text);
   return metrics.ok() ? "ok" : std::string(Message(metrics.status()));
 }
@@ -38,18 +38,18 @@ TEST(MetricIoTest, WhatTextCannotSayIsRefused) {
 }
 
 TEST(MetricIoTest, ErrorsSayWhere) {
-  EXPECT_THAT(ErrorOf("[{"), HasSubstr("parse error"));
-  EXPECT_EQ(ErrorOf("{}"), "a list is expected");
-  EXPECT_EQ(ErrorOf("[1]"), "[0]: an object is expected");
-  EXPECT_EQ(ErrorOf(R"([{"kind": "auc"}])"), "[0].name: text is expected");
+  EXPECT_THAT(MetricsError("[{"), HasSubstr("parse error"));
+  EXPECT_EQ(MetricsError("{}"), "a list is expected");
+  EXPECT_EQ(MetricsError("[1]"), "[0]: an object is expected");
+  EXPECT_EQ(MetricsError(R"([{"kind": "auc"}])"), "[0].name: text is expected");
   const std::string start = R"([{"name": "a", "kind": "b", )";
-  EXPECT_EQ(ErrorOf(start + R"("vars": 1}])"), "[0].vars: a list is expected");
+  EXPECT_EQ(MetricsError(start + R"("vars": 1}])"), "[0].vars: a list is expected");
   for (const char* var : {"-1", "1.5", "2147483648", "\"x\"", "null"}) {
-    EXPECT_EQ(ErrorOf(start + R"("vars": [)" + var + R"(], "params": {}}])"),
+    EXPECT_EQ(MetricsError(start + R"("vars": [)" + var + R"(], "params": {}}])"),
               "[0].vars: the number of a value is expected");
   }
-  EXPECT_EQ(ErrorOf(start + R"("vars": []}])"), "[0].params: an object is expected");
-  EXPECT_EQ(ErrorOf(start + R"("vars": [], "params": {"k": "v"}}])"),
+  EXPECT_EQ(MetricsError(start + R"("vars": []}])"), "[0].params: an object is expected");
+  EXPECT_EQ(MetricsError(start + R"("vars": [], "params": {"k": "v"}}])"),
             "[0].params.k: a number is expected");
 }
 

@@ -18,8 +18,6 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
 void Add(Metric& metric, const std::vector<float>& predict, int64_t width,
          const std::vector<float>& labels) {
   const MetricInput inputs[] = {{predict, width}, {labels, 1}};
@@ -49,7 +47,7 @@ TEST(AccuracyTest, NanScoreMakesTheFigureNanAndNoRowsToo) {
   EXPECT_TRUE(std::isnan(accuracy.Value()));
   Add(accuracy, {0.1f, 0.9f}, 2, {1});
   EXPECT_EQ(accuracy.Value(), 1);
-  Add(accuracy, {0.9f, kNan}, 2, {0});
+  Add(accuracy, {0.9f, NAN}, 2, {0});
   EXPECT_TRUE(std::isnan(accuracy.Value()));
   accuracy.Reset();
   Add(accuracy, {0.1f, 0.9f}, 2, {1});
@@ -87,7 +85,7 @@ TEST(LogLossTest, BrokenRowsMakeTheFigureNan) {
     float label;
   };
   for (const Case& c :
-       {Case{{kNan}, 1, 1}, Case{{0.5f}, 1, 2}, Case{{0.5f}, 1, kNan}, Case{{0.5f, kNan}, 2, 1},
+       {Case{{NAN}, 1, 1}, Case{{0.5f}, 1, 2}, Case{{0.5f}, 1, NAN}, Case{{0.5f, NAN}, 2, 1},
         Case{{0.5f, 0.5f}, 2, 2}, Case{{0.5f, 0.5f}, 2, -1}, Case{{0.5f, 0.5f}, 2, 0.5f}}) {
     LogLossMeter loss;
     Add(loss, {0.5f}, 1, {1});
@@ -122,7 +120,7 @@ TEST(MeanTest, MeansOfBatchesWeighByTheirRows) {
 TEST(MeanTest, NoRowsOrANanGiveNan) {
   MeanMeter mean(false);
   EXPECT_TRUE(std::isnan(mean.Value()));
-  const std::vector<float> values = {kNan};
+  const std::vector<float> values = {NAN};
   mean.Add(1, std::vector<MetricInput>{{values, 1}});
   EXPECT_TRUE(std::isnan(mean.Value()));
 }

@@ -14,7 +14,7 @@
 namespace flotilla {
 namespace {
 
-constexpr int64_t kWords = 40, kDim = 12, kNegatives = 5;
+constexpr int64_t kWords = 40, kVectorDim = 12, kNegatives = 5;
 constexpr double kRate = 0.3;
 
 // One window: inputs, then the target, then the negatives; all different.
@@ -86,7 +86,7 @@ void StepOfTheKernel(const Window& window, bool cbow, Communicator* communicator
   outputs.insert(outputs.begin(), window.target);
   const auto x = rows(0, window.inputs), w = rows(1, outputs), b = rows(2, outputs);
   kernels::WindowScratch scratch;
-  const kernels::WindowBlock block{kDim, x, w, b, static_cast<float>(work->rate)};
+  const kernels::WindowBlock block{kVectorDim, x, w, b, static_cast<float>(work->rate)};
   cbow ? kernels::CbowUpdate(block, &scratch) : kernels::SkipgramUpdate(block, &scratch);
   ASSERT_TRUE(communicator->tables_in_place()->End(0, *std::move(work), {}).ok());
 }
@@ -98,7 +98,7 @@ TEST(Word2VecTest, TheGraphAndTheFusedKernelGiveTheSameUpdate) {
     for (const bool bias : {false, true}) {
       SCOPED_TRACE(::testing::Message() << (cbow ? "cbow" : "skip-gram") << " bias " << bias);
       Word2VecOptions options{.vocabulary = kWords,
-                              .dim = kDim,
+                              .dim = kVectorDim,
                               .negatives = kNegatives,
                               .bias = bias,
                               .cbow = cbow,
@@ -131,12 +131,12 @@ TEST(Word2VecTest, TheGraphAndTheFusedKernelGiveTheSameUpdate) {
 }
 
 TEST(Word2VecTest, TablesStartAsInTheOriginal) {
-  const Model model = Word2Vec({.vocabulary = kWords, .dim = kDim, .bias = true});
+  const Model model = Word2Vec({.vocabulary = kWords, .dim = kVectorDim, .bias = true});
   ASSERT_TRUE(model.graph.status().ok()) << model.graph.status();
   const std::vector<TableSpec>& tables = model.graph.def().tables;
   ASSERT_EQ(tables.size(), 3u);
   EXPECT_EQ(tables[0].name, "emb");
-  EXPECT_EQ(tables[0].attributes.init, Uniform(-0.5 / kDim, 0.5 / kDim));
+  EXPECT_EQ(tables[0].attributes.init, Uniform(-0.5 / kVectorDim, 0.5 / kVectorDim));
   EXPECT_EQ(tables[1].name, "emb_w");
   EXPECT_EQ(tables[1].attributes.init, Constant(0));
   EXPECT_EQ(tables[2].name, "emb_b");

@@ -19,7 +19,7 @@ double Rate(const ScheduleSpec& spec, int64_t step) {
   return status.ok() ? LearningRate(spec, step) : 0;
 }
 
-std::string ErrorOf(const ScheduleSpec& spec) {
+std::string ScheduleError(const ScheduleSpec& spec) {
   const Status status = CheckSchedule(spec);
   return status.ok() ? "ok" : std::string(Message(status));
 }
@@ -122,51 +122,56 @@ TEST(ScheduleTest, SecondWarmupReplacesTheFirst) {
 TEST(ScheduleTest, UnknownNameIsAnErrorThatListsTheKnown) {
   ScheduleSpec spec = ConstantRate(1);
   spec.name = "cosinus";
-  EXPECT_EQ(ErrorOf(spec),
+  EXPECT_EQ(ScheduleError(spec),
             "unknown learning-rate schedule 'cosinus'; known: constant, exponential, "
             "natural_exponential, inverse_time, polynomial, piecewise, cosine");
 }
 
 TEST(ScheduleTest, MissingAndUnknownParametersAreNamed) {
-  EXPECT_THAT(ErrorOf(ScheduleSpec{}), HasSubstr("schedule constant: parameter 'rate' is missing"));
+  EXPECT_THAT(ScheduleError(ScheduleSpec{}),
+              HasSubstr("schedule constant: parameter 'rate' is missing"));
   ScheduleSpec spec = CosineDecay(1, 10);
   spec.params.erase("total_steps");
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("parameter 'total_steps' is missing; known: rate, total"));
+  EXPECT_THAT(ScheduleError(spec),
+              HasSubstr("parameter 'total_steps' is missing; known: rate, total"));
   spec = ConstantRate(1);
   spec.params["staircase"] = 1;
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("schedule constant: unknown parameter 'staircase'"));
+  EXPECT_THAT(ScheduleError(spec), HasSubstr("schedule constant: unknown parameter 'staircase'"));
   spec = ConstantRate(1);
   spec.params["warmup_steps"] = 3;
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("parameter 'warmup_start' is missing"));
+  EXPECT_THAT(ScheduleError(spec), HasSubstr("parameter 'warmup_start' is missing"));
 }
 
 TEST(ScheduleTest, ValuesThatMakeNoSenseAreErrors) {
-  EXPECT_THAT(ErrorOf(ConstantRate(-1)),
+  EXPECT_THAT(ScheduleError(ConstantRate(-1)),
               HasSubstr("rate is -1, but must be finite and at least 0"));
-  EXPECT_THAT(ErrorOf(ConstantRate(std::numeric_limits<double>::quiet_NaN())),
+  EXPECT_THAT(ScheduleError(ConstantRate(std::numeric_limits<double>::quiet_NaN())),
               HasSubstr("rate is nan"));
-  EXPECT_THAT(ErrorOf(ExponentialDecay(1, 0, 0.5)),
+  EXPECT_THAT(ScheduleError(ExponentialDecay(1, 0, 0.5)),
               HasSubstr("decay_steps is 0, but must be a whole number of at least 1"));
-  EXPECT_THAT(ErrorOf(ExponentialDecay(1, -5, 0.5)), HasSubstr("decay_steps is -5"));
-  EXPECT_THAT(ErrorOf(InverseTimeDecay(1, 5, -0.5)), HasSubstr("decay_rate is -0.5"));
-  EXPECT_THAT(ErrorOf(PolynomialDecay(1, 5, -1)), HasSubstr("end is -1"));
-  EXPECT_THAT(ErrorOf(CosineDecay(1, 0)), HasSubstr("total_steps is 0"));
-  EXPECT_THAT(ErrorOf(LinearWarmup(ConstantRate(1), -1, 0, 1)), HasSubstr("warmup_steps is -1"));
+  EXPECT_THAT(ScheduleError(ExponentialDecay(1, -5, 0.5)), HasSubstr("decay_steps is -5"));
+  EXPECT_THAT(ScheduleError(InverseTimeDecay(1, 5, -0.5)), HasSubstr("decay_rate is -0.5"));
+  EXPECT_THAT(ScheduleError(PolynomialDecay(1, 5, -1)), HasSubstr("end is -1"));
+  EXPECT_THAT(ScheduleError(CosineDecay(1, 0)), HasSubstr("total_steps is 0"));
+  EXPECT_THAT(ScheduleError(LinearWarmup(ConstantRate(1), -1, 0, 1)),
+              HasSubstr("warmup_steps is -1"));
   ScheduleSpec spec = ExponentialDecay(1, 5, 0.5);
   spec.params["decay_steps"] = 2.5;
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("decay_steps is 2.5"));
+  EXPECT_THAT(ScheduleError(spec), HasSubstr("decay_steps is 2.5"));
 }
 
 TEST(ScheduleTest, BadPiecesAreErrors) {
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({10}, {1})), HasSubstr("1 boundaries need 2 values, not 1"));
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({}, {})), HasSubstr("0 boundaries need 1 values, not 0"));
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({10, 5}, {1, 2, 3})), HasSubstr("5 follows 10"));
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({5, 5}, {1, 2, 3})), HasSubstr("5 follows 5"));
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({-5}, {1, 2})), HasSubstr("boundary 0 is -5"));
-  EXPECT_THAT(ErrorOf(PiecewiseDecay({5}, {1, -2})), HasSubstr("value -2"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({10}, {1})),
+              HasSubstr("1 boundaries need 2 values, not 1"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({}, {})),
+              HasSubstr("0 boundaries need 1 values, not 0"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({10, 5}, {1, 2, 3})), HasSubstr("5 follows 10"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({5, 5}, {1, 2, 3})), HasSubstr("5 follows 5"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({-5}, {1, 2})), HasSubstr("boundary 0 is -5"));
+  EXPECT_THAT(ScheduleError(PiecewiseDecay({5}, {1, -2})), HasSubstr("value -2"));
   ScheduleSpec spec = ConstantRate(1);
   spec.values = {1};
-  EXPECT_THAT(ErrorOf(spec), HasSubstr("belong to piecewise only"));
+  EXPECT_THAT(ScheduleError(spec), HasSubstr("belong to piecewise only"));
 }
 
 }  // namespace

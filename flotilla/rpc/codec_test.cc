@@ -16,7 +16,7 @@ std::string BytesOf(const Payload& payload) {
 }
 
 // In slices of `piece` bytes, as a network may deliver it.
-Payload PayloadOf(const std::string& bytes, size_t piece = 7) {
+Payload SlicedPayload(const std::string& bytes, size_t piece = 7) {
   Payload payload;
   for (size_t at = 0; at < bytes.size(); at += piece) {
     payload.AddCopy(bytes.data() + at, std::min(piece, bytes.size() - at));
@@ -24,7 +24,7 @@ Payload PayloadOf(const std::string& bytes, size_t piece = 7) {
   return payload;
 }
 
-std::string Example() {
+std::string ExamplePush() {
   wire::RequestHead head;
   head.set_protocol_version(kProtocolVersion);
   head.set_method(wire::METHOD_PUSH);
@@ -51,7 +51,7 @@ TEST(CodecTest, FloatsMayTravelAsHalves) {
 
 TEST(CodecTest, WhatWasWrittenIsReadHoweverItIsCut) {
   for (const size_t piece : {1, 3, 16, 1000}) {
-    auto message = DecodeRequest(PayloadOf(Example(), piece));
+    auto message = DecodeRequest(SlicedPayload(ExamplePush(), piece));
     ASSERT_TRUE(message.ok()) << message.status();
     EXPECT_EQ(message->head.job_id(), "job");
     EXPECT_EQ(message->head.push().tables(0), 3u);
@@ -75,7 +75,7 @@ TEST(CodecTest, WhatWasWrittenIsReadHoweverItIsCut) {
 }
 
 TEST(CodecTest, RowsAreSpreadToTheirPlaces) {
-  auto message = DecodeRequest(PayloadOf(Example()));
+  auto message = DecodeRequest(SlicedPayload(ExamplePush()));
   std::vector<uint64_t> ids;
   ASSERT_TRUE(message->tensors.ReadAll(&ids).ok());
   std::vector<float> out(6, 0);
@@ -86,7 +86,7 @@ TEST(CodecTest, RowsAreSpreadToTheirPlaces) {
 }
 
 TEST(CodecTest, AWrongTypeOrLengthIsAnErrorThatNamesBothAndTakesNothing) {
-  auto message = DecodeRequest(PayloadOf(Example()));
+  auto message = DecodeRequest(SlicedPayload(ExamplePush()));
   std::vector<float> floats;
   EXPECT_EQ(message->tensors.ReadAll(&floats).message(),
             "tensor 0 is of DATA_UINT64, expected DATA_FLOAT32");
@@ -98,17 +98,17 @@ TEST(CodecTest, AWrongTypeOrLengthIsAnErrorThatNamesBothAndTakesNothing) {
 }
 
 TEST(CodecTest, EveryTruncationIsRefused) {
-  const std::string bytes = Example();
+  const std::string bytes = ExamplePush();
   for (size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(DecodeRequest(PayloadOf(bytes.substr(0, size))).status().code(),
+    EXPECT_EQ(DecodeRequest(SlicedPayload(bytes.substr(0, size))).status().code(),
               absl::StatusCode::kInvalidArgument)
         << size;
   }
-  EXPECT_FALSE(DecodeRequest(PayloadOf(bytes + "x")).ok());
+  EXPECT_FALSE(DecodeRequest(SlicedPayload(bytes + "x")).ok());
 }
 
 TEST(CodecTest, GarbageIsRefusedOrReadButNeverTrusted) {
-  const std::string bytes = Example();
+  const std::string bytes = ExamplePush();
   const RngKey key(3);
   int refused = 0;
   for (uint64_t round = 0; round < 3000; ++round) {
@@ -117,7 +117,7 @@ TEST(CodecTest, GarbageIsRefusedOrReadButNeverTrusted) {
       damaged[key.With(round).Below(2 * k, damaged.size())] =
           static_cast<char>(key.With(round).Bits(2 * k + 1));
     }
-    auto message = DecodeRequest(PayloadOf(damaged));
+    auto message = DecodeRequest(SlicedPayload(damaged));
     if (!message.ok()) {
       ++refused;
       continue;
@@ -149,7 +149,8 @@ TEST(CodecTest, TensorsThatClaimMoreThanFollowsAreRefusedBeforeMemoryIsTaken) {
     const uint32_t prefix[2] = {0x31544c46, static_cast<uint32_t>(text.size())};
     std::string bytes(reinterpret_cast<const char*>(prefix), sizeof(prefix));
     bytes += text + std::string(16, 'x');
-    EXPECT_EQ(DecodeRequest(PayloadOf(bytes)).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(DecodeRequest(SlicedPayload(bytes)).status().code(),
+              absl::StatusCode::kInvalidArgument);
   }
 }
 

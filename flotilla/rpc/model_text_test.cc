@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-ModelSpec Example() {
+ModelSpec ExampleModel() {
   ModelSpec spec;
   spec.parameters.push_back({.name = "fc.w", .shape = {3, 4}});
   spec.parameters.push_back({.name = "fc.b", .shape = {4}});
@@ -49,23 +49,23 @@ TEST(ModelTextTest, EverythingThatChangesResultsChangesTheText) {
       [](ModelSpec& s) { s.tables[0].keep_meta = true; },
       [](ModelSpec& s) { s.tables.push_back({.name = "emb2"}); },
   };
-  std::set<std::string> texts = {ModelText(Example(), "")};
+  std::set<std::string> texts = {ModelText(ExampleModel(), "")};
   for (const auto& change : changes) {
-    ModelSpec spec = Example();
+    ModelSpec spec = ExampleModel();
     change(spec);
     texts.insert(ModelText(spec, ""));
   }
-  texts.insert(ModelText(Example(), "graph 1"));
-  texts.insert(ModelText(Example(), "graph 2\n"));
+  texts.insert(ModelText(ExampleModel(), "graph 1"));
+  texts.insert(ModelText(ExampleModel(), "graph 2\n"));
   EXPECT_EQ(texts.size(), changes.size() + 3);
-  EXPECT_EQ(ModelText(Example(), "x"), ModelText(Example(), "x\n"));
+  EXPECT_EQ(ModelText(ExampleModel(), "x"), ModelText(ExampleModel(), "x\n"));
 }
 
 TEST(ModelTextTest, WhatATableIsTellsMoreThanTheHashOfItsGraph) {
-  ModelSpec other = Example();
+  ModelSpec other = ExampleModel();
   other.tables[0].dim = 9;
   const std::string difference =
-      FirstDifference(ModelText(Example(), "graph 1"), ModelText(other, "graph 2"));
+      FirstDifference(ModelText(ExampleModel(), "graph 1"), ModelText(other, "graph 2"));
   EXPECT_NE(difference.find("table emb dim 8"), std::string::npos) << difference;
   EXPECT_NE(difference.find("table emb dim 9"), std::string::npos) << difference;
 }

@@ -16,7 +16,6 @@ constexpr int kRequests = 9'000;          // per policy
 constexpr int kRequestsOfAService = 300;  // at most: a job that has failed makes room for the next
 
 using google::protobuf::FieldDescriptor;
-using google::protobuf::Message;
 using google::protobuf::Reflection;
 
 // Draws that depend on the key alone.
@@ -38,9 +37,9 @@ class Draws {
   uint64_t draws_ = 0;
 };
 
-void ChangeMessage(Message* message, Draws* draws);
+void ChangeMessage(google::protobuf::Message* message, Draws* draws);
 
-void SetSingular(Message* message, const FieldDescriptor* field, Draws* draws) {
+void SetSingular(google::protobuf::Message* message, const FieldDescriptor* field, Draws* draws) {
   const Reflection* reflection = message->GetReflection();
   switch (field->cpp_type()) {
     case FieldDescriptor::CPPTYPE_UINT32:
@@ -60,7 +59,8 @@ void SetSingular(Message* message, const FieldDescriptor* field, Draws* draws) {
   }
 }
 
-void ChangeRepeated(Message* message, const FieldDescriptor* field, Draws* draws) {
+void ChangeRepeated(google::protobuf::Message* message, const FieldDescriptor* field,
+                    Draws* draws) {
   const Reflection* reflection = message->GetReflection();
   const int size = reflection->FieldSize(*message, field);
   if (size > 0 && draws->OneIn(3)) return reflection->RemoveLast(message, field);
@@ -74,7 +74,7 @@ void ChangeRepeated(Message* message, const FieldDescriptor* field, Draws* draws
   }
 }
 
-void ChangeMessage(Message* message, Draws* draws) {
+void ChangeMessage(google::protobuf::Message* message, Draws* draws) {
   const auto* descriptor = message->GetDescriptor();
   if (descriptor->field_count() == 0) return;
   const FieldDescriptor* field =

@@ -25,7 +25,7 @@ ParameterSpec MakeParameter(std::string name, std::vector<int64_t> shape,
   return spec;
 }
 
-std::unique_ptr<DenseTable> MustMake(const ModelSpec& spec) {
+std::unique_ptr<DenseTable> MustMakeDense(const ModelSpec& spec) {
   auto table = DenseTable::Make(spec);
   EXPECT_TRUE(table.ok()) << table.status();
   return *std::move(table);
@@ -36,7 +36,7 @@ TEST(DenseTableTest, ParametersStartWithTheirOwnFirstValues) {
   spec.parameters = {MakeParameter("w", {3, 4}, Uniform(-1, 1)), MakeParameter("b", {4})};
   spec.optimizer = Sgd(0.1);
   spec.seed = 9;
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   std::vector<float> expected(12);
   Initializer::Make(Uniform(-1, 1), {})->Fill(ParameterKey(9, "w"), 12, expected.data());
   EXPECT_TRUE(std::equal(expected.begin(), expected.end(), table->weights(0).begin()));
@@ -57,7 +57,7 @@ TEST(DenseTableTest, EachParameterHasItsFactorDecayAndRule) {
   spec.parameters[3].attributes.trainable = false;
   spec.parameters[4].attributes.trainable = false;
   spec.parameters[4].moving_average_keep = 0.75;
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   const std::vector<float> gradient(table->data().size(), 2);
   ASSERT_TRUE(table->Push(gradient, 0.5, 1).ok());
   const auto weight = [&](int p) { return table->weights(p)[19]; };
@@ -72,7 +72,7 @@ TEST(DenseTableTest, AdamFollowsItsFormulaWithAStatePerParameter) {
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {5}), MakeParameter("b", {33})};
   spec.optimizer = Adam(0.01);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   EXPECT_EQ(table->State(1).size(), 66u);
   double w = 1, m = 0, v = 0;
   for (int step = 1; step <= 5; ++step) {
@@ -96,7 +96,7 @@ TEST(DenseTableTest, WriteSetsWeightsAndStartsTheStateAfresh) {
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {2}), MakeParameter("b", {2})};
   spec.optimizer = Adam(0.01);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   ASSERT_TRUE(table->Push(std::vector<float>(table->data().size(), 1), 0.01, 1).ok());
   const float other = table->weights(0)[0];
   table->Write(1, std::vector<float>{5, 6});
@@ -110,8 +110,8 @@ TEST(DenseTableTest, ParametersLargerThanAPieceAreUpdatedWholeAndOneByOneAlike) 
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {100, 300}), MakeParameter("b", {7})};
   spec.optimizer = Adam(0.01);
-  auto together = MustMake(spec);
-  auto one_by_one = MustMake(spec);
+  auto together = MustMakeDense(spec);
+  auto one_by_one = MustMakeDense(spec);
   std::vector<float> gradient(together->data().size());
   for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = RngKey(1).Uniform(i) - 0.5f;
   for (int64_t step = 1; step <= 3; ++step) {
@@ -140,7 +140,7 @@ TEST(DenseTableTest, PushesFromManyThreadsAllCount) {
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {50000}, Constant(0))};
   spec.optimizer = Sgd(1);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   const std::vector<float> gradient(table->data().size(), -1);
   WorkerPool pool(4);
   pool.Run([&](int) {
@@ -156,7 +156,7 @@ TEST(DenseTableTest, ACutPutBackGivesTheSameTable) {
   spec.parameters[1].attributes.trainable = false;
   spec.parameters[2].moving_average_keep = 0.5;
   spec.optimizer = Adam(0.01);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   std::vector<float> gradient(table->data().size());
   for (size_t i = 0; i < gradient.size(); ++i) gradient[i] = RngKey(1).Uniform(i) - 0.5f;
   ASSERT_TRUE(table->Push(gradient, 0.01, 1).ok());
@@ -166,7 +166,7 @@ TEST(DenseTableTest, ACutPutBackGivesTheSameTable) {
   EXPECT_EQ(table->states(1), 0);
   EXPECT_EQ(table->states(2), 0);
   EXPECT_TRUE(table->Cut(false).states[0].empty());
-  auto other = MustMake(spec);
+  auto other = MustMakeDense(spec);
   for (int p = 0; p < 3; ++p) {
     EXPECT_EQ(cut.states[p], table->State(p));
     const auto weights =
@@ -186,7 +186,7 @@ TEST(DenseTableTest, EveryPieceOfACutIsBetweenTwoPushes) {
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {30000}, Constant(0))};
   spec.optimizer = Sgd(1);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   const std::vector<float> gradient(table->data().size(), -1);
   WorkerPool pool(3);
   pool.Run([&](int worker) {
@@ -212,7 +212,7 @@ TEST(DenseTableTest, ErrorsSayWhatAndWhere) {
   spec.optimizer.name = "magic";
   EXPECT_FALSE(DenseTable::Make(spec).ok());
   spec.optimizer = Sgd(0.1);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   EXPECT_EQ(Message(table->Push(std::vector<float>(3), 0.1, 1)),
             "dense gradient has 3 floats, the model 16");
 }
@@ -220,7 +220,7 @@ TEST(DenseTableTest, ErrorsSayWhatAndWhere) {
 TEST(DenseTableTest, AModelWithoutDenseParametersIsFine) {
   ModelSpec spec;
   spec.optimizer = Sgd(0.1);
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   EXPECT_TRUE(table->data().empty());
   EXPECT_TRUE(table->Push({}, 0.1, 1).ok());
 }
@@ -230,7 +230,7 @@ TEST(DenseTableTest, AddLosesNothingBesidePushes) {
   spec.optimizer = Sgd(1);
   spec.parameters = {MakeParameter("w", {20000}), MakeParameter("frozen", {16})};
   spec.parameters[1].attributes.trainable = false;
-  auto table = MustMake(spec);
+  auto table = MustMakeDense(spec);
   const std::vector<float> down(static_cast<size_t>(table->layout().size()), -1);
   const std::vector<float> up(10000, 2);
   WorkerPool pool(2);

@@ -11,7 +11,7 @@
 namespace flotilla {
 namespace {
 
-std::unique_ptr<RowIndex> MustMake() {
+std::unique_ptr<RowIndex> MustMakeIndex() {
   auto index = RowIndex::Make(true);
   EXPECT_TRUE(index.ok()) << index.status();
   return *std::move(index);
@@ -27,7 +27,7 @@ uint32_t FindOnly(const RowIndex& index, uint64_t mixed, uint32_t row) {
 }
 
 TEST(RowIndexTest, EqualsAMapWhileItGrows) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   std::map<uint64_t, uint32_t> expected;
   const RngKey key(3);
   for (uint32_t row = 0; row < 50000; ++row) {
@@ -46,7 +46,7 @@ TEST(RowIndexTest, EqualsAMapWhileItGrows) {
 }
 
 TEST(RowIndexTest, EqualTagsAreToldApartByTheCaller) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   // The uppermost and the lowest bits are equal: one part, one tag, one home line, also after
   // growing.
   const auto mixed = [](uint64_t row) { return 0x123400009abcdef0ull | row << 32; };
@@ -56,7 +56,7 @@ TEST(RowIndexTest, EqualTagsAreToldApartByTheCaller) {
 }
 
 TEST(RowIndexTest, TheLastLineRunsOverIntoTheFirst) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   const uint64_t top_of_part = ~0ull >> RowIndex::kPartBits;
   for (uint32_t row = 0; row < 20; ++row) Insert(top_of_part - row, row, index.get());
   for (uint32_t row = 0; row < 20; ++row) {
@@ -67,21 +67,21 @@ TEST(RowIndexTest, TheLastLineRunsOverIntoTheFirst) {
 
 // If they crowded into few lines, every insertion would walk past all before it, for minutes.
 TEST(RowIndexTest, RowsOfOneVirtualShardSpreadOverTheirPart) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   const auto mixed = [](uint32_t row) { return uint64_t{77} << 55 | RngKey(5).Bits(row) >> 9; };
   for (uint32_t row = 0; row < 300'000; ++row) Insert(mixed(row), row, index.get());
   for (uint32_t row = 0; row < 300'000; ++row) ASSERT_EQ(FindOnly(*index, mixed(row), row), row);
 }
 
 TEST(RowIndexTest, TagZeroIsNotAnEmptySlot) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   EXPECT_EQ(index->Probe(0), kNoRow);
   Insert(0, 0, index.get());
   EXPECT_EQ(index->Probe(0), 0u);
 }
 
 TEST(RowIndexTest, MemoryIsBoundedAtEverySize) {
-  auto index = MustMake();
+  auto index = MustMakeIndex();
   const RngKey key(4);
   double most = 0;
   for (uint32_t row = 0; row < 400000; ++row) {

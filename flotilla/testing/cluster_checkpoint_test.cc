@@ -32,13 +32,13 @@ Status TrainSome(PsClient& client, int steps) {
   return absl::OkStatus();
 }
 
-struct State {
+struct SavedState {
   std::vector<float> dense;
   SparseRows first, second;
 };
 
-State Read(PsClient& client) {
-  State state;
+SavedState Read(PsClient& client) {
+  SavedState state;
   state.dense.resize(static_cast<size_t>(client.layout().size()));
   EXPECT_TRUE(client.PullDense(state.dense).ok());
   state.first = *client.ReadTable(0);
@@ -46,7 +46,7 @@ State Read(PsClient& client) {
   return state;
 }
 
-void ExpectSame(const State& a, const State& b) {
+void ExpectSame(const SavedState& a, const SavedState& b) {
   EXPECT_EQ(a.dense, b.dense);
   EXPECT_EQ(a.first.ids, b.first.ids);
   EXPECT_EQ(a.first.values, b.first.values);
@@ -90,7 +90,7 @@ Status Save(PsClient& client, const std::string& dir, const std::function<Status
 TEST(ClusterCheckpointTest, WhatThreeServersSavedGoesOnOnTwoAsIfNothingHadHappened) {
   const TempDir temp;
   const std::string dir = temp.path() + "/model";
-  State at_save, later;
+  SavedState at_save, later;
   {
     InProcessCluster cluster(AdamModel(), {.servers = 3, .wire = Wire::kTcp});
     ASSERT_OK(cluster.ConnectAll());
@@ -112,7 +112,7 @@ TEST(ClusterCheckpointTest, WhatThreeServersSavedGoesOnOnTwoAsIfNothingHadHappen
 TEST(ClusterCheckpointTest, AServerLoadsAtItsStart) {
   const TempDir temp;
   const std::string dir = temp.path() + "/model";
-  State at_save;
+  SavedState at_save;
   {
     InProcessCluster cluster(AdamModel(), {.servers = 1});
     ASSERT_OK(cluster.ConnectAll());

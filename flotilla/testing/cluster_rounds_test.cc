@@ -30,15 +30,15 @@ void FillPart(int trainer, int round, std::vector<float>* dense, SparseRows* row
   for (size_t i = 0; i < rows->values.size(); ++i) rows->values[i] = Odd(trainer, round, i + 77);
 }
 
-struct State {
+struct RoundsOutcome {
   std::vector<float> dense;
   SparseRows rows;
   int64_t step = 0;
 };
 
 // Three rounds of all trainers on a model with Adam; the last trainer leaves after `last_rounds`.
-State RunRounds(Wire wire, int servers, int trainers, int last_rounds, uint64_t jitter = 0,
-                size_t max_waiting_bytes = size_t{1} << 20) {
+RoundsOutcome RunRounds(Wire wire, int servers, int trainers, int last_rounds, uint64_t jitter = 0,
+                        size_t max_waiting_bytes = size_t{1} << 20) {
   ModelSpec spec = CountingModel({20'000, 100}, {kDim});
   spec.optimizer = Adam(0.1);
   ClusterOptions options{
@@ -59,7 +59,7 @@ State RunRounds(Wire wire, int servers, int trainers, int last_rounds, uint64_t 
     return client.LeaveRounds();
   });
   EXPECT_TRUE(status.ok()) << status;
-  State state;
+  RoundsOutcome state;
   state.dense.resize(static_cast<size_t>(cluster.client(0).layout().size()));
   EXPECT_TRUE(cluster.client(0).PullDense(state.dense).ok());
   state.rows = *cluster.client(0).ReadTable(0);
@@ -67,7 +67,7 @@ State RunRounds(Wire wire, int servers, int trainers, int last_rounds, uint64_t 
   return state;
 }
 
-bool SameBits(const State& a, const State& b) {
+bool SameBits(const RoundsOutcome& a, const RoundsOutcome& b) {
   return a.rows.ids == b.rows.ids && a.dense.size() == b.dense.size() &&
          a.rows.values.size() == b.rows.values.size() &&
          std::memcmp(a.dense.data(), b.dense.data(), a.dense.size() * sizeof(float)) == 0 &&
@@ -76,7 +76,7 @@ bool SameBits(const State& a, const State& b) {
 }
 
 TEST_P(RoundsTest, TheSameBitsForAnyNumberOfServersAndAnyTiming) {
-  const State one = RunRounds(GetParam(), 1, 3, 3);
+  const RoundsOutcome one = RunRounds(GetParam(), 1, 3, 3);
   EXPECT_EQ(one.step, 3);
   EXPECT_GT(one.rows.size(), 30u);
   EXPECT_TRUE(SameBits(one, RunRounds(GetParam(), 2, 3, 3, 5)));
@@ -84,12 +84,12 @@ TEST_P(RoundsTest, TheSameBitsForAnyNumberOfServersAndAnyTiming) {
 }
 
 TEST_P(RoundsTest, TheSameBitsWhenEarlyPartsAreNotKept) {
-  const State roomy = RunRounds(GetParam(), 2, 4, 3);
+  const RoundsOutcome roomy = RunRounds(GetParam(), 2, 4, 3);
   EXPECT_TRUE(SameBits(roomy, RunRounds(GetParam(), 2, 4, 3, 8, 0)));
 }
 
 TEST_P(RoundsTest, ATrainerWithoutDataLeavesAndTheOthersGoOn) {
-  const State left = RunRounds(GetParam(), 1, 3, 1);
+  const RoundsOutcome left = RunRounds(GetParam(), 1, 3, 1);
   EXPECT_EQ(left.step, 3);
   EXPECT_TRUE(SameBits(left, RunRounds(GetParam(), 5, 3, 1, 4)));
 }

@@ -46,7 +46,7 @@ void CheckSvg(const std::string& svg) {
   EXPECT_THAT(svg, Not(HasSubstr("script")));
 }
 
-std::vector<MetricsPoint> RunOf(int64_t steps, int64_t epochs) {
+std::vector<MetricsPoint> PointsOf(int64_t steps, int64_t epochs) {
   std::vector<MetricsPoint> points;
   for (int64_t step = 1; step <= steps; ++step) {
     const double t = static_cast<double>(step) / static_cast<double>(steps);
@@ -66,7 +66,7 @@ std::vector<MetricsPoint> RunOf(int64_t steps, int64_t epochs) {
 }
 
 TEST(CurvePlotTest, DrawsBothPanelsWithALegendAndTheLastTestFigure) {
-  const std::string svg = CurveSvg(RunOf(300, 3), {.title = "ctr_dnn <3 epochs> & more"});
+  const std::string svg = CurveSvg(PointsOf(300, 3), {.title = "ctr_dnn <3 epochs> & more"});
   CheckSvg(svg);
   EXPECT_THAT(svg, HasSubstr(">loss</text>"));
   EXPECT_THAT(svg, HasSubstr(">AUC</text>"));
@@ -94,10 +94,10 @@ TEST(CurvePlotTest, OnePointIsADotAndNoneSaysSo) {
 }
 
 TEST(CurvePlotTest, FiguresThatAreNotFiniteAreGaps) {
-  std::vector<MetricsPoint> points = RunOf(100, 1);
+  std::vector<MetricsPoint> points = PointsOf(100, 1);
   points[50].loss = std::nan("");
   points[60].loss = std::numeric_limits<double>::infinity();
-  const std::string whole = CurveSvg(RunOf(100, 1)), torn = CurveSvg(points);
+  const std::string whole = CurveSvg(PointsOf(100, 1)), torn = CurveSvg(points);
   CheckSvg(torn);
   EXPECT_EQ(CountOf(torn, "fill=\"none\" stroke=\"#3a86d8\""),
             CountOf(whole, "fill=\"none\" stroke=\"#3a86d8\"") + 2);
@@ -106,7 +106,7 @@ TEST(CurvePlotTest, FiguresThatAreNotFiniteAreGaps) {
 }
 
 TEST(CurvePlotTest, AHundredThousandPointsStayASmallPicture) {
-  const std::string svg = CurveSvg(RunOf(100'000, 5));
+  const std::string svg = CurveSvg(PointsOf(100'000, 5));
   CheckSvg(svg);
   EXPECT_LT(svg.size(), 100'000);
   EXPECT_THAT(svg, HasSubstr("fill-opacity"));  // the band behind the mean
@@ -114,7 +114,7 @@ TEST(CurvePlotTest, AHundredThousandPointsStayASmallPicture) {
 }
 
 TEST(CurvePlotTest, TheOrderOfPointsDoesNotMatter) {
-  std::vector<MetricsPoint> points = RunOf(50, 1), back(points.rbegin(), points.rend());
+  std::vector<MetricsPoint> points = PointsOf(50, 1), back(points.rbegin(), points.rend());
   for (std::vector<MetricsPoint>* list : {&points, &back}) {
     std::erase_if(*list, [](const MetricsPoint& point) { return point.kind != Kind::kTrain; });
   }
@@ -124,11 +124,11 @@ TEST(CurvePlotTest, TheOrderOfPointsDoesNotMatter) {
 TEST(CurvePlotTest, WritesAFileAndNamesItInErrors) {
   const TempDir dir;
   const std::string path = dir.path() + "/curve.svg";
-  ASSERT_TRUE(WriteCurveSvg(path, RunOf(10, 1)).ok());
+  ASSERT_TRUE(WriteCurveSvg(path, PointsOf(10, 1)).ok());
   std::ifstream file(path);
   std::stringstream text;
   text << file.rdbuf();
-  EXPECT_EQ(text.str(), CurveSvg(RunOf(10, 1)));
+  EXPECT_EQ(text.str(), CurveSvg(PointsOf(10, 1)));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
   const Status status = WriteCurveSvg(dir.path() + "/none/curve.svg", {});
   EXPECT_THAT(std::string(Message(status)), HasSubstr("none/curve.svg: cannot write"));

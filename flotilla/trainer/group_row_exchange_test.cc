@@ -11,7 +11,7 @@
 namespace flotilla {
 namespace {
 
-std::vector<InputSpec> Inputs() {
+std::vector<InputSpec> ValueAndIds() {
   return {{.name = "x", .width = 1}, {.name = "C", .kind = InputKind::kIds}};
 }
 
@@ -36,12 +36,12 @@ TEST(GroupRowExchangeTest, AGlobalShuffleSpreadsTheRowsOfAllTrainersAndLosesNone
   std::vector<float> seen;
   ASSERT_OK(cluster.RunTrainers([&](int trainer, PsClient& client) -> Status {
     const auto group = MakeClientGroup(&client);
-    FL_ASSIGN_OR_RETURN(
-        auto dataset, InMemoryDataset::FromRows(Inputs(), Rows(100 * trainer, 100 * trainer + 100),
-                                                {.batch_size = 10, .seed = 4}));
-    GroupRowExchange exchange(group.get(), Inputs());
+    FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::FromRows(
+                                          ValueAndIds(), Rows(100 * trainer, 100 * trainer + 100),
+                                          {.batch_size = 10, .seed = 4}));
+    GroupRowExchange exchange(group.get(), ValueAndIds());
     FL_RETURN_IF_ERROR(dataset->GlobalShuffle(1, &exchange));
-    FL_RETURN_IF_ERROR(dataset->rows().Check(Inputs()));
+    FL_RETURN_IF_ERROR(dataset->rows().Check(ValueAndIds()));
     const auto& values = dataset->rows().fields[0].values;
     EXPECT_TRUE(std::any_of(values.begin(), values.end(),
                             [&](float value) { return static_cast<int>(value) / 100 != trainer; }));
@@ -64,7 +64,7 @@ TEST(GroupRowExchangeTest, AGlobalShuffleSpreadsTheRowsOfAllTrainersAndLosesNone
 
 TEST(GroupRowExchangeTest, PartsWithoutRowsArrive) {
   const auto group = MakeSoloGroup();
-  GroupRowExchange exchange(group.get(), Inputs());
+  GroupRowExchange exchange(group.get(), ValueAndIds());
   const auto incoming = exchange.Exchange({Batch{}});
   ASSERT_TRUE(incoming.ok()) << incoming.status();
   ASSERT_EQ(incoming->size(), 1u);

@@ -2,10 +2,8 @@
 // servers, in one process.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <mutex>
 
-#include "flotilla/base/rng.h"
 #include "flotilla/communicator/make_communicator.h"
 #include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
@@ -13,50 +11,29 @@
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/cluster_testing.h"
+#include "flotilla/trainer/click_rows_testing.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
 namespace {
 
-constexpr int kSlots = 3;
 const SteadyClock kClock;
-
-std::vector<InputSpec> Inputs() {
-  return {{.name = "dense", .width = 2},
-          {.name = "C0", .kind = InputKind::kIds},
-          {.name = "C1", .kind = InputKind::kIds},
-          {.name = "C2", .kind = InputKind::kIds},
-          {.name = "label", .kind = InputKind::kLabel}};
-}
-
-void AppendRow(int64_t r, Batch* batch) {
-  const RngKey row = RngKey(5).With(static_cast<uint64_t>(r));
-  for (int d = 0; d < 2; ++d) batch->fields[0].values.push_back(row.Uniform(d) - 0.5f);
-  double logit = 0;
-  for (int s = 0; s < kSlots; ++s) {
-    const uint64_t id = 100 * s + row.Below(10 + s, 30);
-    batch->fields[1 + s].ids.ids.push_back(id);
-    logit += 4 * (RngKey(6).Uniform(id) - 0.5f);
-  }
-  batch->fields[4].values.push_back(row.Uniform(20) < 1 / (1 + std::exp(-logit)) ? 1 : 0);
-  ++batch->rows;
-}
 
 // Batch k of trainer t has the rows [(k * trainers + t) * batch_size, + batch_size): together the
 // trainers' k-th batches are the k-th batch of one process with batches of trainers * batch_size.
 std::unique_ptr<Dataset> DataOf(int trainer, int trainers, int64_t rows, int64_t batch_size) {
-  Batch batch{.rows = 0, .fields = std::vector<Field>(2 + kSlots)};
+  Batch batch{.fields = std::vector<Field>(2 + kClickSlots)};
   for (int64_t r = 0; r < rows; ++r) {
-    if (r / batch_size % trainers == trainer) AppendRow(r, &batch);
+    if (r / batch_size % trainers == trainer) AppendClickRow(r, 30, &batch);
   }
-  if (batch.rows == 0) return std::make_unique<EmptyDataset>(Inputs());
-  return *InMemoryDataset::FromRows(Inputs(), std::move(batch), {.batch_size = batch_size});
+  if (batch.rows == 0) return std::make_unique<EmptyDataset>(ClickInputs());
+  return *InMemoryDataset::FromRows(ClickInputs(), std::move(batch), {.batch_size = batch_size});
 }
 
-Model SmallModel(OptimizerSpec optimizer) {
+Model ClickModel(OptimizerSpec optimizer) {
   Graph g;
   std::vector<Var> parts = {g.Dense("dense", 2)};
-  for (int s = 0; s < kSlots; ++s) {
+  for (int s = 0; s < kClickSlots; ++s) {
     parts.push_back(Embedding(g.Ids(fmt::format("C{}", s)),
                               {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)}));
   }
@@ -116,7 +93,7 @@ StatusOr<std::vector<Report>> TrainOne(const Job& job, const Model& model, Commu
 }
 
 Outcome RunJob(const Job& job) {
-  const Model model = SmallModel(job.optimizer);
+  const Model model = ClickModel(job.optimizer);
   const ModelSpec spec = SpecOf(model, 3);
   const std::string& mode = job.mode.mode;
   const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
@@ -153,7 +130,7 @@ Outcome RunJob(const Job& job) {
 // One process, batch after batch.
 std::vector<float> Local(const OptimizerSpec& optimizer, int64_t rows, int64_t batch_size,
                          int epochs) {
-  const Model model = SmallModel(optimizer);
+  const Model model = ClickModel(optimizer);
   auto local = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = true});
   const auto dataset = DataOf(0, 1, rows, batch_size);
   const auto reports = TrainOne({.epochs = epochs}, model, *local, *dataset);
@@ -277,7 +254,7 @@ TEST(ModesTest, MoreServersThanParametersChangeNothing) {
 }
 
 TEST(ModesTest, APauseComesWhenEverythingThatWasReadIsTrained) {
-  const Model model = SmallModel(Sgd(0.1));
+  const Model model = ClickModel(Sgd(0.1));
   const ModelSpec spec = SpecOf(model, 3);
   InProcessCluster cluster(spec, {});
   ASSERT_OK(cluster.ConnectAll());

@@ -2,7 +2,6 @@
 // whole path from text to servers, in one process.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <mutex>
 
 #include "flotilla/base/rng.h"
@@ -10,13 +9,12 @@
 #include "flotilla/optim/schedule.h"
 #include "flotilla/testing/cluster_testing.h"
 #include "flotilla/trainer/skipgram_trainer.h"
+#include "flotilla/trainer/word_vectors_testing.h"
 
 namespace flotilla {
 namespace {
 
-constexpr int64_t kDim = 8;
 constexpr size_t kTopic = 30;  // words of each of two topics, which never meet
-const SteadyClock kClock;
 
 ModelSpec Spec(bool bias) {
   ModelSpec spec;
@@ -25,10 +23,10 @@ ModelSpec Spec(bool bias) {
   for (const char* name : {kInputTable, kOutputTable, kBiasTable}) {
     const bool is_bias = name == std::string(kBiasTable);
     if (is_bias && !bias) continue;
-    const int64_t dim = is_bias ? 1 : kDim;
+    const int64_t dim = is_bias ? 1 : kVectorDim;
     spec.tables.push_back({.name = name, .dim = dim, .rows = 2 * kTopic});
   }
-  spec.tables[0].attributes.init = Uniform(-0.5 / kDim, 0.5 / kDim);
+  spec.tables[0].attributes.init = Uniform(-0.5 / kVectorDim, 0.5 / kVectorDim);
   return spec;
 }
 
@@ -54,7 +52,7 @@ std::string TwoTopics(int lines) {
   return text;
 }
 
-struct Job {
+struct SkipgramJob {
   ModeOptions mode;
   int servers = 1;
   int trainers = 1;
@@ -65,7 +63,7 @@ struct Job {
   bool bias = true;
 };
 
-struct Outcome {
+struct SkipgramOutcome {
   std::vector<float> vectors;
   double first_loss = 0, last_loss = 0;
   int64_t words = 0;  // of all trainers and epochs
@@ -76,7 +74,8 @@ struct Outcome {
 class SkipgramModesTest : public ::testing::Test {
  protected:
   // The epochs of one trainer.
-  Status TrainPart(const Job& job, int trainer, Communicator& communicator, Outcome* outcome) {
+  Status TrainPart(const SkipgramJob& job, int trainer, Communicator& communicator,
+                   SkipgramOutcome* outcome) {
     IdCorpusOptions options{.part = trainer, .parts = job.trainers};
     options.blocks.block_bytes = 400;
     FL_ASSIGN_OR_RETURN(
@@ -87,7 +86,7 @@ class SkipgramModesTest : public ::testing::Test {
     SkipgramOptions skipgram{.workers = job.workers, .schedule = ConstantRate(job.rate)};
     if (job.mode.mode == "sync") skipgram.push_scale = job.trainers;
     FL_ASSIGN_OR_RETURN(const auto made,
-                        SkipgramTrainer::Make(&communicator, &sampler, &kClock, skipgram));
+                        SkipgramTrainer::Make(&communicator, &sampler, &clock_, skipgram));
     for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
       FL_ASSIGN_OR_RETURN(const SkipgramReport report, made->TrainEpoch(*corpus, epoch));
       std::lock_guard lock(mutex_);
@@ -99,23 +98,23 @@ class SkipgramModesTest : public ::testing::Test {
     return absl::OkStatus();
   }
 
-  Outcome Run(const Job& job) {
+  SkipgramOutcome Run(const SkipgramJob& job) {
     UpdatePolicy policy = UpdatePolicy::kOnArrival;
     if (job.mode.mode == "sync") policy = UpdatePolicy::kOnBarrier;
     if (job.mode.mode == "geo") policy = UpdatePolicy::kAddDelta;
     InProcessCluster cluster(Spec(job.bias),
                              {.servers = job.servers, .trainers = job.trainers, .policy = policy});
-    Outcome outcome;
+    SkipgramOutcome outcome;
     const Status status = cluster.RunTrainers([&](int trainer, PsClient& client) -> Status {
       FL_ASSIGN_OR_RETURN(const auto communicator,
-                          MakeCommunicator(client.spec(), job.mode, &client, &kClock));
+                          MakeCommunicator(client.spec(), job.mode, &client, &clock_));
       FL_RETURN_IF_ERROR(client.Barrier("made"));
       FL_RETURN_IF_ERROR(TrainPart(job, trainer, *communicator, &outcome));
       return client.Barrier("end");
     });
     EXPECT_TRUE(status.ok()) << status;
     const auto reader =
-        *MakeCommunicator(Spec(job.bias), {.mode = "half-async"}, &cluster.client(0), &kClock);
+        *MakeCommunicator(Spec(job.bias), {.mode = "half-async"}, &cluster.client(0), &clock_);
     outcome.vectors = Vectors(*reader);
     outcome.global_step = cluster.server(0).service().global_step();
     const Status stopped = cluster.StopAll();
@@ -123,9 +122,9 @@ class SkipgramModesTest : public ::testing::Test {
     return outcome;
   }
 
-  Outcome RunLocal(const Job& job) {
+  SkipgramOutcome RunLocal(const SkipgramJob& job) {
     const auto local = *LocalCommunicator::Make(Spec(job.bias), {});
-    Outcome outcome;
+    SkipgramOutcome outcome;
     const Status status = TrainPart(job, 0, *local, &outcome);
     EXPECT_TRUE(status.ok()) << status;
     outcome.vectors = Vectors(*local);
@@ -140,19 +139,10 @@ class SkipgramModesTest : public ::testing::Test {
 
  private:
   const TempDir dir_;
+  const SteadyClock clock_;
   const Vocabulary words_ = Words();
   std::mutex mutex_;
 };
-
-double Cosine(const std::vector<float>& values, size_t a, size_t b) {
-  double ab = 0, aa = 0, bb = 0;
-  for (size_t i = 0; i < kDim; ++i) {
-    ab += values[a * kDim + i] * values[b * kDim + i];
-    aa += values[a * kDim + i] * values[a * kDim + i];
-    bb += values[b * kDim + i] * values[b * kDim + i];
-  }
-  return ab / std::sqrt(aa * bb);
-}
 
 void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, double bound) {
   ASSERT_EQ(a.size(), b.size());
@@ -163,13 +153,13 @@ TEST_F(SkipgramModesTest, EveryModeFindsTheTopicsOnJobsOfAnyShape) {
   for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
     for (const int size : {1, 2}) {
       SCOPED_TRACE(fmt::format("{} {}x{}", mode, size, size));
-      Job job{.mode = {.mode = mode}, .servers = size, .trainers = size, .workers = size};
+      SkipgramJob job{.mode = {.mode = mode}, .servers = size, .trainers = size, .workers = size};
       job.mode.geo.interval.push_nums = 2;
       job.mode.async.max_staleness = 1;
       job.rate = 0.025;
       job.lines = 2000;
       job.bias = false;
-      const Outcome outcome = Run(job);
+      const SkipgramOutcome outcome = Run(job);
       EXPECT_EQ(outcome.words, 8 * job.lines * job.epochs) << "every word once an epoch";
       EXPECT_LT(outcome.last_loss, outcome.first_loss - 0.05);
       double same = 0, other = 0;
@@ -183,13 +173,13 @@ TEST_F(SkipgramModesTest, EveryModeFindsTheTopicsOnJobsOfAnyShape) {
 }
 
 TEST_F(SkipgramModesTest, GeoWithOneTrainerAndOneWorkerEqualsLocal) {
-  Job job{.mode = {.mode = "geo"}, .servers = 2};
+  SkipgramJob job{.mode = {.mode = "geo"}, .servers = 2};
   job.mode.geo.interval.push_nums = 3;
   ExpectNear(Run(job).vectors, RunLocal(job).vectors, 1e-5);
 }
 
 TEST_F(SkipgramModesTest, ModesThatAreNeverBehindEqualLocalWithOneTrainer) {
-  Job job{.servers = 2};
+  SkipgramJob job{.servers = 2};
   const std::vector<float> expected = RunLocal(job).vectors;
   for (const std::string mode : {"sync", "half-async", "async"}) {
     SCOPED_TRACE(mode);
@@ -201,7 +191,7 @@ TEST_F(SkipgramModesTest, ModesThatAreNeverBehindEqualLocalWithOneTrainer) {
 }
 
 TEST_F(SkipgramModesTest, SyncHasTheSameBitsForAnyNumberOfServers) {
-  Job job{.mode = {.mode = "sync"}, .trainers = 2, .workers = 2};
+  SkipgramJob job{.mode = {.mode = "sync"}, .trainers = 2, .workers = 2};
   const std::vector<float> expected = Run(job).vectors;
   job.servers = 3;
   EXPECT_EQ(Run(job).vectors, expected);
@@ -210,7 +200,7 @@ TEST_F(SkipgramModesTest, SyncHasTheSameBitsForAnyNumberOfServers) {
 TEST_F(SkipgramModesTest, StepsAreBatchesOfAllTrainersAndInSyncTheirRounds) {
   for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
     SCOPED_TRACE(mode);
-    const Outcome outcome = Run({.mode = {.mode = mode}, .trainers = 2, .epochs = 2});
+    const SkipgramOutcome outcome = Run({.mode = {.mode = mode}, .trainers = 2, .epochs = 2});
     // Shares differ by one block at most.
     const int64_t rounds = (outcome.batches / 2 + 1) / 2 * 2;
     EXPECT_EQ(outcome.global_step, mode == "sync" ? rounds : outcome.batches);
@@ -221,7 +211,8 @@ TEST_F(SkipgramModesTest, ATrainerWithoutTextWorksInEveryMode) {
   for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
     SCOPED_TRACE(mode);
     // Three blocks for four trainers.
-    const Outcome outcome = Run({.mode = {.mode = mode}, .trainers = 4, .epochs = 2, .lines = 60});
+    const SkipgramOutcome outcome =
+        Run({.mode = {.mode = mode}, .trainers = 4, .epochs = 2, .lines = 60});
     EXPECT_EQ(outcome.words, 8 * 60 * 2);
   }
 }

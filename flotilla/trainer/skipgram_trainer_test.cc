@@ -8,28 +8,27 @@
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/testing/temp_dir.h"
+#include "flotilla/trainer/word_vectors_testing.h"
 
 namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
 
-constexpr int64_t kDim = 8;
-
 ModelSpec SpecFor(size_t words, bool bias, double rate = 0.05) {
   ModelSpec spec;
   spec.optimizer = {.name = "sgd", .learning_rate = ConstantRate(rate)};
   spec.seed = 5;
   const auto rows = static_cast<int64_t>(words);
-  spec.tables.push_back({.name = kInputTable, .dim = kDim, .rows = rows});
-  spec.tables.back().attributes.init = Uniform(-0.5 / kDim, 0.5 / kDim);
-  spec.tables.push_back({.name = kOutputTable, .dim = kDim, .rows = rows});
+  spec.tables.push_back({.name = kInputTable, .dim = kVectorDim, .rows = rows});
+  spec.tables.back().attributes.init = Uniform(-0.5 / kVectorDim, 0.5 / kVectorDim);
+  spec.tables.push_back({.name = kOutputTable, .dim = kVectorDim, .rows = rows});
   if (bias) spec.tables.push_back({.name = kBiasTable, .dim = 1, .rows = rows});
   return spec;
 }
 
 // Words of two kinds that never meet.
-std::string TwoTopics(int lines) {
+std::string LettersOfTwoTopics(int lines) {
   std::string text;
   for (int i = 0; i < lines; ++i) {
     for (uint64_t k = 0; k < 8; ++k) {
@@ -60,7 +59,7 @@ struct TrainingSetup {
     sampler = std::make_unique<WindowSampler>(*WindowSampler::Make(vocabulary, windows));
     IdCorpusOptions options;
     options.blocks.block_bytes = 400;
-    corpus = *LoadIdCorpus({dir.Write("text", TwoTopics(lines))}, vocabulary, options);
+    corpus = *LoadIdCorpus({dir.Write("text", LettersOfTwoTopics(lines))}, vocabulary, options);
     local = *LocalCommunicator::Make(SpecFor(vocabulary.size(), bias), local_options);
   }
 
@@ -88,20 +87,21 @@ struct Twin {
       errors.emplace_back();
       for (size_t n = 0; n < outputs.size(); ++n) {
         double logit = b.empty() ? 0 : b[outputs[n]];
-        for (int64_t i = 0; i < kDim; ++i) logit += x[in * kDim + i] * w[outputs[n] * kDim + i];
+        for (int64_t i = 0; i < kVectorDim; ++i)
+          logit += x[in * kVectorDim + i] * w[outputs[n] * kVectorDim + i];
         errors.back().push_back(rate * ((n == 0 ? 1 : 0) - 1 / (1 + std::exp(-logit))));
       }
     }
     for (size_t r = 0; r < inputs.size(); ++r) {
-      std::vector<double> dx(kDim);
+      std::vector<double> dx(kVectorDim);
       for (size_t n = 0; n < outputs.size(); ++n) {
-        for (int64_t i = 0; i < kDim; ++i) {
-          dw[outputs[n] * kDim + i] += errors[r][n] * x[inputs[r] * kDim + i];
-          dx[i] += errors[r][n] * w[outputs[n] * kDim + i];
+        for (int64_t i = 0; i < kVectorDim; ++i) {
+          dw[outputs[n] * kVectorDim + i] += errors[r][n] * x[inputs[r] * kVectorDim + i];
+          dx[i] += errors[r][n] * w[outputs[n] * kVectorDim + i];
         }
         if (!b.empty()) db[outputs[n]] += errors[r][n];
       }
-      for (int64_t i = 0; i < kDim; ++i) x[inputs[r] * kDim + i] += dx[i];
+      for (int64_t i = 0; i < kVectorDim; ++i) x[inputs[r] * kVectorDim + i] += dx[i];
     }
     for (size_t i = 0; i < w.size(); ++i) w[i] += dw[i];
     for (size_t i = 0; i < b.size(); ++i) b[i] += db[i];
@@ -165,16 +165,6 @@ TEST(SkipgramTrainerTest, JoinedTrainingGivesTheSameBitsForAnyWorkers) {
   };
   const std::vector<float> one = train(1);
   EXPECT_EQ(train(3), one);
-}
-
-double Cosine(const std::vector<float>& values, size_t a, size_t b) {
-  double ab = 0, aa = 0, bb = 0;
-  for (size_t i = 0; i < kDim; ++i) {
-    ab += values[a * kDim + i] * values[b * kDim + i];
-    aa += values[a * kDim + i] * values[a * kDim + i];
-    bb += values[b * kDim + i] * values[b * kDim + i];
-  }
-  return ab / std::sqrt(aa * bb);
 }
 
 TEST(SkipgramTrainerTest, WordsOfOneTopicComeTogetherAndTheLossFalls) {

@@ -12,7 +12,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 // Times in percent of ten seconds of one worker.
-RunSummary RunOf(double read, double pull, double compute, double push, double wait) {
+RunSummary SummaryOf(double read, double pull, double compute, double push, double wait) {
   auto nanos = [](double percent) { return static_cast<int64_t>(percent * 1e8); };
   RunSummary summary;
   summary.train_seconds = 10;
@@ -48,14 +48,14 @@ TEST(SummaryTest, TheRateCountsLoadingAndTrainingOnly) {
 }
 
 TEST(SummaryTest, SharesAddUpToOne) {
-  RunSummary summary = RunOf(10, 20, 30, 15, 5);
+  RunSummary summary = SummaryOf(10, 20, 30, 15, 5);
   StageShares shares = SharesOf(summary);
   EXPECT_DOUBLE_EQ(shares.read, 0.1);
   EXPECT_DOUBLE_EQ(shares.compute, 0.3);
   EXPECT_NEAR(shares.other, 0.2, 1e-12);
   summary.workers = 2;  // twice the time, the same work
   EXPECT_DOUBLE_EQ(SharesOf(summary).read, 0.05);
-  summary = RunOf(100, 50, 50, 0, 0);  // more than the run took: shares of what was measured
+  summary = SummaryOf(100, 50, 50, 0, 0);  // more than the run took: shares of what was measured
   shares = SharesOf(summary);
   EXPECT_DOUBLE_EQ(shares.read, 0.5);
   EXPECT_DOUBLE_EQ(shares.other, 0);
@@ -63,31 +63,32 @@ TEST(SummaryTest, SharesAddUpToOne) {
 }
 
 TEST(AdviceTest, WaitingForRowsIsInputBound) {
-  EXPECT_EQ(Advice(RunOf(43, 5, 45, 5, 2), {.faster_input = "--readers 4"}),
+  EXPECT_EQ(Advice(SummaryOf(43, 5, 45, 5, 2), {.faster_input = "--readers 4"}),
             "input-bound: workers waited 43 % of their time for rows; try --readers 4");
 }
 
 TEST(AdviceTest, WaitingForEachOtherAsksForLargerBatchesOrFreeWorkers) {
-  EXPECT_THAT(Advice(RunOf(5, 5, 55, 5, 30)),
+  EXPECT_THAT(Advice(SummaryOf(5, 5, 55, 5, 30)),
               AllOf(StartsWith("waiting: workers waited 30 %"), HasSubstr("larger batches")));
 }
 
 TEST(AdviceTest, PullAndPushTogetherAreParameterBound) {
-  EXPECT_THAT(Advice(RunOf(5, 30, 40, 25, 0)), StartsWith("parameter-bound: 55 %"));
+  EXPECT_THAT(Advice(SummaryOf(5, 30, 40, 25, 0)), StartsWith("parameter-bound: 55 %"));
 }
 
 TEST(AdviceTest, OtherwiseTrainingIsComputeBound) {
-  EXPECT_THAT(Advice(RunOf(2, 10, 80, 8, 0)), StartsWith("compute-bound: workers computed 80 %"));
+  EXPECT_THAT(Advice(SummaryOf(2, 10, 80, 8, 0)),
+              StartsWith("compute-bound: workers computed 80 %"));
 }
 
 TEST(AdviceTest, TheLargestOfSeveralCausesIsNamed) {
-  EXPECT_THAT(Advice(RunOf(25, 10, 10, 5, 50)), StartsWith("waiting"));
-  EXPECT_THAT(Advice(RunOf(50, 10, 10, 5, 25)), StartsWith("input-bound"));
-  EXPECT_THAT(Advice(RunOf(22, 40, 18, 20, 0)), StartsWith("parameter-bound"));
+  EXPECT_THAT(Advice(SummaryOf(25, 10, 10, 5, 50)), StartsWith("waiting"));
+  EXPECT_THAT(Advice(SummaryOf(50, 10, 10, 5, 25)), StartsWith("input-bound"));
+  EXPECT_THAT(Advice(SummaryOf(22, 40, 18, 20, 0)), StartsWith("parameter-bound"));
 }
 
 TEST(AdviceTest, ManySkippedRowsComeFirst) {
-  RunSummary summary = RunOf(43, 5, 45, 5, 2);
+  RunSummary summary = SummaryOf(43, 5, 45, 5, 2);
   summary.skipped = 60;
   EXPECT_THAT(Advice(summary), StartsWith("bad data: 6 % of the rows"));
   summary.skipped = 40;
@@ -95,14 +96,14 @@ TEST(AdviceTest, ManySkippedRowsComeFirst) {
 }
 
 TEST(AdviceTest, AShortRunGetsNone) {
-  RunSummary summary = RunOf(9, 0, 0, 0, 0);
+  RunSummary summary = SummaryOf(9, 0, 0, 0, 0);
   summary.train_seconds = 0.9;
   EXPECT_EQ(Advice(summary), "");
   EXPECT_EQ(Advice({}), "");
 }
 
 TEST(SummaryTest, TheTextHasRowsTimesStagesAndTheAdvice) {
-  RunSummary summary = RunOf(43, 5, 45, 5, 2);
+  RunSummary summary = SummaryOf(43, 5, 45, 5, 2);
   summary.epochs = 2;
   summary.read = 1'234'567;
   summary.trained = 1'234'557;

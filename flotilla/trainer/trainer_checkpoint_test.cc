@@ -14,7 +14,7 @@
 namespace flotilla {
 namespace {
 
-std::unique_ptr<InMemoryDataset> MakeDataset() {
+std::unique_ptr<InMemoryDataset> MakeRows() {
   Batch batch{.rows = 1000, .fields = std::vector<Field>(3)};
   for (int64_t r = 0; r < batch.rows; ++r) {
     const RngKey row = RngKey(5).With(r);
@@ -43,7 +43,7 @@ Model MakeModel() {
 
 // What one process holds.
 struct Process {
-  explicit Process(uint64_t seed, int workers = 2) : model(MakeModel()), dataset(MakeDataset()) {
+  explicit Process(uint64_t seed, int workers = 2) : model(MakeModel()), dataset(MakeRows()) {
     communicator =
         *LocalCommunicator::Make(SpecOf(model, seed), {.joined = true, .save = {.sync = false}});
     auto made = Trainer::Make(&model, communicator.get(), &clock,

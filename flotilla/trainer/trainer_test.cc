@@ -4,43 +4,21 @@
 
 #include <cmath>
 
-#include "flotilla/base/rng.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/gradient_clip.h"
 #include "flotilla/optim/sgd.h"
+#include "flotilla/trainer/click_rows_testing.h"
 
 namespace flotilla {
 namespace {
 
-constexpr int kSlots = 3;
-
-std::vector<InputSpec> Inputs() {
-  return {{.name = "dense", .width = 2},
-          {.name = "C0", .kind = InputKind::kIds},
-          {.name = "C1", .kind = InputKind::kIds},
-          {.name = "C2", .kind = InputKind::kIds},
-          {.name = "label", .kind = InputKind::kLabel}};
-}
-
-// Clicks that depend on the ids, so that there is something to learn.
 std::unique_ptr<InMemoryDataset> MakeDataset(int64_t rows, int64_t batch_size, uint64_t ids = 30) {
-  const RngKey key(5);
-  Batch batch{.rows = rows, .fields = std::vector<Field>(2 + kSlots)};
-  for (int64_t r = 0; r < rows; ++r) {
-    const RngKey row = key.With(r);
-    for (int d = 0; d < 2; ++d) batch.fields[0].values.push_back(row.Uniform(d) - 0.5f);
-    double logit = 0;
-    for (int s = 0; s < kSlots; ++s) {
-      const uint64_t id = 100 * s + row.Below(10 + s, ids);
-      batch.fields[1 + s].ids.ids.push_back(id);
-      logit += 4 * (RngKey(6).Uniform(id) - 0.5f);
-    }
-    batch.fields[4].values.push_back(row.Uniform(20) < 1 / (1 + std::exp(-logit)) ? 1 : 0);
-  }
-  auto dataset = InMemoryDataset::FromRows(Inputs(), std::move(batch),
+  Batch batch{.fields = std::vector<Field>(2 + kClickSlots)};
+  for (int64_t r = 0; r < rows; ++r) AppendClickRow(r, ids, &batch);
+  auto dataset = InMemoryDataset::FromRows(ClickInputs(), std::move(batch),
                                            {.batch_size = batch_size, .shuffle = true, .seed = 1});
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   return *std::move(dataset);
@@ -56,7 +34,7 @@ struct ModelOptions {
 Model SmallModel(const ModelOptions& options = {}) {
   Graph g;
   std::vector<Var> parts = {g.Dense("dense", 2)};
-  for (int s = 0; s < kSlots; ++s) {
+  for (int s = 0; s < kClickSlots; ++s) {
     parts.push_back(Embedding(g.Ids(fmt::format("C{}", s)),
                               {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)}));
   }

@@ -7,13 +7,13 @@
 namespace flotilla {
 namespace {
 
-struct Function {
+struct BinaryFunction {
   const char* name;
   Var (*layer)(Var, Var);
   float (*naive)(float, float);
 };
 
-const Function kFunctions[] = {
+const BinaryFunction kBinaryFunctions[] = {
     {"Add", Add, [](float a, float b) { return a + b; }},
     {"Sub", Sub, [](float a, float b) { return a - b; }},
     {"Mul", Mul, [](float a, float b) { return a * b; }},
@@ -34,20 +34,12 @@ float At(const Tensor& operand, const std::vector<int64_t>& full, int64_t index)
   return operand.data[offset];
 }
 
-using Dims = std::vector<int64_t>;
-
-// Operands by shape; a leading 0 stands for the batch.
-Var Operand(Graph& g, const std::string& name, const Dims& dims) {
-  if (!dims.empty() && dims[0] == 0) return RandomRows(g, name, Dims(dims.begin() + 1, dims.end()));
-  return g.Parameter(name, dims, {});
-}
-
 class ElementwiseTest : public testing::TestWithParam<std::pair<Dims, Dims>> {};
 
 TEST_P(ElementwiseTest, EqualsANaiveLoopAndHasRightGradients) {
   // Away from 0, for the division; the ranges differ so that Max takes from both sides.
   const GradCheckOptions options{.low = 0.5, .high = 2};
-  for (const Function& f : kFunctions) {
+  for (const BinaryFunction& f : kBinaryFunctions) {
     Graph g;
     const Var a = Operand(g, "a", GetParam().first);
     const Var b = Operand(g, "b", GetParam().second);

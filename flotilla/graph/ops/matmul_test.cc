@@ -5,14 +5,6 @@
 namespace flotilla {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
-// A leading 0 stands for the batch.
-Var Operand(Graph& g, const std::string& name, const Dims& dims) {
-  if (dims[0] == 0) return RandomRows(g, name, Dims(dims.begin() + 1, dims.end()));
-  return g.Parameter(name, dims, {});
-}
-
 float MatrixElement(const Tensor& t, bool transposed, int64_t matrix, int64_t row, int64_t column) {
   const int64_t rows = t.shape.dims[t.shape.rank() - 2], columns = t.shape.dims.back();
   const int64_t start = t.shape.rank() == 2 ? 0 : matrix * rows * columns;

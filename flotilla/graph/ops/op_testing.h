@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,14 @@ namespace flotilla {
     const Status expected_ok = (expression);      \
     EXPECT_TRUE(expected_ok.ok()) << expected_ok; \
   } while (false)
+
+using Dims = std::vector<int64_t>;
+
+// A value of this shape that has a gradient; a leading 0 stands for the batch.
+inline Var Operand(Graph& g, const std::string& name, const Dims& dims) {
+  if (!dims.empty() && dims[0] == 0) return RandomRows(g, name, Dims(dims.begin() + 1, dims.end()));
+  return g.Parameter(name, dims, {});
+}
 
 // The wanted values on random data; the test fails, with empty values, if the graph does not run.
 inline std::vector<Tensor> Evaluate(const Graph& graph, const std::vector<Var>& wanted,

@@ -7,8 +7,6 @@
 namespace flotilla {
 namespace {
 
-using Dims = std::vector<int64_t>;
-
 enum class Kind { kSum, kMean, kMax };
 
 Var Layer(Kind kind, Var x, Dims axes, bool keep_dims = false) {

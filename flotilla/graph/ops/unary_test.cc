@@ -8,14 +8,14 @@
 namespace flotilla {
 namespace {
 
-struct Function {
+struct UnaryFunction {
   const char* name;
   Var (*layer)(Var);
   double (*naive)(double);
   bool positive;  // defined above 0 only
 };
 
-const Function kFunctions[] = {
+const UnaryFunction kUnaryFunctions[] = {
     {"Relu", Relu, [](double x) { return std::max(x, 0.0); }, false},
     {"LeakyRelu", [](Var x) { return LeakyRelu(x, 0.1); },
      [](double x) { return x < 0 ? 0.1 * x : x; }, false},
@@ -31,7 +31,7 @@ const Function kFunctions[] = {
      [](double x) { return std::clamp(x, -0.5, 0.25); }, false},
 };
 
-class UnaryTest : public testing::TestWithParam<Function> {
+class UnaryTest : public testing::TestWithParam<UnaryFunction> {
  protected:
   GradCheckOptions options() const {
     return GetParam().positive ? GradCheckOptions{.low = 0.5, .high = 2} : GradCheckOptions{};
@@ -67,7 +67,7 @@ TEST_P(UnaryTest, GradientsAreRightWhereItMayRunInPlaceAndOnParameters) {
   EXPECT_OK(CheckGradients(h, GetParam().layer(h.Parameter("p", {4}, {})), options()));
 }
 
-INSTANTIATE_TEST_SUITE_P(Functions, UnaryTest, testing::ValuesIn(kFunctions),
+INSTANTIATE_TEST_SUITE_P(Functions, UnaryTest, testing::ValuesIn(kUnaryFunctions),
                          [](const auto& test) { return std::string(test.param.name); });
 
 TEST(UnaryOpTest, BadAttributesAreErrors) {
