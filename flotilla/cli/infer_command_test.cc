@@ -144,7 +144,9 @@ TEST_F(InferCommandTest, ADamagedModelIsRefused) {
   for (const auto& entry : fs::directory_iterator(copy)) {
     if (entry.path().extension() != ".safetensors") continue;
     std::fstream file(entry.path(), std::ios::in | std::ios::out | std::ios::binary);
-    file.seekp(1000).put('\xff');
+    file.seekg(1000);
+    const char byte = static_cast<char>(file.get());
+    file.seekp(1000).put(static_cast<char>(~byte));
     file.close();
     const ProgramRun run = Infer({copy.string(), "--data", files_->test});
     EXPECT_EQ(run.code, 1);

@@ -17,6 +17,8 @@ namespace {
 
 constexpr int kLookMillis = 100;
 constexpr int kTailLines = 15;
+// .. and of what the logs of the others are told.
+constexpr int kCauseLines = 3;
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
@@ -144,9 +146,16 @@ void LocalCluster::Look() {
     failure_ = fmt::format("{} FAILED with {}", name, state->ToString());
     log_(fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
                      member->process->LogTail(kTailLines)));
-    // Also where the cause is not heard otherwise.
+    // Also where the cause is not heard otherwise: a server that was not up yet cannot be told.
+    const std::string cause =
+        fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
+                    member->process->LogTail(kCauseLines));
     for (const auto& other : members_) {
-      if (!other->ended || other == member) other->process->Note(failure_);
+      if (other == member) {
+        other->process->Note(failure_);
+      } else if (!other->ended) {
+        other->process->Note(cause);
+      }
     }
     stop_at_nanos_ = clock_->NowNanos() + Nanos(options_.hear_seconds);
   }
