@@ -126,14 +126,35 @@ TEST(PipeCommandTest, MissingProgramIsAnErrorThatSaysSo) {
               ::testing::AllOf(HasSubstr("exited with code 127"), HasSubstr("not found")));
 }
 
+struct Hang {
+  int64_t idle_ms = 0;
+  std::string error;
+};
+
+// Runs a command that never ends. A busy machine may need longer than the idle time to start it, so
+// that time grows until the error has `text`, by which the command has come to where it hangs.
+Hang RunHanging(const std::string& command, std::string_view text,
+                PipeCommandOptions options = {}) {
+  Hang hang;
+  for (options.idle_timeout_ms = 100; options.idle_timeout_ms < 20'000;
+       options.idle_timeout_ms *= 2) {
+    hang = {options.idle_timeout_ms, ErrorOf(RunOn(command, nullptr, options))};
+    if (hang.error.find(text) != std::string::npos) break;
+  }
+  return hang;
+}
+
 TEST(PipeCommandTest, HangingCommandIsEndedAfterTheIdleTime) {
   TempDir dir;
   const std::string fifo = dir.path() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   // Nobody ever writes to the fifo.
-  EXPECT_EQ(ErrorOf(RunOn("echo before >&2; cat " + fifo, nullptr, {.idle_timeout_ms = 100})),
-            "the file: command `echo before >&2; cat " + fifo +
-                "` wrote nothing for 100 ms; its standard error ends with:\nbefore");
+  const std::string command = "echo before >&2; cat " + fifo;
+  const Hang hang = RunHanging(command, ":\nbefore");
+  EXPECT_EQ(hang.error,
+            fmt::format("the file: command `{}` wrote nothing for {} ms; its standard error ends "
+                        "with:\nbefore",
+                        command, hang.idle_ms));
   EXPECT_TRUE(NoChildren());
 }
 
@@ -141,16 +162,16 @@ TEST(PipeCommandTest, ClosedOutputIsNoEndWhileTheCommandRuns) {
   TempDir dir;
   const std::string fifo = dir.path() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  EXPECT_THAT(ErrorOf(RunOn("exec >/dev/null; cat " + fifo, nullptr, {.idle_timeout_ms = 100})),
-              HasSubstr("closed its output and did not end within 100 ms"));
+  const Hang hang = RunHanging("exec >/dev/null; cat " + fifo, "closed its output");
+  EXPECT_THAT(hang.error, HasSubstr(fmt::format("closed its output and did not end within {} ms",
+                                                hang.idle_ms)));
 }
 
 TEST(PipeCommandTest, FloodOfStandardErrorIsNoOutputAndOnlyItsTailIsKept) {
-  const std::string error = ErrorOf(
-      RunOn("yes complaint >&2", nullptr, {.idle_timeout_ms = 100, .stderr_tail_bytes = 20}));
-  EXPECT_THAT(error, HasSubstr("wrote nothing for 100 ms"));
-  EXPECT_THAT(error, HasSubstr("complaint\n"));
-  EXPECT_LT(error.size(), 200u);
+  const Hang hang = RunHanging("yes complaint >&2", "complaint\n", {.stderr_tail_bytes = 20});
+  EXPECT_THAT(hang.error, HasSubstr(fmt::format("wrote nothing for {} ms", hang.idle_ms)));
+  EXPECT_THAT(hang.error, HasSubstr("complaint\n"));
+  EXPECT_LT(hang.error.size(), 200u);
 }
 
 TEST(PipeCommandTest, MuchStandardErrorDoesNotBlockTheOutput) {
