@@ -40,9 +40,9 @@ def shape(key):
 class Runs:
     """Trainings of the same rows by the command."""
 
-    def __init__(self, settings, train, test):
+    def __init__(self, settings, train, test, log):
         self.program = settings.program("flotilla")
-        self.data = ["--data", train, "--test", test]
+        self.data, self.log = ["--data", train, "--test", test], log
 
     def train(self, seed, batch, *more, **variables):
         command = [self.program, "train", "ctr_dnn", *self.data, "--epochs", 1, "--seed", seed,
@@ -61,7 +61,7 @@ class Runs:
     def job(self, seed, key, *more, **variables):
         mode, trainers, threads, batch = key
         return self.train(seed, batch, "--mode", mode, "--server_num", SERVERS, "--worker_num",
-                          trainers, "--threads", threads, *more, **variables)
+                          trainers, "--threads", threads, "--log_dir", self.log, *more, **variables)
 
 
 def compare_speed(report, runs, rounds, batch):
@@ -73,6 +73,7 @@ def compare_speed(report, runs, rounds, batch):
     fake = ("async", 2, 1, batch)
     sides["fake"] = lambda seed: runs.job(seed, fake, FLAGS_communicator_fake_rpc="1")
     sides["half"] = lambda seed: runs.job(seed, fake, "--half_dense")
+    sides["sockets"] = lambda seed: runs.job(seed, fake, "--no_shared_memory")
     results = {name: [] for name in sides}
     for number in range(rounds):
         order = list(sides) if number % 2 == 0 else list(reversed(sides))
@@ -88,6 +89,7 @@ def compare_speed(report, runs, rounds, batch):
             report.ratio(f"{shape(key)} / local", ratios(key), at_least=floor, goal=GOALS.get(key))
     report.ratio(f"async without communication / local, batch {batch}", ratios("fake"))
     report.ratio(f"async with --half_dense / local, batch {batch}", ratios("half"))
+    report.ratio(f"async with --no_shared_memory / local, batch {batch}", ratios("sockets"))
     report.figure(f"examples/s of local, batch {batch}", statistics.median(local))
     return results
 
@@ -123,7 +125,8 @@ def run(settings):
     with tempfile.TemporaryDirectory(prefix="flotilla_fleet_") as directory:
         lib.run_once([settings.program("flotilla"), "data", "synth", "criteo", "--rows", rows,
                       "--test_rows", 100_000, "--out", directory, "--json"])
-        planted = Runs(settings, os.path.join(directory, "train"), os.path.join(directory, "test"))
+        log = os.path.join(directory, "log")
+        planted = Runs(settings, os.path.join(directory, "train"), os.path.join(directory, "test"), log)
         known = compare_speed(report, planted, settings.rounds, 1000)
         compare_speed(report, planted, settings.rounds, 100)
         if settings.quick:
@@ -137,7 +140,7 @@ def run(settings):
         # Trainers share files, so the one file is cut into several.
         split = os.path.join(directory, "real")
         cut_file(real / "train.tsv.zst", split)
-        quality_of_rows(report, Runs(settings, split, real / "test.tsv.zst"), "real rows", 100, {})
+        quality_of_rows(report, Runs(settings, split, real / "test.tsv.zst", log), "real rows", 100, {})
     return report
 
 

@@ -31,7 +31,7 @@ def compare_speed(settings, python, text, report):
         "fasttext": of("fasttext"),
         "flotilla, dim 300": of("flotilla", "--dim", 300),
         "gensim, dim 300": of("gensim", "--dim", 300),
-    }, settings.rounds)
+    }, settings.rounds, warm_up=0)
 
     def ratio(ours, theirs, key="words_per_second"):
         return [a[key] / b[key] for a, b in zip(results[ours], results[theirs])]
@@ -70,7 +70,7 @@ def compare_fleet(settings, python, text, report):
         (of(part), {mode: of(part, "--mode", mode) for mode in ("async", "half-async", "sync")}),
     ]
     for local, modes in boards:
-        results = lib.alternate({"local": local, **modes}, settings.rounds)
+        results = lib.alternate({"local": local, **modes}, settings.rounds, warm_up=0)
         for mode in modes:
             # An epoch of the quick text is a fraction of a second.
             floor = GEO_OVER_LOCAL if mode == "geo" and not settings.quick else None

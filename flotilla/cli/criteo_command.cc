@@ -158,7 +158,7 @@ void AddCriteoCommand(CLI::App& data, Action* action) {
       ->add_option("--pipe_command", flags->source.data.pipe_command,
                    "A shell command that turns each file (its standard input) into raw Criteo text")
       ->type_name("CMD");
-  AddSourceFlags(*command, &flags->source);
+  AddReachFlags(*command, &flags->source.data, &flags->source.data_flags, "Options");
   AddMaxBadRowsFlag(
       *command, &flags->source.data.max_bad_rows,
       "Skip and count up to so many rows that cannot be parsed; one more is an error");

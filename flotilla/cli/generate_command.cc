@@ -97,7 +97,7 @@ void AddGenerateCommand(CLI::App& data, Action* action) {
                    "prints the rows")
       ->type_name("DIR")
       ->required();
-  AddSourceFlags(*command, &flags->source);
+  AddReachFlags(*command, &flags->source.data, &flags->source.data_flags, "Options");
   AddThreadsFlag(*command, &flags->source.threads, "How many generators run at once.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->footer(kGenerateExamples);

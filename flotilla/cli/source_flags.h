@@ -1,6 +1,5 @@
 // The flags of the data tools that read text as it is and parse no rows of a model: which files,
-// and how their bytes are reached. (Commands that parse have those of fleet/data_flags.h, by the
-// same names.)
+// and how their bytes are reached (AddReachFlags of fleet/data_flags.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -24,8 +23,6 @@ SourceOptions SourceOf(const DataOptions& options);
 
 // The positional PATH..; `what` begins its help.
 void AddPathsArgument(CLI::App& command, std::vector<std::string>* paths, const std::string& what);
-// --pipe_timeout and --scheme, settled by SettleDataFlags.
-void AddSourceFlags(CLI::App& command, SourceFlags* flags);
 // --threads, the number of cores unless given.
 void AddThreadsFlag(CLI::App& command, int* threads, const std::string& help);
 // --max_bad_rows

@@ -29,7 +29,7 @@ struct GeoOptions {
   // push_nums of it is the seeds' geo_sgd_need_push_nums.
   GeoIntervalOptions interval;
   // Rows touched at least so often since they were exchanged last go with every exchange ..
-  uint32_t frequent_touches = 8;
+  uint32_t frequent_touches = 16;
   // .. or so often, in the tables that are named here. 255 stands for more, too ..
   std::map<std::string, uint32_t> table_touches;
   // .. the others with every so many of them, and with Flush.

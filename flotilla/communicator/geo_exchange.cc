@@ -10,9 +10,22 @@ namespace {
 
 // Rows of a table that one push carries, and one answer brings: some tens of megabytes.
 constexpr size_t kRowsPerPush = size_t{1} << 18;
-// Rows of a live table that are held open at once.
+// Rows of a table that are held open at once.
 constexpr size_t kRowsInPlace = 1024;
 constexpr uint8_t kSurelyShared = 3;
+
+// Calls visit(i, row) for the row of each ids[i], which is made if it is not there.
+template <typename Visit>
+Status ForEachRow(SparseTable* table, std::span<const uint64_t> ids, Visit visit) {
+  RowsInPlace open;
+  for (size_t first = 0; first < ids.size(); first += kRowsInPlace) {
+    const size_t count = std::min(kRowsInPlace, ids.size() - first);
+    FL_RETURN_IF_ERROR(table->OpenRows(ids.subspan(first, count), &open));
+    for (size_t i = 0; i < count; ++i) visit(first + i, open.rows()[i]);
+    open.Close();
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -107,23 +120,21 @@ float GeoExchange::RowScale(bool changed, uint8_t touches) const {
 Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows) {
   if (rows->ids.empty()) return absl::OkStatus();
   FL_RETURN_IF_ERROR(local_->table(table).Pull(Missing::kDefault, rows));
-  SparseRows known, given_up;
-  known.ids = rows->ids;
-  FL_RETURN_IF_ERROR(known_[table]->Pull(Missing::kDefault, &known));
+  SparseRows given_up;
   given_up.dim = rows->dim;
-  for (size_t i = 0; i < rows->ids.size(); ++i) {
+  const auto make = [&](size_t i, float* known) {
     const float scale = RowScale(changed_rows_[table].contains(rows->ids[i]), counts[i]);
     const bool gives_up = divisor_ == GeoDivisor::kTouched && scale != 1;
     if (gives_up) given_up.ids.push_back(rows->ids[i]);
     for (int64_t d = 0; d < rows->dim; ++d) {
-      const float learned = rows->row(i)[d] - known.row(i)[d];
+      const float learned = rows->row(i)[d] - known[d];
       const float delta = learned * scale;
       rows->row(i)[d] = delta;
-      known.row(i)[d] += delta;
+      known[d] += delta;
       if (gives_up) given_up.values.push_back(delta - learned);
     }
-  }
-  FL_RETURN_IF_ERROR(known_[table]->WriteRows(known));
+  };
+  FL_RETURN_IF_ERROR(ForEachRow(known_[table].get(), rows->ids, make));
   return AddToRows(table, given_up);
 }
 
@@ -182,11 +193,15 @@ Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
   if (fresh.ids.empty()) return absl::OkStatus();
   SparseRows difference;
   difference.ids = fresh.ids;
-  FL_RETURN_IF_ERROR(known_[table]->Pull(Missing::kDefault, &difference));
-  for (size_t i = 0; i < difference.values.size(); ++i) {
-    difference.values[i] = fresh.values[i] - difference.values[i];
-  }
-  FL_RETURN_IF_ERROR(known_[table]->WriteRows(fresh));
+  difference.dim = fresh.dim;
+  difference.values.resize(fresh.values.size());
+  const auto take = [&](size_t i, float* known) {
+    for (int64_t d = 0; d < fresh.dim; ++d) {
+      difference.row(i)[d] = fresh.row(i)[d] - known[d];
+      known[d] = fresh.row(i)[d];
+    }
+  };
+  FL_RETURN_IF_ERROR(ForEachRow(known_[table].get(), fresh.ids, take));
   if (divisor_ == GeoDivisor::kTouched) {
     changed_rows_[table].insert(fresh.ids.begin(), fresh.ids.end());
   }
@@ -194,23 +209,13 @@ Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
 }
 
 Status GeoExchange::AddToRows(int table, const SparseRows& difference) {
-  RowsInPlace open;
-  const std::span<const uint64_t> ids = difference.ids;
-  for (size_t first = 0; first < ids.size(); first += kRowsInPlace) {
-    const size_t count = std::min(kRowsInPlace, ids.size() - first);
-    FL_RETURN_IF_ERROR(local_->table(table).OpenRows(ids.subspan(first, count), &open));
-    HogwildAdd(difference, first, open.rows());
-    open.Close();
-  }
-  return absl::OkStatus();
+  return ForEachRow(&local_->table(table), difference.ids, [&](size_t i, float* row) {
+    HogwildAdd(difference.dim, difference.row(i), row);
+  });
 }
 
-[[gnu::noinline]] void GeoExchange::HogwildAdd(const SparseRows& difference, size_t first,
-                                               std::span<float* const> rows) {
-  for (size_t i = 0; i < rows.size(); ++i) {
-    const float* from = difference.row(first + i);
-    for (int64_t d = 0; d < difference.dim; ++d) rows[i][d] += from[d];
-  }
+[[gnu::noinline]] void GeoExchange::HogwildAdd(int64_t dim, const float* difference, float* row) {
+  for (int64_t d = 0; d < dim; ++d) row[d] += difference[d];
 }
 
 void GeoExchange::TakeDense(const DirtyValues& dirty) {

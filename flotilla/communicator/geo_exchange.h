@@ -89,7 +89,7 @@ class GeoExchange {
   Status PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t batches);
   Status TakeRows(int table, const SparseRows& fresh);
   void TakeDense(const DirtyValues& dirty);
-  static void HogwildAdd(const SparseRows& difference, size_t first, std::span<float* const> rows);
+  static void HogwildAdd(int64_t dim, const float* difference, float* row);
 
   PsClient* const client_;
   LocalCommunicator* const local_;

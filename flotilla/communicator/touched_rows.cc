@@ -1,9 +1,20 @@
 #include "flotilla/communicator/touched_rows.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 namespace flotilla {
+namespace {
+
+constexpr int64_t kWord = 8;  // counters that are read at once
+
+uint64_t LoadWord(const std::atomic<uint8_t>* counters) {
+  using Word [[gnu::may_alias]] = uint64_t;
+  return __atomic_load_n(reinterpret_cast<const Word*>(counters), __ATOMIC_RELAXED);
+}
+
+}  // namespace
 
 TouchedRows::TouchedRows(std::span<const TableSpec> tables) : tables_(tables.size()) {
   for (size_t t = 0; t < tables.size(); ++t) {
@@ -11,7 +22,8 @@ TouchedRows::TouchedRows(std::span<const TableSpec> tables) : tables_(tables.siz
     table.taken.resize(kLists);
     if (tables[t].rows == 0 || tables[t].rows > kMaxCounters) continue;
     table.rows = tables[t].rows;
-    table.counters = std::make_unique<std::atomic<uint8_t>[]>(static_cast<size_t>(table.rows));
+    const auto words = static_cast<size_t>((table.rows + kWord - 1) / kWord);
+    table.counters = std::make_unique<std::atomic<uint8_t>[]>(words * kWord);
   }
 }
 
@@ -48,14 +60,20 @@ TouchedIds TouchedRows::Take(int index, uint32_t min_count) {
   return table.rows > 0 ? TakeCounted(table, min_count) : TakeListed(table, min_count);
 }
 
+// Most rows are touched seldom, so counters are looked at in words: one that is large enough has a
+// bit from the highest of `wanted` on.
 TouchedIds TouchedRows::TakeCounted(Table& table, uint32_t min_count) {
-  const uint32_t wanted = std::min<uint32_t>(min_count, 255);
+  const uint32_t wanted = std::clamp<uint32_t>(min_count, 1, 255);
+  const uint64_t large = 0x0101010101010101u * (256 - std::bit_floor(wanted));
   TouchedIds result;
-  for (int64_t id = 0; id < table.rows; ++id) {
-    std::atomic<uint8_t>& counter = table.counters[id];
-    if (counter.load(std::memory_order_relaxed) < wanted) continue;
-    result.counts.push_back(counter.exchange(0, std::memory_order_acquire));
-    result.ids.push_back(static_cast<uint64_t>(id));
+  for (int64_t first = 0; first < table.rows; first += kWord) {
+    if ((LoadWord(&table.counters[first]) & large) == 0) continue;
+    for (int64_t id = first; id < std::min(first + kWord, table.rows); ++id) {
+      std::atomic<uint8_t>& counter = table.counters[id];
+      if (counter.load(std::memory_order_relaxed) < wanted) continue;
+      result.counts.push_back(counter.exchange(0, std::memory_order_acquire));
+      result.ids.push_back(static_cast<uint64_t>(id));
+    }
   }
   return result;
 }

@@ -24,17 +24,17 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
-// KEY=VALUE
-CLI::Validator KeyValue() {
-  auto check = [](std::string& text) -> std::string {
+// Two parts with = between them, as `form` (KEY=VALUE) calls them.
+CLI::Validator PairOf(const std::string& form) {
+  auto check = [form](std::string& text) -> std::string {
     const size_t equals = text.find('=');
     if (equals != std::string::npos && equals > 0) return {};
-    return fmt::format("'{}' is not of the form KEY=VALUE", text);
+    return fmt::format("'{}' is not of the form {}", text, form);
   };
   return {check, ""};
 }
 
-// The two parts of KEY=VALUE.
+// The two parts of such a text.
 std::pair<std::string, std::string> SplitPair(const std::string& text) {
   const size_t equals = text.find('=');
   return {text.substr(0, equals), text.substr(equals + 1)};
@@ -55,7 +55,7 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
                   "A parameter of the format, e.g. hash_dim=1000001; `flotilla data check --help` "
                   "lists them")
       ->type_name("KEY=VALUE")
-      ->check(KeyValue())
+      ->check(PairOf("KEY=VALUE"))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->group(group);
@@ -71,6 +71,11 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
                   "are parsed")
       ->type_name("CMD")
       ->group(group);
+  AddReachFlags(command, options, flags, group);
+}
+
+void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
+                   const std::string& group) {
   command
       .add_option("--pipe_timeout", options->pipe_timeout_seconds,
                   "Seconds without output after which a command counts as hung")
@@ -83,7 +88,7 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
                   "The command that prints a remote file, e.g. s3='aws s3 cp - '; the path is "
                   "appended (default: hdfs='hadoop fs -cat')")
       ->type_name("NAME=CMD")
-      ->check(KeyValue())
+      ->check(PairOf("NAME=CMD"))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->allow_extra_args(false)
       ->group(group);

@@ -14,7 +14,7 @@ namespace flotilla {
 struct DataFlags {
   std::string numeric;
   std::vector<std::string> format_params;  // KEY=VALUE
-  std::vector<std::string> schemes;        // SCHEME=COMMAND
+  std::vector<std::string> schemes;        // NAME=CMD
 };
 
 // What help says that a PATH of rows may be.
@@ -24,6 +24,11 @@ inline constexpr char kPathsHelp[] =
 // Declares --format, --format_param, --numeric, --pipe_command, --pipe_timeout and --scheme.
 // REQUIRES, here and below: flags and options outlive the command.
 void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags);
+
+// Declares --pipe_timeout and --scheme, which AddFormatFlags has too: how bytes are reached, for
+// commands that parse no rows.
+void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
+                   const std::string& group);
 
 // Declares --cache, --readers and --max_bad_rows.
 void AddReaderFlags(CLI::App& command, DataOptions* options);

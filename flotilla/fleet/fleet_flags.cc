@@ -68,6 +68,10 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
       ->check(WholeNumber(1, 1'000'000))
       ->capture_default_str()
       ->group(group);
+  command
+      .add_flag("!--no_shared_memory", fleet.job.shared_memory,
+                "Send everything through sockets, also between processes of one machine")
+      ->group(group);
 }
 
 void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {

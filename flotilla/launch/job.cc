@@ -1,12 +1,15 @@
 #include "flotilla/launch/job.h"
 
+#include <algorithm>
 #include <chrono>
+#include <optional>
 #include <thread>
 #include <utility>
 
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/communicator/match_model.h"
 #include "flotilla/rpc/grpc_transport.h"
+#include "flotilla/rpc/shared_memory.h"
 #include "flotilla/server/ps_server.h"
 
 namespace flotilla {
@@ -57,6 +60,19 @@ Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const Log
   return absl::OkStatus();
 }
 
+// Servers of one host share its cores; more threads than cores would only take turns. At most 8: a
+// server that is busier waits for memory.
+int ServerThreads(const Role& role) {
+  const auto host = [](const std::string& address) {
+    return address.substr(0, address.rfind(':'));
+  };
+  const std::string own = host(role.servers[role.index]);
+  const auto here = std::count_if(role.servers.begin(), role.servers.end(),
+                                  [&](const std::string& server) { return host(server) == own; });
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cores / static_cast<int>(here), 1, 8);
+}
+
 }  // namespace
 
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
@@ -78,11 +94,14 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
     };
   }
   const std::string& address = role.servers[role.index];
-  FL_ASSIGN_OR_RETURN(
-      const std::unique_ptr<PsServer> server,
-      PsServer::Start(
-          spec, server_options, [&](Service* handler) { return ListenGrpc(address, handler, {}); },
-          clock, log));
+  GrpcOptions grpc;
+  grpc.server_threads = ServerThreads(role);
+  std::optional<SharedMemoryService> sharing;  // outlives the server, which calls it
+  const auto listen = [&](Service* handler) {
+    return ListenGrpc(address, &sharing.emplace(handler, SharedMemoryOptions()), grpc);
+  };
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PsServer> server,
+                      PsServer::Start(spec, server_options, listen, clock, log));
   log(fmt::format("{} listens on {}", role.ToString(), server->address()));
   std::atomic<bool> ended = false;
   std::thread watcher([&] {
@@ -117,6 +136,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   client.half_dense = options.half_dense;
   options.flags.Apply(&client);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
+  if (options.shared_memory) transport = ShareMemory(std::move(transport), SharedMemoryOptions());
   job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);
   FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms, options.stop));
   ModeOptions mode = options.mode;

@@ -31,7 +31,9 @@ struct JobOptions {
   CommunicatorFlags flags;
   // Servers see the model directories that trainer 0 names; otherwise models pass through it.
   bool shared_storage = true;
-  bool half_dense = false;   // PsClientOptions::half_dense
+  bool half_dense = false;  // PsClientOptions::half_dense
+  // Processes of one machine hand each other tensors through shared memory (rpc/shared_memory.h).
+  bool shared_memory = true;
   std::string init_model;    // servers start from this model directory; empty: from first values
   LoadOptions init_options;  // .. of which so much
 };

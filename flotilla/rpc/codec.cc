@@ -149,6 +149,19 @@ Status TensorReader::Read(std::span<Element> out) {
   return absl::OkStatus();
 }
 
+StatusOr<std::span<const float>> TensorReader::ReadInPlace(size_t elements,
+                                                           AlignedVector<float>* copy) {
+  FL_RETURN_IF_ERROR(Check<float>(elements));
+  const std::byte* place = bytes_.ReadInPlace(elements * sizeof(float), alignof(float));
+  if (place != nullptr) {
+    ++next_;
+    return std::span(reinterpret_cast<const float*>(place), elements);
+  }
+  copy->resize(elements);
+  FL_RETURN_IF_ERROR(Read(std::span<float>(*copy)));
+  return std::span<const float>(*copy);
+}
+
 Status TensorReader::ReadHalf(std::span<float> out) {
   FL_RETURN_IF_ERROR(Check<Bfloat16>(out.size()));
   std::vector<Bfloat16> halves(out.size());

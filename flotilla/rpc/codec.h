@@ -68,6 +68,9 @@ class TensorReader {
   Status Read(std::span<Element> out);
   // The same for a tensor that was written by AddHalf.
   Status ReadHalf(std::span<float> out);
+  // The next tensor, of so many floats, where it stands in the message, or, when it is not in one
+  // piece, in `copy`. Valid as long as the reader and the copy are.
+  StatusOr<std::span<const float>> ReadInPlace(size_t elements, AlignedVector<float>* copy);
   // Spreads the next tensor, which must be (rows, width): row i goes to place(i).
   template <typename Element, typename Place>
   Status ReadRows(size_t rows, size_t width, Place place) {

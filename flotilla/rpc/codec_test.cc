@@ -49,6 +49,23 @@ TEST(CodecTest, FloatsMayTravelAsHalves) {
   EXPECT_EQ(values, (std::vector<float>{1, -2.5f, 256}));
 }
 
+TEST(CodecTest, FloatsAreReadInPlaceOrCopied) {
+  const std::vector<float> values = {1, 2, 3};
+  TensorWriter tensors;
+  tensors.AddOwned(values);
+  const Payload whole = EncodeRequest({}, tensors);
+  for (const Payload& payload : {whole, SlicedPayload(BytesOf(whole), 5)}) {
+    auto message = DecodeRequest(payload);
+    ASSERT_TRUE(message.ok()) << message.status();
+    AlignedVector<float> copy;
+    EXPECT_FALSE(message->tensors.ReadInPlace(2, &copy).ok()) << "of another length";
+    const auto read = message->tensors.ReadInPlace(3, &copy);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(std::vector<float>(read->begin(), read->end()), values);
+    EXPECT_TRUE(message->tensors.Finish().ok());
+  }
+}
+
 TEST(CodecTest, WhatWasWrittenIsReadHoweverItIsCut) {
   for (const size_t piece : {1, 3, 16, 1000}) {
     auto message = DecodeRequest(SlicedPayload(ExamplePush(), piece));

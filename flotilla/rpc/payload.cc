@@ -20,6 +20,20 @@ void Payload::AddCopy(const void* data, size_t size) {
   Add(SliceOf(owner, 0, size));
 }
 
+const std::byte* PayloadReader::ReadInPlace(size_t size, size_t align) {
+  if (size > left_ || size == 0) return nullptr;
+  const ByteSlice& slice = payload_.slices()[slice_];
+  const std::byte* data = slice.data + at_;
+  if (size > slice.size - at_ || reinterpret_cast<uintptr_t>(data) % align != 0) return nullptr;
+  left_ -= size;
+  at_ += size;
+  if (at_ == slice.size) {
+    ++slice_;
+    at_ = 0;
+  }
+  return data;
+}
+
 void PayloadReader::ReadAcross(std::byte* to, size_t size) {
   left_ -= size;
   while (size > 0) {

@@ -14,8 +14,8 @@
 
 namespace flotilla {
 
-// The bytes must not change while any copy of the slice lives. An empty owner stands for bytes that
-// live for ever.
+// The bytes must not change while any copy of the slice lives, unless it does not matter when they
+// are read: parameters that others update. An empty owner stands for bytes that live for ever.
 struct ByteSlice {
   const std::byte* data = nullptr;
   size_t size = 0;
@@ -81,6 +81,9 @@ class PayloadReader {
     ReadAcross(static_cast<std::byte*>(to), size);
     return true;
   }
+  // The next bytes where they stand, as long as the payload lives. Null, and nothing is read, when
+  // they do not stand in one piece that begins on a multiple of `align`, or fewer are left.
+  const std::byte* ReadInPlace(size_t size, size_t align);
 
  private:
   void ReadAcross(std::byte* to, size_t size);

@@ -48,6 +48,19 @@ TEST(PayloadTest, ReadsNothingWhenTooLittleIsLeft) {
   EXPECT_TRUE(reader.Read(text.data(), 0));
 }
 
+TEST(PayloadTest, BytesInOnePieceAreReadInPlace) {
+  const Payload payload = Cut({2, 6});
+  PayloadReader reader(payload);
+  EXPECT_EQ(reader.ReadInPlace(3, 1), nullptr) << "in two slices";
+  EXPECT_EQ(reader.ReadInPlace(9, 1), nullptr) << "more than there is";
+  EXPECT_EQ(ReadText(reader, 3), "abc");
+  const std::byte* place = payload.slices()[1].data + 1;
+  EXPECT_EQ(reader.ReadInPlace(3, 64),
+            reinterpret_cast<uintptr_t>(place) % 64 == 0 ? place : nullptr);
+  EXPECT_EQ(reader.ReadInPlace(5, 1), place);
+  EXPECT_EQ(reader.left(), 0u);
+}
+
 TEST(PayloadTest, EmptySlicesAreLeftOutAndSizesAddUp) {
   Payload payload = Cut({0, 3, 0});
   EXPECT_EQ(payload.slices().size(), 1u);

@@ -49,7 +49,7 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
       liveness_(options_.liveness, clock),
       window_(options_.liveness.trainers, options_.push_window),
       rounds_(options_.rounds, tables_.get(), clock,
-              [this](const RoundPart& mean) { return Apply(mean, 1); }),
+              [this](const RoundPart& mean) { return Apply(mean, mean.dense, 1); }),
       collectives_(options_.liveness.trainers, clock),
       dirty_dense_(options_.liveness.trainers),
       dirty_calls_(static_cast<size_t>(options_.liveness.trainers)),

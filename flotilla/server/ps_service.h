@@ -108,13 +108,15 @@ class PsService : public Service {
   void Stop(const std::shared_ptr<Call>& call);
 
   Status CheckHandshake(const wire::RequestHead& head) const;
-  Status ReadPart(Call& call, RoundPart* part) const;
+  // What a push carries. The dense part may stay in the message; without `dense` it does not.
+  Status ReadPart(Call& call, RoundPart* part, std::span<const float>* dense) const;
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
   // Both return the global step after the update, which counts `batches` more.
-  StatusOr<int64_t> Apply(const RoundPart& part, int64_t batches);
-  StatusOr<int64_t> AddDelta(int trainer, RoundPart& part, int64_t batches);
+  StatusOr<int64_t> Apply(const RoundPart& part, std::span<const float> dense, int64_t batches);
+  StatusOr<int64_t> AddDelta(int trainer, RoundPart& part, std::span<const float> dense,
+                             int64_t batches);
   // Of a part that was added, so that its rows have locations.
-  void MarkDirty(int trainer, const RoundPart& part);
+  void MarkDirty(int trainer, const RoundPart& part, std::span<const float> dense);
   // What the answer to a push brings of the dense block.
   enum class DenseAnswer { kNone, kFloat, kHalf };
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
@@ -124,6 +126,8 @@ class PsService : public Service {
   // The whole slice of dense parameters, as it is now: one copy for all answers that are made until
   // it changes, such as those of a round.
   std::shared_ptr<const AlignedVector<float>> DenseNow() const;
+  // That copy or, where updates come at any time, the parameters themselves as they are when the
+  // answer is sent: a copy would be as mixed, and older.
   void AddDenseSlice(TensorWriter* tensors) const;
   void BeginSave(const std::shared_ptr<Call>& call);
   void CountSave(const std::shared_ptr<Call>& call);
@@ -139,7 +143,7 @@ class PsService : public Service {
   const std::string model_text_;
   const LogLine log_;
 
-  const std::unique_ptr<ServerTables> tables_;
+  const std::shared_ptr<ServerTables> tables_;  // answers under way may outlive the service
   // Pushes and the answers to them are large and come often.
   mutable Reused<RoundPart> parts_;
   mutable Reused<AlignedVector<float>> dense_values_;

@@ -60,7 +60,7 @@ void PsService::PullNow(const std::shared_ptr<Call>& call) {
   call->reply(EncodeResponse({}, tensors));
 }
 
-Status PsService::ReadPart(Call& call, RoundPart* part) const {
+Status PsService::ReadPart(Call& call, RoundPart* part, std::span<const float>* dense) const {
   const wire::PushRequest& request = call.head().push();
   if (request.rows() > kMaxRows) return InvalidArgument("a push of {} examples", request.rows());
   part->rows = static_cast<int64_t>(request.rows());
@@ -90,12 +90,18 @@ Status PsService::ReadPart(Call& call, RoundPart* part) const {
   for (size_t t = 0; t < seen.size(); ++t) {
     if (!seen[t]) part->sparse[t].values.clear();
   }
-  part->dense.resize(request.has_dense() ? static_cast<size_t>(tables_->range().size()) : 0);
-  if (request.has_dense()) {
-    const std::span<float> dense(part->dense);
-    FL_RETURN_IF_ERROR(request.half_dense() ? call.message.tensors.ReadHalf(dense)
-                                            : call.message.tensors.Read(dense));
+  const auto floats = static_cast<size_t>(request.has_dense() ? tables_->range().size() : 0);
+  if (floats > 0 && dense != nullptr && !request.half_dense()) {
+    FL_ASSIGN_OR_RETURN(*dense, call.message.tensors.ReadInPlace(floats, &part->dense));
+    return call.message.tensors.Finish();
   }
+  part->dense.resize(floats);
+  if (request.has_dense()) {
+    const std::span<float> out(part->dense);
+    FL_RETURN_IF_ERROR(request.half_dense() ? call.message.tensors.ReadHalf(out)
+                                            : call.message.tensors.Read(out));
+  }
+  if (dense != nullptr) *dense = part->dense;
   return call.message.tensors.Finish();
 }
 
@@ -106,12 +112,19 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
                                            NameOf(PolicyOf(kind)), NameOf(options_.policy)));
   }
   const std::shared_ptr<RoundPart> part = parts_.Take();
-  if (const Status status = ReadPart(*call, part.get()); !status.ok()) return Answer(call, status);
-  call->message.tensors = {};  // a push that waits for its round is kept once, not twice
-  if (kind == wire::PUSH_IN_ROUND) return PushInRound(call, std::move(*part));
+  const bool in_round = kind == wire::PUSH_IN_ROUND;
+  std::span<const float> in_place;
+  const Status read = ReadPart(*call, part.get(), in_round ? nullptr : &in_place);
+  if (!read.ok()) return Answer(call, read);
+  if (in_round) {
+    call->message.tensors = {};  // a push that waits for its round is kept once, not twice
+    return PushInRound(call, std::move(*part));
+  }
   const int64_t batches = call->head().push().batches();
-  const StatusOr<int64_t> step =
-      kind == wire::PUSH_DELTA ? AddDelta(call->trainer, *part, batches) : Apply(*part, batches);
+  const StatusOr<int64_t> step = kind == wire::PUSH_DELTA
+                                     ? AddDelta(call->trainer, *part, in_place, batches)
+                                     : Apply(*part, in_place, batches);
+  call->message.tensors = {};
   if (!step.ok()) return Answer(call, step.status());
   const DenseAnswer dense = DenseAnswerOf(call->head().push());
   Answer(call, true, [this, step = *step, dense] { return PushResponse(step, dense); });
@@ -129,37 +142,39 @@ void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
   rounds_.Push(call->trainer, std::move(part), timeout_ms, done);
 }
 
-StatusOr<int64_t> PsService::Apply(const RoundPart& part, int64_t batches) {
+StatusOr<int64_t> PsService::Apply(const RoundPart& part, std::span<const float> dense,
+                                   int64_t batches) {
   const int64_t before = step_.fetch_add(batches, std::memory_order_relaxed);
   const UpdateMoment moment{.step = std::max<int64_t>(1, before + batches),
                             .rate = LearningRate(tables_->spec().optimizer.learning_rate, before)};
   for (size_t t = 0; t < part.sparse.size(); ++t) {
     FL_RETURN_IF_ERROR(tables_->Push(static_cast<uint32_t>(t), part.sparse[t], moment));
   }
-  if (!part.dense.empty()) FL_RETURN_IF_ERROR(tables_->PushDense(part.dense, moment));
+  if (!dense.empty()) FL_RETURN_IF_ERROR(tables_->PushDense(dense, moment));
   return before + batches;
 }
 
-StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, int64_t batches) {
+StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, std::span<const float> dense,
+                                      int64_t batches) {
   const int64_t step = step_.fetch_add(batches, std::memory_order_relaxed) + batches;
   for (size_t t = 0; t < part.sparse.size(); ++t) {
     FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &part.sparse[t]));
   }
-  if (!part.dense.empty()) tables_->AddDense(part.dense);
+  if (!dense.empty()) tables_->AddDense(dense);
   // Marked when they are there: whoever takes a mark finds the change.
-  MarkDirty(trainer, part);
+  MarkDirty(trainer, part, dense);
   return step;
 }
 
-void PsService::MarkDirty(int trainer, const RoundPart& part) {
+void PsService::MarkDirty(int trainer, const RoundPart& part, std::span<const float> dense) {
   for (size_t t = 0; t < part.sparse.size(); ++t) {
     dirty_rows_[t]->Mark(trainer, part.sparse[t].locations, part.sparse[t].ids);
   }
   std::vector<uint32_t> blocks;
   std::vector<uint64_t> begins;
-  for (size_t at = 0; at < part.dense.size(); at += kDenseBlockFloats) {
-    const size_t end = std::min(part.dense.size(), at + kDenseBlockFloats);
-    if (std::all_of(part.dense.begin() + at, part.dense.begin() + end,
+  for (size_t at = 0; at < dense.size(); at += kDenseBlockFloats) {
+    const size_t end = std::min(dense.size(), at + kDenseBlockFloats);
+    if (std::all_of(dense.begin() + at, dense.begin() + end,
                     [](float delta) { return delta == 0; })) {
       continue;
     }
@@ -206,6 +221,10 @@ std::shared_ptr<const AlignedVector<float>> PsService::DenseNow() const {
 }
 
 void PsService::AddDenseSlice(TensorWriter* tensors) const {
+  if (options_.policy == UpdatePolicy::kOnArrival) {
+    const std::span<const std::byte> live = std::as_bytes(tables_->dense());
+    return tensors->Add<float>({live.data(), live.size(), tables_});
+  }
   const std::shared_ptr<const AlignedVector<float>> values = DenseNow();
   tensors->Add<float>(SliceOf(values, 0, values->size()));
 }

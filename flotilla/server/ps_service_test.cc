@@ -75,38 +75,16 @@ TEST_F(PsServiceTest, PushesThatMakeNoSenseChangeNothing) {
   EXPECT_EQ(service_->applied(), 1);
 }
 
-TEST_F(PsServiceTest, AnswersShareACopyOfTheDenseParametersUntilTheyChange) {
+TEST_F(PsServiceTest, WhereUpdatesComeAtAnyTimeAnswersCarryTheDenseParametersThemselves) {
   Introduce();
-  const auto pull = [&] {
-    std::vector<Payload> answers(2);
-    for (Payload& answer : answers) {
-      service_->Handle(EncodeRequest(Head(wire::METHOD_PULL_DENSE), {}),
-                       [&](StatusOr<Payload> reply) { answer = *std::move(reply); });
-    }
-    return answers;
-  };
-  const auto values_of = [](const Payload& answer) {
-    AlignedVector<float> values;
-    EXPECT_TRUE(DecodeResponse(answer)->tensors.ReadAll(&values).ok());
-    return values;
-  };
-  const std::vector<Payload> before = pull();
-  EXPECT_EQ(before[0].slices().back().data, before[1].slices().back().data);
-  wire::RequestHead write = Head(wire::METHOD_WRITE_DENSE, 1);
-  write.mutable_write_dense();
-  TensorWriter ones;
-  ones.AddOwned(AlignedVector<float>(20, 1));
-  ASSERT_TRUE(Ask(write, ones).ok());
-  wire::RequestHead push = Push(2);
-  push.mutable_push()->set_has_dense(true);
-  const std::vector<Payload> written = pull();
-  TensorWriter gradients = Rows({1}, 2);
-  gradients.AddOwned(
-      AlignedVector<float>(static_cast<size_t>(service_->tables().range().size()), 3));
-  ASSERT_TRUE(Ask(push, gradients).ok());
-  EXPECT_EQ(values_of(before[0])[19], 0);
-  EXPECT_EQ(values_of(written[0])[19], 1);
-  EXPECT_EQ(values_of(pull()[1])[19], -2) << "1 - 3, by SGD with rate 1";
+  Payload answer;
+  service_->Handle(EncodeRequest(Head(wire::METHOD_PULL_DENSE), {}),
+                   [&](StatusOr<Payload> reply) { answer = *std::move(reply); });
+  const auto* live = reinterpret_cast<const std::byte*>(service_->tables().dense().data());
+  EXPECT_EQ(answer.slices().back().data, live);
+  service_.reset();  // the answer keeps them
+  AlignedVector<float> values;
+  EXPECT_TRUE(DecodeResponse(answer)->tensors.ReadAll(&values).ok());
 }
 
 TEST_F(PsServiceTest, ARefusedPushIsRefusedAgainWhenItIsRepeated) {
@@ -151,6 +129,39 @@ class DeltaServiceTest : public ServiceFixture, public ::testing::Test {
     return ids;
   }
 };
+
+TEST_F(DeltaServiceTest, AnswersShareACopyOfTheDenseParametersUntilTheyChange) {
+  Introduce();
+  const auto pull = [&] {
+    std::vector<Payload> answers(2);
+    for (Payload& answer : answers) {
+      service_->Handle(EncodeRequest(Head(wire::METHOD_PULL_DENSE), {}),
+                       [&](StatusOr<Payload> reply) { answer = *std::move(reply); });
+    }
+    return answers;
+  };
+  const auto values_of = [](const Payload& answer) {
+    AlignedVector<float> values;
+    EXPECT_TRUE(DecodeResponse(answer)->tensors.ReadAll(&values).ok());
+    return values;
+  };
+  const std::vector<Payload> before = pull();
+  EXPECT_EQ(before[0].slices().back().data, before[1].slices().back().data);
+  wire::RequestHead write = Head(wire::METHOD_WRITE_DENSE, 1);
+  write.mutable_write_dense();
+  TensorWriter ones;
+  ones.AddOwned(AlignedVector<float>(20, 1));
+  ASSERT_TRUE(Ask(write, ones).ok());
+  wire::RequestHead push = PushOf(wire::PUSH_DELTA, 2);
+  push.mutable_push()->set_has_dense(true);
+  const std::vector<Payload> written = pull();
+  TensorWriter deltas = Rows({1}, 2);
+  deltas.AddOwned(AlignedVector<float>(static_cast<size_t>(service_->tables().range().size()), 3));
+  ASSERT_TRUE(Ask(push, deltas).ok());
+  EXPECT_EQ(values_of(before[0])[19], 0);
+  EXPECT_EQ(values_of(written[0])[19], 1);
+  EXPECT_EQ(values_of(pull()[1])[19], 4) << "1 + 3";
+}
 
 TEST_F(DeltaServiceTest, ALateCopyOfAnEarlierPullTakesNothingFromTheNext) {
   Introduce(0);

@@ -70,10 +70,11 @@ StatusOr<std::unique_ptr<SparseTable>> SparseTable::Make(const TableSpec& spec, 
   if (!initializer.ok()) return Annotate(initializer.status(), context);
   const RowLayout layout{
       .dim = spec.dim, .states = rule == nullptr ? 0 : rule->states(), .keep_meta = spec.keep_meta};
-  auto store = RowStore::Make(layout, spec.rows, options);
+  const int64_t places = options.scattered ? 0 : spec.rows;
+  auto store = RowStore::Make(layout, places, options);
   if (!store.ok()) return Annotate(store.status(), context);
   std::unique_ptr<RowIndex> index;
-  if (spec.rows == 0) {
+  if (places == 0) {
     auto made = RowIndex::Make(options.huge_pages);
     if (!made.ok()) return Annotate(made.status(), context);
     index = *std::move(made);
@@ -83,7 +84,7 @@ StatusOr<std::unique_ptr<SparseTable>> SparseTable::Make(const TableSpec& spec, 
 }
 
 Status SparseTable::CheckIds(std::span<const uint64_t> ids) const {
-  if (!fixed()) return absl::OkStatus();
+  if (spec_.rows == 0) return absl::OkStatus();
   for (uint64_t id : ids) {
     if (id >= static_cast<uint64_t>(spec_.rows)) {
       return InvalidArgument("table {}: id {} is not below its {} rows", spec_.name, id,

@@ -184,7 +184,7 @@ class SparseTable {
               const Initializer& initializer, std::unique_ptr<RowStore> store,
               std::unique_ptr<RowIndex> index);
 
-  bool fixed() const { return spec_.rows > 0; }
+  bool fixed() const { return index_ == nullptr; }
   static int ShardOf(uint64_t mixed) { return static_cast<int>(mixed >> (64 - kVirtualShardBits)); }
 
   Status CheckIds(std::span<const uint64_t> ids) const;

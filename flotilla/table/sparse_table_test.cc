@@ -131,6 +131,21 @@ TEST(SparseTableTest, FixedTableRejectsIdsOutOfItsBoundAndChangesNothing) {
   EXPECT_EQ(table->size(), 2);
 }
 
+TEST(SparseTableTest, AScatteredTableIsTheSameWithLessMemory) {
+  const TableSpec spec = MakeTableSpec("emb", 10, 1'000'000, Xavier());
+  auto whole = MustMakeTable(spec, 2);
+  auto scattered = *SparseTable::Make(spec, 1, std::make_unique<AddRule>(2), {.scattered = true});
+  std::vector<uint64_t> ids;
+  for (uint64_t id = 0; id < 1'000'000; id += 100) ids.push_back(id);
+  EXPECT_EQ(MustPull(scattered.get(), ids).values, MustPull(whole.get(), ids).values);
+  ASSERT_TRUE(scattered->Push(MakeRows({300, 999'999}, 10), {}).ok());
+  EXPECT_EQ(scattered->size(), 10'001);
+  EXPECT_LT(scattered->memory_bytes(), whole->memory_bytes() / 10);
+  SparseRows rows = MakeRows({1'000'000}, 10);
+  EXPECT_EQ(Message(scattered->Pull(Missing::kCreate, &rows)),
+            "table emb: id 1000000 is not below its 1000000 rows");
+}
+
 TEST(SparseTableTest, ZeroAndTheLargestIdAreOrdinaryIds) {
   auto table = MustMakeTable(MakeTableSpec("emb", 2), 1);
   EXPECT_EQ(table->Find(kLargestId), nullptr);

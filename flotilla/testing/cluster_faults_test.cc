@@ -6,7 +6,7 @@ namespace flotilla {
 namespace {
 
 using FaultsTest = ClusterTest;
-FL_INPROC_AND_TCP(FaultsTest);
+FL_ON_MOST_WIRES(FaultsTest);
 
 ClusterOptions Faulty(Wire wire, UpdatePolicy policy, uint64_t seed) {
   ClusterOptions options{.servers = 2, .trainers = 3, .wire = wire, .policy = policy};

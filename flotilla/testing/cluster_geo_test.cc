@@ -8,7 +8,7 @@ namespace flotilla {
 namespace {
 
 using GeoTest = ClusterTest;
-FL_INPROC_AND_TCP(GeoTest);
+FL_ON_MOST_WIRES(GeoTest);
 
 Status PushDelta(PsClient& client, std::vector<uint64_t> ids, float value) {
   const std::vector<SparseRows> rows = {RowsOf(std::move(ids), 2, value)};

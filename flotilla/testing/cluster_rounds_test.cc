@@ -10,7 +10,7 @@ namespace flotilla {
 namespace {
 
 using RoundsTest = ClusterTest;
-FL_INPROC_AND_TCP(RoundsTest);
+FL_ON_MOST_WIRES(RoundsTest);
 
 constexpr int64_t kDim = 3;
 

@@ -54,14 +54,15 @@ inline std::vector<uint64_t> IdRange(uint64_t begin, uint64_t count) {
 // The tests of every wire.
 class ClusterTest : public ::testing::TestWithParam<Wire> {};
 
-#define FL_ON_EVERY_WIRE(test)                                                        \
-  INSTANTIATE_TEST_SUITE_P(OnEveryWire, test,                                         \
-                           ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kUnix), \
-                           [](const auto& wire) { return NameOf(wire.param); })
+#define FL_ON_EVERY_WIRE(test)                                                                     \
+  INSTANTIATE_TEST_SUITE_P(                                                                        \
+      OnEveryWire, test, ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kUnix, Wire::kShared), \
+      [](const auto& wire) { return NameOf(wire.param); })
 
 // The longer ones: unix sockets add nothing that TCP has not.
-#define FL_INPROC_AND_TCP(test)                                                            \
-  INSTANTIATE_TEST_SUITE_P(OnTwoWires, test, ::testing::Values(Wire::kInproc, Wire::kTcp), \
+#define FL_ON_MOST_WIRES(test)                                                          \
+  INSTANTIATE_TEST_SUITE_P(OnMostWires, test,                                           \
+                           ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kShared), \
                            [](const auto& wire) { return NameOf(wire.param); })
 
 }  // namespace flotilla

@@ -10,6 +10,8 @@ namespace flotilla {
 namespace {
 
 constexpr int64_t kStartTimeoutMs = 60'000;
+// Tests have small tensors: nearly all of them are to be shared, and not all to fit.
+constexpr SharedMemoryOptions kSharedMemory{.area_bytes = size_t{1} << 20, .min_slice_bytes = 64};
 
 }  // namespace
 
@@ -21,6 +23,8 @@ std::string NameOf(Wire wire) {
       return "Tcp";
     case Wire::kUnix:
       return "Unix";
+    case Wire::kShared:
+      return "Shared";
   }
   return "";
 }
@@ -47,6 +51,9 @@ InProcessCluster::InProcessCluster(ModelSpec spec, ClusterOptions options)
           return network_.Listen("server" + std::to_string(s), service);
         case Wire::kTcp:
           return ListenGrpc("127.0.0.1:0", service, options_.grpc);
+        case Wire::kShared:
+          sharing_.push_back(std::make_unique<SharedMemoryService>(service, kSharedMemory));
+          return ListenGrpc("127.0.0.1:0", sharing_.back().get(), options_.grpc);
         case Wire::kUnix:
           break;
       }
@@ -76,6 +83,7 @@ std::unique_ptr<Transport> InProcessCluster::MakeTransport(int trainer) {
     EXPECT_TRUE(connected.ok()) << connected.status();
     transport = *std::move(connected);
   }
+  if (options_.wire == Wire::kShared) transport = ShareMemory(std::move(transport), kSharedMemory);
   if (!options_.faults.has_value()) return transport;
   FaultOptions faults = *options_.faults;
   faults.seed += static_cast<uint64_t>(trainer) * 1000;

@@ -15,14 +15,15 @@
 #include "flotilla/client/ps_client.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/rpc/inproc_transport.h"
+#include "flotilla/rpc/shared_memory.h"
 #include "flotilla/server/ps_server.h"
 #include "flotilla/testing/fault_transport.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 
-// What carries the requests.
-enum class Wire { kInproc, kTcp, kUnix };
+// What carries the requests. kShared: TCP, with large slices in shared memory.
+enum class Wire { kInproc, kTcp, kUnix, kShared };
 
 // Tests run on machines that are busy with other things: silence means little there.
 inline PsServerOptions PatientServer() {
@@ -94,6 +95,7 @@ class InProcessCluster {
   InprocNetwork network_;
   TempDir sockets_;
   std::vector<std::string> addresses_;
+  std::vector<std::unique_ptr<SharedMemoryService>> sharing_;  // per server, with Wire::kShared
   std::vector<std::unique_ptr<PsServer>> servers_;
   std::vector<std::unique_ptr<PsClient>> clients_;
   std::vector<uint64_t> lives_;

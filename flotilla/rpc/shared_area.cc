@@ -1,0 +1,160 @@
+#include "flotilla/rpc/shared_area.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <string>
+#include <utility>
+
+namespace flotilla {
+namespace {
+
+// Parts begin on cache lines, behind the header.
+constexpr uint64_t kAlign = 64;
+constexpr uint64_t kFirstOffset = (sizeof(SharedHeader) + kAlign - 1) / kAlign * kAlign;
+// A reader must not find the file shorter than it was: touching what is missing kills a process.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
+
+Status SystemError(const std::string& what) {
+  return absl::UnavailableError(fmt::format("shared memory: {}: {}", what, std::strerror(errno)));
+}
+
+class FileCloser {
+ public:
+  explicit FileCloser(int file) : file_(file) {}
+  ~FileCloser() {
+    if (file_ >= 0) close(file_);
+  }
+  int get() const { return file_; }
+  int Release() { return std::exchange(file_, -1); }
+
+ private:
+  int file_;
+};
+
+}  // namespace
+
+SharedMapping::SharedMapping(SharedMapping&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+SharedMapping& SharedMapping::operator=(SharedMapping&& other) noexcept {
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+SharedMapping::~SharedMapping() {
+  if (data_ != nullptr) munmap(data_, size_);
+}
+
+StatusOr<SharedMapping> SharedMapping::Make(int file, size_t bytes) {
+  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return SystemError(fmt::format("mapping {} bytes", bytes));
+  SharedMapping mapping;
+  mapping.data_ = static_cast<std::byte*>(data);
+  mapping.size_ = bytes;
+  return mapping;
+}
+
+StatusOr<std::unique_ptr<SharedArea>> SharedArea::Make(size_t bytes) {
+  FL_CHECK(bytes > kFirstOffset);
+  FileCloser file(memfd_create("flotilla", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.get() < 0) return SystemError("memfd_create");
+  if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return SystemError("ftruncate");
+  if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return SystemError("sealing");
+  std::unique_ptr<SharedArea> area(new SharedArea());
+  FL_ASSIGN_OR_RETURN(area->mapping_, SharedMapping::Make(file.get(), bytes));
+  uint64_t token = 0;
+  if (getrandom(&token, sizeof(token), 0) != sizeof(token)) return SystemError("getrandom");
+  new (area->mapping_.data()) SharedHeader{.token = token};
+  area->file_ = file.Release();
+  area->name_ = {.process = static_cast<uint32_t>(getpid()),
+                 .file = static_cast<uint32_t>(area->file_),
+                 .token = token};
+  for (uint32_t slot = 0; slot < SharedHeader::kSlots; ++slot) area->free_slots_.push_back(slot);
+  return area;
+}
+
+SharedArea::~SharedArea() {
+  if (file_ >= 0) close(file_);
+}
+
+std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes) {
+  const std::optional<SharedPart> part = Take(bytes.size());
+  if (part.has_value()) std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
+  return part;
+}
+
+// The first gap that is wide enough, so that the same pages are used again and again.
+std::optional<SharedPart> SharedArea::Take(size_t size) {
+  std::lock_guard lock(mutex_);
+  Reclaim();
+  if (free_slots_.empty()) return std::nullopt;
+  uint64_t offset = kFirstOffset;
+  for (const auto& [begin, part] : parts_) {
+    if (begin - offset >= size) break;
+    offset = (begin + part.size + kAlign - 1) / kAlign * kAlign;
+  }
+  if (offset > mapping_.size() || mapping_.size() - offset < size) return std::nullopt;
+  const SharedPart part{.offset = offset, .size = size, .slot = free_slots_.back()};
+  free_slots_.pop_back();
+  mapping_.header().in_use[part.slot].store(1, std::memory_order_relaxed);
+  parts_.emplace(offset, part);
+  return part;
+}
+
+void SharedArea::Reclaim() {
+  std::erase_if(parts_, [this](const auto& entry) {
+    const uint32_t slot = entry.second.slot;
+    if (mapping_.header().in_use[slot].load(std::memory_order_acquire) != 0) return false;
+    free_slots_.push_back(slot);
+    return true;
+  });
+}
+
+size_t SharedArea::used() {
+  std::lock_guard lock(mutex_);
+  Reclaim();
+  size_t bytes = 0;
+  for (const auto& [offset, part] : parts_) bytes += part.size;
+  return bytes;
+}
+
+StatusOr<std::shared_ptr<SharedView>> SharedView::Open(const SharedName& name) {
+  const std::string path = fmt::format("/proc/{}/fd/{}", name.process, name.file);
+  const FileCloser file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) return SystemError(path);
+  struct stat info = {};
+  const int seals = fcntl(file.get(), F_GET_SEALS);
+  if (seals < 0 || (seals & kSeals) != kSeals || fstat(file.get(), &info) != 0 ||
+      static_cast<uint64_t>(info.st_size) <= kFirstOffset) {
+    return absl::UnavailableError(fmt::format("shared memory: {} is no area", path));
+  }
+  FL_ASSIGN_OR_RETURN(SharedMapping mapping,
+                      SharedMapping::Make(file.get(), static_cast<size_t>(info.st_size)));
+  if (mapping.header().token != name.token) {
+    return absl::UnavailableError(fmt::format("shared memory: {} is another area", path));
+  }
+  return std::shared_ptr<SharedView>(new SharedView(std::move(mapping)));
+}
+
+StatusOr<ByteSlice> SharedView::Read(const SharedPart& part) {
+  if (part.slot >= SharedHeader::kSlots || part.offset < kFirstOffset ||
+      part.offset > mapping_.size() || part.size > mapping_.size() - part.offset) {
+    return InvalidArgument("shared memory: {} bytes at {}, slot {}, in an area of {} bytes",
+                           part.size, part.offset, part.slot, mapping_.size());
+  }
+  const std::byte* data = mapping_.data() + part.offset;
+  const auto let_go = [view = shared_from_this(), slot = part.slot](const std::byte*) {
+    view->mapping_.header().in_use[slot].store(0, std::memory_order_release);
+  };
+  return ByteSlice{data, part.size, std::shared_ptr<const std::byte>(data, let_go)};
+}
+
+}  // namespace flotilla

@@ -1,0 +1,119 @@
+// Memory that one process fills and others on its machine read, without a copy by the kernel: where
+// tensors lie that shared_memory.h sends as a place instead of as bytes.
+//
+// An area is a nameless file in memory. Others reach it through the process that has it, so nothing
+// is left behind, however that process ends. A part stays where it is until its reader lets it go.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "flotilla/base/status.h"
+#include "flotilla/rpc/payload.h"
+
+namespace flotilla {
+
+// How another process finds an area. The token tells it from whatever else has its number of a
+// process and of a file, there or in another container.
+struct SharedName {
+  uint32_t process = 0;
+  uint32_t file = 0;
+  uint64_t token = 0;
+
+  bool operator==(const SharedName&) const = default;
+};
+
+// Bytes of an area. The slot is where the reader tells that it is done with them.
+struct SharedPart {
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint32_t slot = 0;
+};
+
+// The beginning of an area, as both sides see it.
+struct SharedHeader {
+  static constexpr uint32_t kSlots = 1024;
+
+  uint64_t token = 0;
+  std::atomic<uint32_t> in_use[kSlots] = {};  // 1: the reader of a part has not let it go
+};
+
+// A mapping of a whole area. Move-only.
+class SharedMapping {
+ public:
+  SharedMapping() = default;
+  SharedMapping(SharedMapping&& other) noexcept;
+  SharedMapping& operator=(SharedMapping&& other) noexcept;
+  ~SharedMapping();
+
+  // An error says why the file cannot be mapped.
+  static StatusOr<SharedMapping> Make(int file, size_t bytes);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  SharedHeader& header() const { return *reinterpret_cast<SharedHeader*>(data_); }
+
+ private:
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// The side that fills. Thread-safe.
+class SharedArea {
+ public:
+  // Takes pages only as they are filled. An error when the system has no such files.
+  static StatusOr<std::unique_ptr<SharedArea>> Make(size_t bytes);
+  ~SharedArea();
+  SharedArea(const SharedArea&) = delete;
+  SharedArea& operator=(const SharedArea&) = delete;
+
+  const SharedName& name() const { return name_; }
+
+  // Copies bytes to where nothing lies; nothing when there is no room. The part is taken until the
+  // reader lets it go: for ever, if no reader hears of it.
+  std::optional<SharedPart> Put(std::span<const std::byte> bytes);
+  // Bytes that are taken now.
+  size_t used();
+
+ private:
+  SharedArea() = default;
+
+  std::optional<SharedPart> Take(size_t size);
+  // Frees the parts that readers have let go. REQUIRES: mutex_ is held.
+  void Reclaim();
+
+  // Constant after construction.
+  int file_ = -1;
+  SharedMapping mapping_;
+  SharedName name_;
+
+  std::mutex mutex_;
+  std::map<uint64_t, SharedPart> parts_;  // by offset; guarded by mutex_
+  std::vector<uint32_t> free_slots_;      // guarded by mutex_
+};
+
+// The side that reads. Thread-safe.
+class SharedView : public std::enable_shared_from_this<SharedView> {
+ public:
+  // An error when this process cannot reach the area: its process is gone, on another machine, in
+  // another container, or another user's.
+  static StatusOr<std::shared_ptr<SharedView>> Open(const SharedName& name);
+
+  // The bytes of a part, which is let go when the last copy of the slice ends. An error when it is
+  // not within the area. Once for each part.
+  StatusOr<ByteSlice> Read(const SharedPart& part);
+
+ private:
+  explicit SharedView(SharedMapping mapping) : mapping_(std::move(mapping)) {}
+
+  const SharedMapping mapping_;
+};
+
+}  // namespace flotilla

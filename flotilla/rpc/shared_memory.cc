@@ -1,0 +1,281 @@
+#include "flotilla/rpc/shared_memory.h"
+
+#include <algorithm>
+#include <atomic>
+#include <string>
+#include <utility>
+
+namespace flotilla {
+namespace {
+
+// "FSHM"; no other message begins so.
+constexpr uint32_t kSharedMagic = 0x4d485346;
+constexpr uint64_t kInline = ~uint64_t{0};  // the offset of bytes that follow in the message
+constexpr uint32_t kMaxParts = 4096;
+
+// What stands before a message.
+struct SharedPrefix {
+  uint32_t magic = kSharedMagic;
+  uint32_t share = 0;  // 1: the sender has read from the receiver's area, or could
+  SharedName area;     // the sender's
+  uint32_t parts = 0;
+  uint32_t unused = 0;
+};
+static_assert(sizeof(SharedPrefix) == 32);
+
+struct WirePart {
+  uint64_t offset = kInline;
+  uint64_t size = 0;
+  uint64_t slot = 0;
+};
+
+// Reads the slices of a payload from front to back, without copying them.
+class SliceCutter {
+ public:
+  explicit SliceCutter(const Payload& payload) : payload_(payload), left_(payload.size()) {}
+
+  size_t left() const { return left_; }
+  // Moves the next bytes to `out`. False when fewer are left.
+  bool Cut(size_t size, Payload* out) {
+    if (size > left_) return false;
+    left_ -= size;
+    while (size > 0) {
+      const ByteSlice& slice = payload_.slices()[slice_];
+      const size_t take = std::min(size, slice.size - at_);
+      out->Add({slice.data + at_, take, slice.owner});
+      size -= take;
+      at_ += take;
+      if (at_ < slice.size) continue;
+      ++slice_;
+      at_ = 0;
+    }
+    return true;
+  }
+  // Copies the next bytes. False when fewer are left.
+  bool Copy(void* to, size_t size) {
+    Payload bytes;
+    return Cut(size, &bytes) && PayloadReader(std::move(bytes)).Read(to, size);
+  }
+
+ private:
+  const Payload& payload_;
+  size_t slice_ = 0;
+  size_t at_ = 0;  // in that slice
+  size_t left_ = 0;
+};
+
+// Large slices go to the area, if `share`, as long as there is room.
+Payload Wrap(SharedArea* area, const Payload& message, bool share,
+             const SharedMemoryOptions& options) {
+  std::vector<WirePart> parts;
+  Payload inline_bytes;
+  for (const ByteSlice& slice : message.slices()) {
+    std::optional<SharedPart> shared;
+    if (share && slice.size >= options.min_slice_bytes && parts.size() < kMaxParts - 1) {
+      shared = area->Put({slice.data, slice.size});
+    }
+    if (shared.has_value()) {
+      parts.push_back({.offset = shared->offset, .size = shared->size, .slot = shared->slot});
+      continue;
+    }
+    if (parts.empty() || parts.back().offset != kInline) parts.push_back({});
+    parts.back().size += slice.size;
+    inline_bytes.Add(slice);
+  }
+  const SharedPrefix prefix{.magic = kSharedMagic,
+                            .share = share ? 1u : 0u,
+                            .area = area->name(),
+                            .parts = static_cast<uint32_t>(parts.size())};
+  Payload wrapped;
+  wrapped.AddCopy(&prefix, sizeof(prefix));
+  wrapped.AddCopy(parts.data(), parts.size() * sizeof(WirePart));
+  wrapped.Add(std::move(inline_bytes));
+  return wrapped;
+}
+
+bool IsWrapped(const Payload& message) {
+  uint32_t magic = 0;
+  return SliceCutter(message).Copy(&magic, sizeof(magic)) && magic == kSharedMagic;
+}
+
+StatusOr<SharedPrefix> ReadPrefix(SliceCutter* bytes) {
+  SharedPrefix prefix;
+  if (!bytes->Copy(&prefix, sizeof(prefix)) || prefix.magic != kSharedMagic ||
+      prefix.parts > kMaxParts) {
+    return InvalidArgument("shared memory: a message of {} bytes without its beginning",
+                           bytes->left());
+  }
+  return prefix;
+}
+
+// What follows the prefix. Every part of the area is let go, also when one is wrong.
+StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, SharedView* view) {
+  std::vector<WirePart> parts(prefix.parts);
+  if (!bytes->Copy(parts.data(), parts.size() * sizeof(WirePart))) {
+    return InvalidArgument("shared memory: a message of {} parts breaks off", prefix.parts);
+  }
+  Payload message;
+  Status status;
+  for (const WirePart& part : parts) {
+    if (part.offset == kInline) {
+      if (!bytes->Cut(part.size, &message)) {
+        status =
+            InvalidArgument("shared memory: {} bytes announced, {} left", part.size, bytes->left());
+      }
+      continue;
+    }
+    auto slice = view->Read(
+        {.offset = part.offset, .size = part.size, .slot = static_cast<uint32_t>(part.slot)});
+    if (slice.ok()) {
+      message.Add(*std::move(slice));
+    } else {
+      status = slice.status();
+    }
+  }
+  if (!status.ok()) return status;
+  return message;
+}
+
+class SharingTransport : public Transport {
+ public:
+  SharingTransport(std::unique_ptr<Transport> transport, std::unique_ptr<SharedArea> area,
+                   const SharedMemoryOptions& options)
+      : transport_(std::move(transport)),
+        area_(std::move(area)),
+        options_(options),
+        peers_(transport_->servers()) {}
+  ~SharingTransport() override { Close(); }
+
+  int servers() const override { return transport_->servers(); }
+  const std::string& address(int server) const override { return transport_->address(server); }
+  void Close() override { transport_->Close(); }
+
+  void Call(int server, Payload request, int64_t timeout_ms, ReplyCallback done) override {
+    const Friendship now = peers_[server].friendship.load(std::memory_order_acquire);
+    if (now == Friendship::kNone) {
+      return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
+    }
+    Payload wrapped = Wrap(area_.get(), request, now == Friendship::kClose, options_);
+    transport_->Call(server, std::move(wrapped), timeout_ms,
+                     [this, server, request = std::move(request), timeout_ms,
+                      done = std::move(done)](StatusOr<Payload> reply) mutable {
+                       Answered(server, std::move(request), timeout_ms, std::move(done),
+                                std::move(reply));
+                     });
+  }
+
+ private:
+  enum class Friendship {
+    kOffered,  // nothing is known of the server, or not whether it is still the same
+    kClose,    // both have seen each other's area
+    kNone,     // it cannot be
+  };
+  struct Server {
+    std::atomic<Friendship> friendship = Friendship::kOffered;
+    std::mutex mutex;
+    SharedName area;                   // guarded by mutex
+    std::shared_ptr<SharedView> view;  // of that area; guarded by mutex
+  };
+
+  void Answered(int server, Payload request, int64_t timeout_ms, ReplyCallback done,
+                StatusOr<Payload> reply) {
+    Server& peer = peers_[server];
+    if (!reply.ok()) {
+      // Refused before anybody looked at the request: it goes again as it is.
+      const bool refused = absl::IsUnimplemented(reply.status());
+      peer.friendship = refused ? Friendship::kNone : Friendship::kOffered;
+      if (!refused) return done(std::move(reply));
+      return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
+    }
+    if (!IsWrapped(*reply)) return done(std::move(reply));
+    SliceCutter bytes(*reply);
+    StatusOr<SharedPrefix> prefix = ReadPrefix(&bytes);
+    if (!prefix.ok()) return done(prefix.status());
+    const std::shared_ptr<SharedView> view = ViewOf(peer, prefix->area);
+    // Answers to offers have no shared parts: the view is not needed for this one.
+    peer.friendship = view != nullptr ? Friendship::kClose : Friendship::kNone;
+    if (view == nullptr && prefix->share != 0) {
+      return done(absl::UnavailableError(address(server) + ": its memory cannot be read any more"));
+    }
+    done(ReadParts(*prefix, &bytes, view.get()));
+  }
+
+  // Null when it cannot be reached.
+  static std::shared_ptr<SharedView> ViewOf(Server& peer, const SharedName& area) {
+    std::lock_guard lock(peer.mutex);
+    if (peer.view != nullptr && peer.area == area) return peer.view;
+    auto view = SharedView::Open(area);
+    if (!view.ok()) return nullptr;
+    peer.area = area;
+    peer.view = *std::move(view);
+    return peer.view;
+  }
+
+  const std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<SharedArea> area_;
+  const SharedMemoryOptions options_;
+  std::vector<Server> peers_;
+};
+
+}  // namespace
+
+std::unique_ptr<Transport> ShareMemory(std::unique_ptr<Transport> transport,
+                                       const SharedMemoryOptions& options) {
+  auto area = SharedArea::Make(options.area_bytes);
+  if (!area.ok()) return transport;
+  return std::make_unique<SharingTransport>(std::move(transport), *std::move(area), options);
+}
+
+// One trainer process: its area, and the one that answers to it lie in.
+struct SharedMemoryService::Peer {
+  SharedName name;
+  std::shared_ptr<SharedView> view;
+  std::unique_ptr<SharedArea> area;
+};
+
+SharedMemoryService::SharedMemoryService(Service* service, const SharedMemoryOptions& options)
+    : service_(service), options_(options) {}
+
+SharedMemoryService::~SharedMemoryService() = default;
+
+int SharedMemoryService::peers() {
+  std::lock_guard lock(mutex_);
+  return static_cast<int>(peers_.size());
+}
+
+StatusOr<std::shared_ptr<SharedMemoryService::Peer>> SharedMemoryService::PeerOf(
+    const SharedName& name) {
+  std::lock_guard lock(mutex_);
+  for (const std::shared_ptr<Peer>& peer : peers_) {
+    if (peer->name == name) return peer;
+  }
+  auto peer = std::make_shared<Peer>();
+  peer->name = name;
+  FL_ASSIGN_OR_RETURN(peer->view, SharedView::Open(name));
+  FL_ASSIGN_OR_RETURN(peer->area, SharedArea::Make(options_.area_bytes));
+  // Who comes may replace one that has ended: whose area is gone is forgotten.
+  std::erase_if(peers_, [](const std::shared_ptr<Peer>& other) {
+    return !SharedView::Open(other->name).ok();
+  });
+  peers_.push_back(peer);
+  return peer;
+}
+
+void SharedMemoryService::Handle(Payload request, ReplyCallback reply) {
+  if (!IsWrapped(request)) return service_->Handle(std::move(request), std::move(reply));
+  SliceCutter bytes(request);
+  const StatusOr<SharedPrefix> prefix = ReadPrefix(&bytes);
+  if (!prefix.ok()) return reply(prefix.status());
+  const StatusOr<std::shared_ptr<Peer>> peer = PeerOf(prefix->area);
+  if (!peer.ok()) return reply(absl::UnimplementedError(std::string(Message(peer.status()))));
+  StatusOr<Payload> message = ReadParts(*prefix, &bytes, (*peer)->view.get());
+  if (!message.ok()) return reply(message.status());
+  service_->Handle(*std::move(message),
+                   [peer = *peer, share = prefix->share != 0, options = options_,
+                    reply = std::move(reply)](StatusOr<Payload> answer) {
+                     if (!answer.ok()) return reply(std::move(answer));
+                     reply(Wrap(peer->area.get(), *answer, share, options));
+                   });
+}
+
+}  // namespace flotilla
