@@ -49,6 +49,5 @@ function(flotilla_test name label)
   # optimised, the tests are not.
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
   add_test(NAME ${name} COMMAND ${name})
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600
-    ENVIRONMENT "TSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/tests/tsan.supp;UBSAN_OPTIONS=print_stacktrace=1")
+  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT 600)
 endfunction()

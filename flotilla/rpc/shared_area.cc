@@ -85,33 +85,41 @@ SharedArea::~SharedArea() {
   if (file_ >= 0) close(file_);
 }
 
-std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes) {
-  const std::optional<SharedPart> part = Take(bytes.size());
+std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint64_t reader) {
+  const std::optional<SharedPart> part = Take(bytes.size(), reader);
   if (part.has_value()) std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
   return part;
 }
 
 // The first gap that is wide enough, so that the same pages are used again and again.
-std::optional<SharedPart> SharedArea::Take(size_t size) {
+std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader) {
   std::lock_guard lock(mutex_);
   Reclaim();
   if (free_slots_.empty()) return std::nullopt;
   uint64_t offset = kFirstOffset;
-  for (const auto& [begin, part] : parts_) {
+  for (const auto& [begin, taken] : parts_) {
     if (begin - offset >= size) break;
-    offset = (begin + part.size + kAlign - 1) / kAlign * kAlign;
+    offset = (begin + taken.part.size + kAlign - 1) / kAlign * kAlign;
   }
   if (offset > mapping_.size() || mapping_.size() - offset < size) return std::nullopt;
   const SharedPart part{.offset = offset, .size = size, .slot = free_slots_.back()};
   free_slots_.pop_back();
   mapping_.header().in_use[part.slot].store(1, std::memory_order_relaxed);
-  parts_.emplace(offset, part);
+  parts_.emplace(offset, Taken{.part = part, .reader = reader});
   return part;
+}
+
+void SharedArea::Forget(uint64_t reader) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [offset, taken] : parts_) {
+    if (taken.reader == reader) mapping_.header().in_use[taken.part.slot] = 0;
+  }
+  Reclaim();
 }
 
 void SharedArea::Reclaim() {
   std::erase_if(parts_, [this](const auto& entry) {
-    const uint32_t slot = entry.second.slot;
+    const uint32_t slot = entry.second.part.slot;
     if (mapping_.header().in_use[slot].load(std::memory_order_acquire) != 0) return false;
     free_slots_.push_back(slot);
     return true;
@@ -122,24 +130,25 @@ size_t SharedArea::used() {
   std::lock_guard lock(mutex_);
   Reclaim();
   size_t bytes = 0;
-  for (const auto& [offset, part] : parts_) bytes += part.size;
+  for (const auto& [offset, taken] : parts_) bytes += taken.part.size;
   return bytes;
 }
 
 StatusOr<std::shared_ptr<SharedView>> SharedView::Open(const SharedName& name) {
   const std::string path = fmt::format("/proc/{}/fd/{}", name.process, name.file);
   const FileCloser file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0 && errno == ENOENT) return absl::NotFoundError(path + " is not there");
   if (file.get() < 0) return SystemError(path);
   struct stat info = {};
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || fstat(file.get(), &info) != 0 ||
       static_cast<uint64_t>(info.st_size) <= kFirstOffset) {
-    return absl::UnavailableError(fmt::format("shared memory: {} is no area", path));
+    return absl::NotFoundError(fmt::format("shared memory: {} is no area", path));
   }
   FL_ASSIGN_OR_RETURN(SharedMapping mapping,
                       SharedMapping::Make(file.get(), static_cast<size_t>(info.st_size)));
   if (mapping.header().token != name.token) {
-    return absl::UnavailableError(fmt::format("shared memory: {} is another area", path));
+    return absl::NotFoundError(fmt::format("shared memory: {} is another area", path));
   }
   return std::shared_ptr<SharedView>(new SharedView(std::move(mapping)));
 }

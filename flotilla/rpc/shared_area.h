@@ -77,15 +77,22 @@ class SharedArea {
   const SharedName& name() const { return name_; }
 
   // Copies bytes to where nothing lies; nothing when there is no room. The part is taken until the
-  // reader lets it go: for ever, if no reader hears of it.
-  std::optional<SharedPart> Put(std::span<const std::byte> bytes);
+  // reader lets it go, or is forgotten: for ever, if no reader hears of it.
+  std::optional<SharedPart> Put(std::span<const std::byte> bytes, uint64_t reader = 0);
+  // Frees what was put for a reader. REQUIRES: it reads no more, it has ended.
+  void Forget(uint64_t reader);
   // Bytes that are taken now.
   size_t used();
 
  private:
   SharedArea() = default;
 
-  std::optional<SharedPart> Take(size_t size);
+  struct Taken {
+    SharedPart part;
+    uint64_t reader = 0;
+  };
+
+  std::optional<SharedPart> Take(size_t size, uint64_t reader);
   // Frees the parts that readers have let go. REQUIRES: mutex_ is held.
   void Reclaim();
 
@@ -95,15 +102,15 @@ class SharedArea {
   SharedName name_;
 
   std::mutex mutex_;
-  std::map<uint64_t, SharedPart> parts_;  // by offset; guarded by mutex_
-  std::vector<uint32_t> free_slots_;      // guarded by mutex_
+  std::map<uint64_t, Taken> parts_;   // by offset; guarded by mutex_
+  std::vector<uint32_t> free_slots_;  // guarded by mutex_
 };
 
 // The side that reads. Thread-safe.
 class SharedView : public std::enable_shared_from_this<SharedView> {
  public:
-  // An error when this process cannot reach the area: its process is gone, on another machine, in
-  // another container, or another user's.
+  // An error when this process cannot reach the area: NotFound when there is none of this name, as
+  // when its process has ended, is on another machine or in another container.
   static StatusOr<std::shared_ptr<SharedView>> Open(const SharedName& name);
 
   // The bytes of a part, which is let go when the last copy of the slice ends. An error when it is

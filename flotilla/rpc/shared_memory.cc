@@ -1,7 +1,10 @@
 #include "flotilla/rpc/shared_memory.h"
 
+#include <signal.h>
+
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <string>
 #include <utility>
 
@@ -65,14 +68,14 @@ class SliceCutter {
 };
 
 // Large slices go to the area, if `share`, as long as there is room.
-Payload Wrap(SharedArea* area, const Payload& message, bool share,
+Payload Wrap(SharedArea* area, uint64_t reader, const Payload& message, bool share,
              const SharedMemoryOptions& options) {
   std::vector<WirePart> parts;
   Payload inline_bytes;
   for (const ByteSlice& slice : message.slices()) {
     std::optional<SharedPart> shared;
     if (share && slice.size >= options.min_slice_bytes && parts.size() < kMaxParts - 1) {
-      shared = area->Put({slice.data, slice.size});
+      shared = area->Put({slice.data, slice.size}, reader);
     }
     if (shared.has_value()) {
       parts.push_back({.offset = shared->offset, .size = shared->size, .slot = shared->slot});
@@ -155,7 +158,7 @@ class SharingTransport : public Transport {
     if (now == Friendship::kNone) {
       return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
     }
-    Payload wrapped = Wrap(area_.get(), request, now == Friendship::kClose, options_);
+    Payload wrapped = Wrap(area_.get(), 0, request, now == Friendship::kClose, options_);
     transport_->Call(server, std::move(wrapped), timeout_ms,
                      [this, server, request = std::move(request), timeout_ms,
                       done = std::move(done)](StatusOr<Payload> reply) mutable {
@@ -226,15 +229,16 @@ std::unique_ptr<Transport> ShareMemory(std::unique_ptr<Transport> transport,
   return std::make_unique<SharingTransport>(std::move(transport), *std::move(area), options);
 }
 
-// One trainer process: its area, and the one that answers to it lie in.
+// A trainer's area.
 struct SharedMemoryService::Peer {
   SharedName name;
   std::shared_ptr<SharedView> view;
-  std::unique_ptr<SharedArea> area;
 };
 
 SharedMemoryService::SharedMemoryService(Service* service, const SharedMemoryOptions& options)
-    : service_(service), options_(options) {}
+    : service_(service),
+      options_(options),
+      area_(SharedArea::Make(options.area_bytes).value_or(nullptr)) {}
 
 SharedMemoryService::~SharedMemoryService() = default;
 
@@ -249,16 +253,23 @@ StatusOr<std::shared_ptr<SharedMemoryService::Peer>> SharedMemoryService::PeerOf
   for (const std::shared_ptr<Peer>& peer : peers_) {
     if (peer->name == name) return peer;
   }
+  if (area_ == nullptr) return absl::UnavailableError("shared memory: none here");
   auto peer = std::make_shared<Peer>();
   peer->name = name;
   FL_ASSIGN_OR_RETURN(peer->view, SharedView::Open(name));
-  FL_ASSIGN_OR_RETURN(peer->area, SharedArea::Make(options_.area_bytes));
-  // Who comes may replace one that has ended: whose area is gone is forgotten.
-  std::erase_if(peers_, [](const std::shared_ptr<Peer>& other) {
-    return !SharedView::Open(other->name).ok();
-  });
+  ForgetGone();  // whoever comes may replace one that has ended
   peers_.push_back(peer);
   return peer;
+}
+
+void SharedMemoryService::ForgetGone() {
+  std::erase_if(peers_, [this](const std::shared_ptr<Peer>& peer) {
+    if (!absl::IsNotFound(SharedView::Open(peer->name).status())) return false;
+    // A process that only gave up its area may still read answers, and lets them go by itself.
+    const bool ended = kill(static_cast<pid_t>(peer->name.process), 0) != 0 && errno == ESRCH;
+    if (ended) area_->Forget(peer->name.token);
+    return true;
+  });
 }
 
 void SharedMemoryService::Handle(Payload request, ReplyCallback reply) {
@@ -271,10 +282,10 @@ void SharedMemoryService::Handle(Payload request, ReplyCallback reply) {
   StatusOr<Payload> message = ReadParts(*prefix, &bytes, (*peer)->view.get());
   if (!message.ok()) return reply(message.status());
   service_->Handle(*std::move(message),
-                   [peer = *peer, share = prefix->share != 0, options = options_,
-                    reply = std::move(reply)](StatusOr<Payload> answer) {
+                   [area = area_, reader = prefix->area.token, share = prefix->share != 0,
+                    options = options_, reply = std::move(reply)](StatusOr<Payload> answer) {
                      if (!answer.ok()) return reply(std::move(answer));
-                     reply(Wrap(peer->area.get(), *answer, share, options));
+                     reply(Wrap(area.get(), reader, *answer, share, options));
                    });
 }
 

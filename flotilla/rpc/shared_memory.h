@@ -18,7 +18,8 @@
 namespace flotilla {
 
 struct SharedMemoryOptions {
-  // What an area may hold at once; what does not fit goes the usual way. Pages are taken as used.
+  // What the area of a process may hold at once, a server's for all trainers together; what does
+  // not fit goes the usual way. Pages are taken as used.
   size_t area_bytes = size_t{256} << 20;
   // Slices from so many bytes on are shared: fewer are copied faster than told about.
   size_t min_slice_bytes = size_t{16} << 10;
@@ -45,9 +46,12 @@ class SharedMemoryService : public Service {
 
   // The peer that has this area; makes friends with it at its first request.
   StatusOr<std::shared_ptr<Peer>> PeerOf(const SharedName& name);
+  // Forgets peers that have ended. REQUIRES: mutex_ is held.
+  void ForgetGone();
 
   Service* const service_;
   const SharedMemoryOptions options_;
+  const std::shared_ptr<SharedArea> area_;  // of all answers; null: there is no shared memory
 
   std::mutex mutex_;
   std::vector<std::shared_ptr<Peer>> peers_;  // guarded by mutex_

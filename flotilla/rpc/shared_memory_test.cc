@@ -1,6 +1,7 @@
 #include "flotilla/rpc/shared_memory.h"
 
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,6 +52,9 @@ TEST(SharedAreaTest, PartsStayUntilTheirReaderLetsThemGo) {
     const ByteSlice copy = slice;
     EXPECT_EQ(area->used(), 5300u);
   }
+  EXPECT_EQ(area->used(), 300u);
+  EXPECT_EQ(area->Put(AsBytes(first), 7)->offset, a.offset);
+  area->Forget(7);
   EXPECT_EQ(area->used(), 300u);
   // The gap is filled first; what lies behind it stays.
   EXPECT_EQ(area->Put(AsBytes(second))->offset, a.offset);
@@ -256,6 +260,51 @@ TEST_F(SharedMemoryTest, TrainersThatAreGoneAreForgotten) {
     EXPECT_TRUE(Call(PayloadOf({"hello"})).ok());
     EXPECT_EQ(sharing_.peers(), 1);
   }
+}
+
+// A trainer that is killed while answers to it lie in the server's memory.
+TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
+  int pipes[2];
+  ASSERT_EQ(pipe(pipes), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    auto area = *SharedArea::Make(1 << 20);
+    const bool told = write(pipes[1], &area->name(), sizeof(SharedName)) == sizeof(SharedName);
+    pause();
+    _exit(told ? 0 : 1);
+  }
+  struct {
+    uint32_t magic = 0x4d485346;
+    uint32_t share = 1;
+    SharedName area;
+    uint32_t parts = 1;
+    uint32_t unused = 0;
+    uint64_t offset = ~uint64_t{0}, size = 900'000, slot = 0;
+  } head;
+  ASSERT_EQ(read(pipes[0], &head.area, sizeof(SharedName)), ssize_t{sizeof(SharedName)});
+  auto plain = network_.Connect({"server"});
+  const std::string large = Long('q', head.size);
+  const auto call = [&] {
+    std::promise<StatusOr<Payload>> done;
+    plain->Call(0,
+                PayloadOf({std::string(reinterpret_cast<const char*>(&head), sizeof(head)), large}),
+                5000, [&](StatusOr<Payload> reply) { done.set_value(std::move(reply)); });
+    return done.get_future().get();
+  };
+  ASSERT_TRUE(call().ok());
+  EXPECT_LT(watch_.out, 1000u) << "in memory";
+  ASSERT_TRUE(call().ok());
+  EXPECT_GT(watch_.out, large.size()) << "no room: nobody has let the first one go";
+  ASSERT_EQ(kill(child, SIGKILL), 0);
+  ASSERT_EQ(waitpid(child, nullptr, 0), child);
+  close(pipes[0]);
+  close(pipes[1]);
+  // A new one is met, and has all the room.
+  const Payload request = PayloadOf({large});
+  EXPECT_TRUE(Call(request).ok());
+  EXPECT_EQ(sharing_.peers(), 1);
+  EXPECT_EQ(WholeOf(*Call(request)), large);
+  EXPECT_LT(watch_.out, 1000u);
 }
 
 TEST_F(SharedMemoryTest, BrokenMessagesAreRefused) {
