@@ -266,14 +266,16 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
   const wire::PullDirtyResponse& body = response.head.pull_dirty();
   dirty->more = dirty->more || body.more();
   for (SparseRows& rows : dirty->sparse) {
-    SparseRows part;
-    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part.ids));
-    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part.values));
-    if (part.values.size() != part.size() * static_cast<size_t>(rows.dim)) {
-      return InvalidArgument("{} values for {} rows", part.values.size(), part.size());
+    const size_t before = rows.ids.size();
+    const size_t dim = static_cast<size_t>(rows.dim);
+    const size_t count = response.tensors.next_elements();
+    rows.ids.resize(before + count);
+    FL_RETURN_IF_ERROR(response.tensors.Read(std::span(rows.ids).subspan(before)));
+    if (response.tensors.next_elements() != count * dim) {
+      return InvalidArgument("{} values for {} rows", response.tensors.next_elements(), count);
     }
-    rows.ids.insert(rows.ids.end(), part.ids.begin(), part.ids.end());
-    rows.values.insert(rows.values.end(), part.values.begin(), part.values.end());
+    rows.values.resize((before + count) * dim);
+    FL_RETURN_IF_ERROR(response.tensors.Read(std::span<float>(rows.values).subspan(before * dim)));
   }
   FL_RETURN_IF_ERROR(response.tensors.ReadAll(values));
   const DenseRange slice = DenseRangeOf(layout_.size(), server, servers());

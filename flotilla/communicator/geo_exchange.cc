@@ -86,7 +86,7 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
   bool first = true;
   bool more = true;
   while (more) {
-    auto deltas = std::make_shared<Deltas>();
+    const std::shared_ptr<Deltas> deltas = deltas_.Take();
     deltas->sparse.resize(known_.size());
     more = false;
     for (size_t t = 0; t < known_.size(); ++t) {
@@ -99,8 +99,12 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
       more = more || sent[t] < ids.size();
       FL_RETURN_IF_ERROR(MakeDelta(static_cast<int>(t), counts, &rows));
     }
-    if (first) HogwildDenseDelta(&deltas->dense);
-    FL_RETURN_IF_ERROR(PushDeltas(std::move(deltas), first ? batches : 0));
+    if (first) {
+      HogwildDenseDelta(&deltas->dense);
+    } else {
+      deltas->dense.clear();
+    }
+    FL_RETURN_IF_ERROR(PushDeltas(deltas, first ? batches : 0));
     first = false;
   }
   return absl::OkStatus();
@@ -118,6 +122,7 @@ float GeoExchange::RowScale(bool changed, uint8_t touches) const {
 }
 
 Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows) {
+  rows->values.clear();
   if (rows->ids.empty()) return absl::OkStatus();
   FL_RETURN_IF_ERROR(local_->table(table).Pull(Missing::kDefault, rows));
   SparseRows given_up;
@@ -147,7 +152,7 @@ float GeoExchange::DenseScale(int parameter) const {
 
 [[gnu::noinline]] void GeoExchange::HogwildDenseDelta(AlignedVector<float>* delta) {
   const std::span<const float> live = local_->dense();
-  delta->assign(live.size(), 0.0f);
+  if (delta->size() != live.size()) delta->assign(live.size(), 0.0f);  // gaps stay zero
   for (int p = 0; p < local_->layout().parameters(); ++p) {
     const float scale = DenseScale(p);
     const int64_t begin = local_->layout().offset(p);

@@ -23,6 +23,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/reused.h"
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/communicator/local_communicator.h"
@@ -96,6 +97,7 @@ class GeoExchange {
   const GeoDivisor divisor_;
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
+  Reused<Deltas> deltas_;
   // What TakeDirty brought last.
   std::vector<absl::flat_hash_set<uint64_t>> changed_rows_;  // per table
   std::vector<float> difference_;

@@ -122,7 +122,6 @@ class PsService : public Service {
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
   Payload PushResponse(int64_t step, DenseAnswer dense, bool send_again = false) const;
   StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
-  AlignedVector<float> DenseValues(int64_t begin, int64_t end) const;
   // The whole slice of dense parameters, as it is now: one copy for all answers that are made until
   // it changes, such as those of a round.
   std::shared_ptr<const AlignedVector<float>> DenseNow() const;

@@ -199,12 +199,6 @@ Payload PsService::PushResponse(int64_t step, DenseAnswer dense, bool send_again
   return EncodeResponse(std::move(head), tensors);
 }
 
-AlignedVector<float> PsService::DenseValues(int64_t begin, int64_t end) const {
-  AlignedVector<float> values(static_cast<size_t>(end - begin));
-  tables_->CopyDense(begin, values);
-  return values;
-}
-
 std::shared_ptr<const AlignedVector<float>> PsService::DenseNow() const {
   const uint64_t version = tables_->dense_version();
   {
@@ -271,16 +265,19 @@ StatusOr<Payload> PsService::DirtyResponse(int trainer, uint64_t max_rows) {
     tensors.Add<uint64_t>(SliceOf(ConstPart(rows, &rows->ids), 0, rows->ids.size()));
     tensors.Add<float>(SliceOf(ConstPart(rows, &rows->values), 0, rows->values.size()));
   }
-  AlignedVector<float> dense;
-  for (const uint64_t key : dirty_dense_.Take(trainer, ~size_t{0}, &more)) {
+  const std::vector<uint64_t> keys = dirty_dense_.Take(trainer, ~size_t{0}, &more);
+  const std::shared_ptr<AlignedVector<float>> dense = dense_values_.Take();
+  dense->resize(keys.size() * kDenseBlockFloats);
+  size_t floats = 0;
+  for (const uint64_t key : keys) {
     const auto begin = static_cast<int64_t>(key);
-    const int64_t end = std::min(begin + kDenseBlockFloats, tables_->range().size());
-    const AlignedVector<float> values = DenseValues(begin, end);
-    dense.insert(dense.end(), values.begin(), values.end());
+    const int64_t length = std::min<int64_t>(kDenseBlockFloats, tables_->range().size() - begin);
+    tables_->CopyDense(begin, std::span(*dense).subspan(floats, static_cast<size_t>(length)));
+    floats += static_cast<size_t>(length);
     body.add_dense_begins(key);
-    body.add_dense_lengths(static_cast<uint64_t>(end - begin));
+    body.add_dense_lengths(static_cast<uint64_t>(length));
   }
-  tensors.AddOwned(std::move(dense));
+  tensors.Add<float>(SliceOf(std::shared_ptr<const AlignedVector<float>>(dense), 0, floats));
   return EncodeResponse(std::move(head), tensors);
 }
 
