@@ -19,6 +19,7 @@
 #include <iostream>
 #include <mutex>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "flotilla/client/ps_client.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/rpc/grpc_transport.h"
+#include "flotilla/rpc/shared_memory.h"
 #include "flotilla/server/ps_server.h"
 
 namespace flotilla {
@@ -41,7 +43,7 @@ constexpr int64_t kDim = 10;
 
 struct Options {
   std::string what;
-  bool unix_socket = false;
+  std::string wire = "shared";
   bool rounds = false;
   double seconds = 0.8;
 };
@@ -106,8 +108,15 @@ void WaitUntilClosed(int fd) {
 }
 
 std::string ListenAddress(const Options& options) {
-  return options.unix_socket ? fmt::format("unix:/tmp/flotilla_rpc_bench.{}", getpid())
-                             : "127.0.0.1:0";
+  return options.wire == "unix" ? fmt::format("unix:/tmp/flotilla_rpc_bench.{}", getpid())
+                                : "127.0.0.1:0";
+}
+
+std::unique_ptr<Transport> Connect(const Child& child, const Options& options) {
+  auto transport = ConnectGrpc({child.address()}, {});
+  if (!transport.ok()) Die(transport.status());
+  if (options.wire != "shared") return *std::move(transport);
+  return ShareMemory(*std::move(transport), SharedMemoryOptions());
 }
 
 // --- One plain TCP stream.
@@ -132,7 +141,7 @@ void ReceiveStream(int tell, int until) {
 
 class TcpRound {
  public:
-  explicit TcpRound(const Child& child) : stream_(socket(AF_INET, SOCK_STREAM, 0)) {
+  TcpRound(const Child& child, const Options&) : stream_(socket(AF_INET, SOCK_STREAM, 0)) {
     sockaddr_in name = {};
     name.sin_family = AF_INET;
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -187,7 +196,8 @@ class BytesService : public Service {
 
 void ServeBytes(const Options& options, int tell, int until) {
   BytesService service;
-  auto listener = ListenGrpc(ListenAddress(options), &service, {});
+  SharedMemoryService sharing(&service, SharedMemoryOptions());  // which all may ask
+  auto listener = ListenGrpc(ListenAddress(options), &sharing, {});
   if (!listener.ok()) Die(listener.status());
   Tell(tell, (*listener)->address());
   WaitUntilClosed(until);
@@ -195,11 +205,8 @@ void ServeBytes(const Options& options, int tell, int until) {
 
 class TransportRound {
  public:
-  explicit TransportRound(const Child& child) {
-    auto transport = ConnectGrpc({child.address()}, {});
-    if (!transport.ok()) Die(transport.status());
-    transport_ = *std::move(transport);
-  }
+  TransportRound(const Child& child, const Options& options)
+      : transport_(Connect(child, options)) {}
 
   nlohmann::json Run(const Options& options) {
     const size_t out = options.what == "push" ? kLargeBytes : 0;
@@ -244,7 +251,7 @@ class TransportRound {
   std::mutex mutex_;
   std::condition_variable changed_;
   int calls_ = 0;  // guarded by mutex_
-  std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<Transport> transport_;
 };
 
 // --- Rows of a table.
@@ -261,10 +268,11 @@ void ServeTable(const Options& options, int tell, int until) {
   PsServerOptions server;
   server.service.job_id = "bench";
   SteadyClock clock;
-  auto started = PsServer::Start(
-      TableModel(), server,
-      [&](Service* service) { return ListenGrpc(ListenAddress(options), service, {}); }, &clock,
-      {});
+  std::optional<SharedMemoryService> sharing;
+  const auto listen = [&](Service* service) {
+    return ListenGrpc(ListenAddress(options), &sharing.emplace(service, SharedMemoryOptions()), {});
+  };
+  auto started = PsServer::Start(TableModel(), server, listen, &clock, {});
   if (!started.ok()) Die(started.status());
   Tell(tell, (*started)->address());
   WaitUntilClosed(until);
@@ -272,11 +280,9 @@ void ServeTable(const Options& options, int tell, int until) {
 
 class RowsRound {
  public:
-  explicit RowsRound(const Child& child) : child_(child) {
-    auto transport = ConnectGrpc({child.address()}, {});
-    if (!transport.ok()) Die(transport.status());
+  RowsRound(const Child& child, const Options& options) : child_(child) {
     client_ = std::make_unique<PsClient>(TableModel(), PsClientOptions{.job_id = "bench"},
-                                         *std::move(transport), &clock_, LogLine());
+                                         Connect(child, options), &clock_, LogLine());
     if (const Status status = client_->WaitForServers(10'000); !status.ok()) Die(status);
     for (size_t b = 0; b < 16; ++b) {
       std::vector<SparseRows>& rows = batches_.emplace_back(1);
@@ -322,7 +328,7 @@ template <typename Round>
 int RunRounds(const Options& options, const std::function<void(int, int)>& serve) {
   // Before any thread is started here.
   const Child child(serve);
-  Round round(child);
+  Round round(child, options);
   std::string line;
   do {
     if (options.rounds && !std::getline(std::cin, line)) break;
@@ -337,7 +343,11 @@ int Main(int argc, char** argv) {
   app.add_option("what", options.what, "tcp, push, pull, small or rows")
       ->required()
       ->check(CLI::IsMember({"tcp", "push", "pull", "small", "rows"}));
-  app.add_flag("--unix", options.unix_socket, "unix sockets instead of TCP");
+  app.add_option(
+         "--wire", options.wire,
+         "tcp, unix (sockets), or shared: TCP and shared memory, as in a job on one machine")
+      ->check(CLI::IsMember({"tcp", "unix", "shared"}))
+      ->capture_default_str();
   app.add_flag("--rounds", options.rounds, "one round per line on standard input");
   app.add_option("--seconds", options.seconds, "length of a round");
   CLI11_PARSE(app, argc, argv);

@@ -26,7 +26,8 @@ FLOORS = {
 GOALS = {("async", 2, 1, 1000): 0.92, ("async", 2, 1, 100): 0.80}
 # mode -> how far its AUC may lie below that of one process.
 POINTS_BELOW = {"async": 0.003, "geo": 0.003, "half-async": 0.003, "sync": 0.001}
-MANY_TRAINERS, MANY_POINTS_BELOW = 8, 0.005
+# Many trainers have as many batches under way: they want small ones.
+MANY_TRAINERS, MANY_BATCH, MANY_POINTS_BELOW = 8, 100, 0.005
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 SEEDS = 3
 
@@ -114,9 +115,14 @@ def quality_of_rows(report, runs, what, batch, known):
         compare_quality(report, f"{mode} 2 x 2, {what}", whole if mode == "sync" else local, job, below)
     if "half" in known:
         compare_quality(report, f"async with --half_dense, {what}", local, known["half"], None)
+    report.figure(f"AUC of one process, {what}, batch {batch}", mean_auc(local))
+
+
+def quality_of_many(report, runs, what, batch, local, at_most):
+    """Async with many trainers against local runs of the same batch size."""
     many = [runs.job(seed, ("async", MANY_TRAINERS, 1, batch)) for seed in range(SEEDS)]
-    compare_quality(report, f"async with {MANY_TRAINERS} trainers, {what}", local, many, MANY_POINTS_BELOW)
-    report.figure(f"AUC of one process, {what}", mean_auc(local))
+    compare_quality(report, f"async with {MANY_TRAINERS} trainers, batch {batch}, {what}", local, many,
+                    at_most)
 
 
 def run(settings):
@@ -128,11 +134,13 @@ def run(settings):
         log = os.path.join(directory, "log")
         planted = Runs(settings, os.path.join(directory, "train"), os.path.join(directory, "test"), log)
         known = compare_speed(report, planted, settings.rounds, 1000)
-        compare_speed(report, planted, settings.rounds, 100)
+        small = compare_speed(report, planted, settings.rounds, MANY_BATCH)
         if settings.quick:
             report.skip("AUC", "a quick run has too few rows to tell")
             return report
         quality_of_rows(report, planted, "planted rows", 1000, known)
+        quality_of_many(report, planted, "planted rows", MANY_BATCH, small["local"], MANY_POINTS_BELOW)
+        quality_of_many(report, planted, "planted rows", 1000, known["local"], None)
         if not settings.data:
             report.skip("AUC of real rows", "give --data DIRECTORY with train.tsv.zst and test.tsv.zst")
             return report
@@ -140,7 +148,10 @@ def run(settings):
         # Trainers share files, so the one file is cut into several.
         split = os.path.join(directory, "real")
         cut_file(real / "train.tsv.zst", split)
-        quality_of_rows(report, Runs(settings, split, real / "test.tsv.zst", log), "real rows", 100, {})
+        runs = Runs(settings, split, real / "test.tsv.zst", log)
+        local = [runs.local(seed, MANY_BATCH) for seed in range(SEEDS)]
+        quality_of_rows(report, runs, "real rows", MANY_BATCH, {"local": local})
+        quality_of_many(report, runs, "real rows", MANY_BATCH, local, MANY_POINTS_BELOW)
     return report
 
 

@@ -1,29 +1,25 @@
-"""rpc: the way to a server on loopback. Large pushes and pulls through the transport against one
-plain TCP stream, over TCP and unix sockets; rows pulled from a server's table, per second of the
-server's processor time; what the smallest call takes.
+"""rpc: the way to a server on one machine. Large pushes and pulls through the transport, as a job
+uses it (shared memory), and through sockets alone, against one plain TCP stream on loopback; rows
+pulled from a server's table, per second of the server's processor time; what the smallest call takes.
 """
 
 import lib
 
 OF_TCP = 0.5
 ROWS_PER_SERVER_CORE = 5e6
+WIRES = ("shared", "tcp", "unix")
 
 
 def programs(settings):
-    def bench(*arguments):
-        return [settings.program("rpc_bench"), *arguments, "--rounds",
-                "--seconds", settings.round_seconds()]
+    def bench(what, wire="shared"):
+        return [settings.program("rpc_bench"), what, "--wire", wire, "--rounds", "--seconds",
+                settings.round_seconds()]
 
-    return {
-        "tcp": bench("tcp"),
-        "push": bench("push"),
-        "pull": bench("pull"),
-        "push, unix": bench("push", "--unix"),
-        "pull, unix": bench("pull", "--unix"),
-        "rows": bench("rows"),
-        "rows, unix": bench("rows", "--unix"),
-        "small": bench("small"),
-    }
+    sides = {"stream": bench("tcp"), "small": bench("small")}
+    for wire in WIRES:
+        for what in ("push", "pull", "rows"):
+            sides[f"{what}, {wire}"] = bench(what, wire)
+    return sides
 
 
 def run(settings):
@@ -33,17 +29,20 @@ def run(settings):
     def rate(side, key="bytes_per_second"):
         return [figures[key] for figures in results[side]]
 
-    for side in ("push", "pull", "push, unix", "pull, unix"):
-        asked = {} if "unix" in side else {"at_least": OF_TCP}
-        report.ratio(f"16 MB {side} / plain TCP stream, bytes",
-                     [ours / tcp for ours, tcp in zip(rate(side), rate("tcp"))], **asked)
-    report.ratio("M rows of dim 10 pulled per server core second",
-                 [rows / 1e6 for rows in rate("rows", "rows_per_server_core_second")],
-                 at_least=ROWS_PER_SERVER_CORE / 1e6)
-    report.figure("plain TCP stream, bytes/s", lib.median_of(results["tcp"], "bytes_per_second"))
-    report.figure("rows/s pulled, one client, TCP", lib.median_of(results["rows"],
-                                                                  "rows_per_second"))
-    report.figure("rows/s pulled, one client, unix", lib.median_of(results["rows, unix"],
-                                                                   "rows_per_second"))
+    for wire in WIRES:
+        for what in ("push", "pull"):
+            asked = {"at_least": OF_TCP} if wire == "shared" else {}
+            report.ratio(f"16 MB {what}, {wire} / plain TCP stream, bytes",
+                         [ours / tcp for ours, tcp in zip(rate(f"{what}, {wire}"), rate("stream"))],
+                         **asked)
+    for wire in WIRES:
+        asked = {"at_least": ROWS_PER_SERVER_CORE / 1e6} if wire != "unix" else {}
+        report.ratio(f"M rows of dim 10 pulled per server core second, {wire}",
+                     [rows / 1e6 for rows in rate(f"rows, {wire}", "rows_per_server_core_second")],
+                     **asked)
+    report.figure("plain TCP stream, bytes/s", lib.median_of(results["stream"], "bytes_per_second"))
+    for wire in WIRES:
+        report.figure(f"rows/s pulled, one client, {wire}",
+                      lib.median_of(results[f"rows, {wire}"], "rows_per_second"))
     report.figure("us per smallest call", lib.median_of(results["small"], "us_per_call"))
     return report

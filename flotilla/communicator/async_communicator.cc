@@ -1,5 +1,7 @@
 #include "flotilla/communicator/async_communicator.h"
 
+#include <algorithm>
+#include <limits>
 #include <utility>
 
 namespace flotilla {
@@ -11,14 +13,27 @@ bool IsLinear(const OptimizerSpec& optimizer) {
   return optimizer.name == "sgd" || optimizer.name == "momentum";
 }
 
-GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& options) {
+constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
+// What is under way is missing in what is computed meanwhile. CTR-DNN, 143,000 real rows, batches
+// of 100, 8 trainers: AUC 0.757 with 8 x 2 steps under way, 0.751 with 8 x 3, 0.738 without a bound
+// (one process: 0.762).
+constexpr int64_t kStepsUnderWay = 16;
+
+int64_t MaxStaleness(const AsyncOptions& options, int trainers) {
+  if (options.max_staleness >= 0) return options.max_staleness;
+  if (options.merge_wait_ms > 0) return kNoBound;
+  return std::max<int64_t>(0, kStepsUnderWay / trainers - 1);
+}
+
+GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& options,
+                                    int64_t max_staleness) {
   const bool average = options.merge_rule == MergeRule::kAverage ||
                        (options.merge_rule == MergeRule::kByOptimizer && !IsLinear(spec.optimizer));
   return {.queue_size = options.send_queue_size,
           .max_merge = options.max_merge,
           .merge_wait_ms = options.merge_wait_ms,
-          // A bound on staleness makes workers wait for what is sent: nothing is held back then.
-          .cost_share = options.max_staleness >= 0 ? 1 : options.cost_share,
+          // Workers that wait for what is sent must not be waited for: nothing is held back then.
+          .cost_share = max_staleness <= options.max_merge ? 1 : options.cost_share,
           .average = average,
           .threads = options.send_threads};
 }
@@ -54,7 +69,8 @@ Status CheckAsyncOptions(const AsyncOptions& options) {
 AsyncCommunicator::AsyncCommunicator(PsClient* client, const AsyncOptions& options)
     : ServerCommunicator(client),
       options_(options),
-      sender_(spec(), SenderOptions(spec(), options),
+      max_staleness_(MaxStaleness(options, client->options().trainers)),
+      sender_(spec(), SenderOptions(spec(), options, max_staleness_),
               [this](const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
                 return Send(gradients, batches);
               }) {
@@ -81,18 +97,14 @@ AsyncCommunicator::~AsyncCommunicator() {
   if (receiver_.joinable()) receiver_.join();
 }
 
-bool AsyncCommunicator::prefetches() const {
-  return options_.prefetch && options_.max_staleness != 0;
-}
+bool AsyncCommunicator::prefetches() const { return options_.prefetch && max_staleness_ != 0; }
 
 Status AsyncCommunicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
   if (options_.fake_rpc) {
     FillWithZeros(spec(), rows);
     return absl::OkStatus();
   }
-  if (options_.max_staleness >= 0) {
-    FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, options_.max_staleness));
-  }
+  FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, max_staleness_));
   return ServerCommunicator::Pull(worker, missing, rows);
 }
 
@@ -100,9 +112,7 @@ StatusOr<std::unique_ptr<PendingCall>> AsyncCommunicator::StartPull(int worker, 
                                                                     std::span<SparseRows> rows) {
   if (!prefetches() || options_.fake_rpc) return Communicator::StartPull(worker, missing, rows);
   // The step under way has not been pushed: these rows will lack it, too.
-  if (options_.max_staleness >= 0) {
-    FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, options_.max_staleness - 1));
-  }
+  FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, max_staleness_ - 1));
   return std::make_unique<PendingServerCall>(client().StartPull(missing, rows));
 }
 

@@ -56,7 +56,9 @@ struct AsyncOptions {
   // Pull the rows of a worker's next batch while it computes the current one.
   bool prefetch = true;
   // A worker's batch is computed on rows that lack at most so many of its earlier steps; its pull
-  // waits until that holds. 0 means no prefetching, whatever `prefetch` says. Negative: no bound.
+  // waits until that holds. 0 means no prefetching, whatever `prefetch` says. Negative: as many as
+  // let all trainers together have 16 steps under way, and no bound when sends are made to wait for
+  // more gradients (merge_wait_ms).
   int64_t max_staleness = -1;
   // Nothing is sent: parameters stay as they are. Shows what communication costs.
   bool fake_rpc = false;
@@ -101,6 +103,7 @@ class AsyncCommunicator : public ServerCommunicator {
   Status ReceiveError();
 
   const AsyncOptions options_;
+  const int64_t max_staleness_;  // what the options come to
   std::atomic<int64_t> sends_ = 0;
   std::atomic<bool> refreshing_ = false;  // a send brings dense parameters
   std::mutex receive_mutex_;              // held while dense parameters are pulled

@@ -79,7 +79,7 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   command
       .add_option("--max_staleness", fleet.max_staleness,
                   "async: a batch is computed on rows that lack at most so many of the worker's "
-                  "earlier steps; -1: no bound")
+                  "earlier steps; -1: such that all trainers have 16 under way")
       ->type_name("N")
       ->check(WholeNumber(-1))
       ->capture_default_str()
