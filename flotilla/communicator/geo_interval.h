@@ -20,7 +20,7 @@ struct GeoIntervalOptions {
   int64_t exchanges_per_epoch = 33;
   // Copies drift apart fastest at the start: after n batches, at most 1 + n / warm_up of them lie
   // between two exchanges.
-  int64_t warm_up = 10;
+  int64_t warm_up = 5;
   // Until an exchange was measured, and at most.
   int64_t first_batches = 10;
   int64_t most_batches = 400;
