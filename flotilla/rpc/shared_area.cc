@@ -87,7 +87,10 @@ SharedArea::~SharedArea() {
 
 std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint64_t reader) {
   const std::optional<SharedPart> part = Take(bytes.size(), reader);
-  if (part.has_value()) std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
+  if (!part.has_value()) return part;
+  std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
+  // Whoever finds the slot let go, which happens in another process, comes after this copy.
+  mapping_.header().in_use[part->slot].store(1, std::memory_order_release);
   return part;
 }
 
