@@ -26,8 +26,8 @@ FLOORS = {
 GOALS = {("async", 2, 1, 1000): 0.92, ("async", 2, 1, 100): 0.80}
 # mode -> how far its AUC may lie below that of one process.
 POINTS_BELOW = {"async": 0.003, "geo": 0.003, "half-async": 0.003, "sync": 0.001}
-# Many trainers have as many batches under way: they want small ones.
-MANY_TRAINERS, MANY_BATCH, MANY_POINTS_BELOW = 8, 100, 0.005
+MANY_TRAINERS, MANY_POINTS_BELOW = 8, 0.005
+SMALL_BATCH = 100
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 SEEDS = 3
 
@@ -118,11 +118,11 @@ def quality_of_rows(report, runs, what, batch, known):
     report.figure(f"AUC of one process, {what}, batch {batch}", mean_auc(local))
 
 
-def quality_of_many(report, runs, what, batch, local, at_most):
+def quality_of_many(report, runs, what, batch, local):
     """Async with many trainers against local runs of the same batch size."""
     many = [runs.job(seed, ("async", MANY_TRAINERS, 1, batch)) for seed in range(SEEDS)]
     compare_quality(report, f"async with {MANY_TRAINERS} trainers, batch {batch}, {what}", local, many,
-                    at_most)
+                    MANY_POINTS_BELOW)
 
 
 def run(settings):
@@ -134,13 +134,13 @@ def run(settings):
         log = os.path.join(directory, "log")
         planted = Runs(settings, os.path.join(directory, "train"), os.path.join(directory, "test"), log)
         known = compare_speed(report, planted, settings.rounds, 1000)
-        small = compare_speed(report, planted, settings.rounds, MANY_BATCH)
+        small = compare_speed(report, planted, settings.rounds, SMALL_BATCH)
         if settings.quick:
             report.skip("AUC", "a quick run has too few rows to tell")
             return report
         quality_of_rows(report, planted, "planted rows", 1000, known)
-        quality_of_many(report, planted, "planted rows", MANY_BATCH, small["local"], MANY_POINTS_BELOW)
-        quality_of_many(report, planted, "planted rows", 1000, known["local"], None)
+        quality_of_many(report, planted, "planted rows", 1000, known["local"])
+        quality_of_many(report, planted, "planted rows", SMALL_BATCH, small["local"])
         if not settings.data:
             report.skip("AUC of real rows", "give --data DIRECTORY with train.tsv.zst and test.tsv.zst")
             return report
@@ -149,9 +149,9 @@ def run(settings):
         split = os.path.join(directory, "real")
         cut_file(real / "train.tsv.zst", split)
         runs = Runs(settings, split, real / "test.tsv.zst", log)
-        local = [runs.local(seed, MANY_BATCH) for seed in range(SEEDS)]
-        quality_of_rows(report, runs, "real rows", MANY_BATCH, {"local": local})
-        quality_of_many(report, runs, "real rows", MANY_BATCH, local, MANY_POINTS_BELOW)
+        local = [runs.local(seed, SMALL_BATCH) for seed in range(SEEDS)]
+        quality_of_rows(report, runs, "real rows", SMALL_BATCH, {"local": local})
+        quality_of_many(report, runs, "real rows", SMALL_BATCH, local)
     return report
 
 

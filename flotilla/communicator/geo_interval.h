@@ -15,8 +15,8 @@ struct GeoIntervalOptions {
   double cost_share = 0.03;
   // An epoch whose length is known has at least so many exchanges. With fewer, copies of a network
   // that learns from nothing grow too far apart for their mean to be of use: CTR-DNN, a million
-  // rows, two trainers, batches of 1000, three seeds: AUC 0.7944 with 50, 0.7942 with 33, 0.7939
-  // with 25, 0.788 with 12 and no warm-up (one process: 0.7966).
+  // rows, two trainers, batches of 1000: AUC 0.7944 with 50, 0.7942 with 33, 0.7939 with 25 (means
+  // of three seeds, warm_up 10), 0.788 with 12 and no warm-up (two seeds); one process: 0.7966.
   int64_t exchanges_per_epoch = 33;
   // Copies drift apart fastest at the start: after n batches, at most 1 + n / warm_up of them lie
   // between two exchanges.

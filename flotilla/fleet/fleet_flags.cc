@@ -176,6 +176,9 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
         "or async",
         mode);
   }
+  if (!fleet.job.shared_memory && !HasServers(mode)) {
+    return InvalidArgument("--no_shared_memory: mode {} has no servers; leave it out", mode);
+  }
   if (HasServers(mode) && deterministic && mode != "sync") {
     return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
   }

@@ -122,6 +122,18 @@ TEST(SharedAreaTest, AnotherProcessReadsAndLetsGo) {
   EXPECT_EQ(area->used(), 0u);
 }
 
+// A wrapped message of one part, as it is on the wire.
+struct OnePartMessage {
+  uint32_t magic = 0x4d485346;
+  uint32_t share = 1;
+  SharedName area = {};
+  uint32_t parts = 1;
+  uint32_t unused = 0;
+  uint64_t offset = 0;
+  uint64_t size = 0;
+  uint64_t slot = 0;
+};
+
 // Answers with what it got, turned round.
 class ReverseService : public Service {
  public:
@@ -273,14 +285,7 @@ TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
     pause();
     _exit(told ? 0 : 1);
   }
-  struct {
-    uint32_t magic = 0x4d485346;
-    uint32_t share = 1;
-    SharedName area;
-    uint32_t parts = 1;
-    uint32_t unused = 0;
-    uint64_t offset = ~uint64_t{0}, size = 900'000, slot = 0;
-  } head;
+  OnePartMessage head{.offset = ~uint64_t{0}, .size = 900'000};
   ASSERT_EQ(read(pipes[0], &head.area, sizeof(SharedName)), ssize_t{sizeof(SharedName)});
   auto plain = network_.Connect({"server"});
   const std::string large = Long('q', head.size);
@@ -317,14 +322,7 @@ TEST_F(SharedMemoryTest, BrokenMessagesAreRefused) {
     return done.get_future().get();
   };
   auto area = *SharedArea::Make(1 << 20);
-  struct {
-    uint32_t magic = 0x4d485346;
-    uint32_t share = 1;
-    SharedName area;
-    uint32_t parts = 1;
-    uint32_t unused = 0;
-    uint64_t offset = 0, size = 0, slot = 0;
-  } message{.area = area->name()};
+  OnePartMessage message{.area = area->name()};
   const auto bytes = [&](size_t size) {
     return std::string(reinterpret_cast<const char*>(&message), size);
   };

@@ -1,9 +1,10 @@
 // How requests reach servers: the contract between client/ and server/ on one side and a way to
 // carry bytes on the other. Two implementations: grpc_transport.h (processes) and
-// inproc_transport.h (one process, for tests); testing/fault_transport.h wraps any.
+// inproc_transport.h (one process, for tests); shared_memory.h and testing/fault_transport.h wrap
+// any.
 //
-// It knows nothing of what the bytes mean and never repeats a request by itself: whether a request
-// may be sent twice is known only above (client/call_group.h).
+// It knows nothing of what the bytes mean and never repeats a request that a service may have seen:
+// whether one may be handled twice is known only above (client/call_group.h).
 #pragma once
 
 #include <cstdint>
