@@ -1,4 +1,4 @@
-// The same kind of network with the loop in the program's own hands, in the words of the seeds:
+// The same kind of network with the loop in the program's own hands, in the words of the tutorials:
 // fleet, a dataset with a pipe command, epochs, fetched values, a test, a saved model.
 //
 //   own_loop GENERATOR TRAIN TEST MODEL_DIR [STRATEGY [INIT_MODEL]]

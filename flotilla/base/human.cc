@@ -7,31 +7,19 @@
 #include <iterator>
 
 namespace flotilla {
-namespace {
-
-// "31.2 k" with prefix "k"; below 1000 no prefix and no decimals.
-std::string ThreeDigits(double value) {
-  constexpr const char* kPrefixes[] = {"", "k", "M", "G", "T", "P", "E"};
-  if (!(value >= 999.5)) return fmt::format("{:.0f} ", value);
-  size_t prefix = 0;
-  // 999.5 and not 1000: 999,600 is 1.00 M, not 1000 k.
-  while (value >= 999.5 && prefix + 1 < std::size(kPrefixes)) {
-    value /= 1000;
-    ++prefix;
-  }
-  const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-  return fmt::format("{:.{}f} {}", value, decimals, kPrefixes[prefix]);
-}
-
-}  // namespace
 
 std::string HumanCount(double count) {
-  std::string text = ThreeDigits(count);
-  if (text.ends_with(' ')) text.pop_back();
-  return text;
+  constexpr const char* kUnits[] = {"", "k", "M", "G", "T", "P", "E"};
+  if (!(count >= 999.5)) return fmt::format("{:.0f}", count);
+  size_t unit = 0;
+  // 999.5 and not 1000: 999,600 is 1.00 M, not 1000 k.
+  while (count >= 999.5 && unit + 1 < std::size(kUnits)) {
+    count /= 1000;
+    ++unit;
+  }
+  const int decimals = count < 9.995 ? 2 : count < 99.95 ? 1 : 0;
+  return fmt::format("{:.{}f} {}", count, decimals, kUnits[unit]);
 }
-
-std::string HumanBytes(double bytes) { return ThreeDigits(bytes) + "B"; }
 
 std::string HumanSeconds(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return "?";

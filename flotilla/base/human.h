@@ -10,9 +10,6 @@ namespace flotilla {
 // are.
 std::string HumanCount(double count);
 
-// The same in powers of 1000 bytes: 950 B, 31.2 kB, 120 MB.
-std::string HumanBytes(double bytes);
-
 // 0.42 s, 9.5 s, 45 s, 1:12, 2:05:00, 3 d 04:00. "?" when it is not finite or negative.
 std::string HumanSeconds(double seconds);
 

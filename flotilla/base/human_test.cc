@@ -21,11 +21,6 @@ TEST(HumanTest, CountsHaveThreeDigitsAndAUnit) {
   EXPECT_EQ(HumanCount(std::nan("")), "nan");
 }
 
-TEST(HumanTest, BytesCountInThousands) {
-  EXPECT_EQ(HumanBytes(12), "12 B");
-  EXPECT_EQ(HumanBytes(120e6), "120 MB");
-}
-
 TEST(HumanTest, SecondsGrowIntoMinutesHoursAndDays) {
   EXPECT_EQ(HumanSeconds(0), "0.00 s");
   EXPECT_EQ(HumanSeconds(0.999), "1.0 s");

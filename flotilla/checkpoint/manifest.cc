@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <set>
 #include <utility>
 
 #include "flotilla/base/hash.h"
@@ -290,6 +289,5 @@ const SavedParameter* Manifest::FindParameter(std::string_view name) const {
 const SavedTable* Manifest::FindTable(std::string_view name) const {
   return FindByName(tables, name);
 }
-const SavedFile* Manifest::FindFile(std::string_view name) const { return FindByName(files, name); }
 
 }  // namespace flotilla

@@ -120,7 +120,6 @@ struct Manifest {
   // Null when there is none of the name.
   const SavedParameter* FindParameter(std::string_view name) const;
   const SavedTable* FindTable(std::string_view name) const;
-  const SavedFile* FindFile(std::string_view name) const;
 
   bool operator==(const Manifest&) const = default;
 };

@@ -1,7 +1,6 @@
 #include "flotilla/checkpoint/writer.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "flotilla/checkpoint/safetensors.h"

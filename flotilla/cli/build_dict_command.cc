@@ -63,7 +63,7 @@ void AddBuildDictCommand(CLI::App& corpus, Action* action) {
       "build-dict",
       "Counts the words of a corpus and writes the dictionary: lines `word count`, the most "
       "frequent first, equal ones by their bytes. Rare words are counted together as <UNK>.");
-  AddCorpusFlags(*command, &flags->corpus);
+  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
   command->add_option("--dict", flags->dict, "The dictionary to write")
       ->type_name("FILE")

@@ -41,8 +41,8 @@ Model WithFormat(Model model, const CtrDnnOptions& options) {
 StatusOr<Model> MakeCtrDnn(const Config& config) {
   const std::string recipe =
       config.Get("recipe", "default",
-                 "default, what was measured best; or seeds, the original's exact numbers. What "
-                 "other model flags leave out is the recipe's");
+                 "default, what was measured best; or seeds, the exact numbers of PaddlePaddle's "
+                 "Fleet tutorials. What other model flags leave out is the recipe's");
   StatusOr<CtrDnnOptions> options = CtrDnnRecipe(recipe);
   if (!options.ok()) return Annotate(options.status(), "--recipe");
   options->dim = config.Get("dim", options->dim, "Numbers per row of the table");

@@ -10,7 +10,7 @@
 
 namespace flotilla {
 
-void AddCorpusFlags(CLI::App& command, CorpusFlags* flags) {
+void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFlags* flags) {
   flags->threads = Cores();
   command
       .add_option("--data", flags->data,
@@ -18,9 +18,7 @@ void AddCorpusFlags(CLI::App& command, CorpusFlags* flags) {
                   "or .zst")
       ->type_name("PATH")
       ->required();
-  command
-      .add_option("--threads", flags->threads,
-                  "Threads; the result does not depend on it. Default: the number of cores")
+  command.add_option("--threads", flags->threads, threads_help)
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_flag("--json", flags->json, "Print the result as one JSON object");

@@ -27,7 +27,9 @@ struct CorpusFlags {
 };
 
 // Adds --data, --threads and --json. REQUIRES: flags outlives the command.
-void AddCorpusFlags(CLI::App& command, CorpusFlags* flags);
+void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFlags* flags);
+inline constexpr char kCorpusThreadsHelp[] =
+    "Threads; the result does not depend on it. Default: the number of cores";
 void AddTokenizerFlag(CLI::App& command, CorpusFlags* flags);
 
 // The files that --data names. Errors name the flag.

@@ -9,6 +9,8 @@
 #include "flotilla/fleet/flags.h"
 #include "flotilla/infer/export_model.h"
 #include "flotilla/infer/find_model.h"
+#include "flotilla/infer/load_word_model.h"
+#include "flotilla/infer/word_vectors.h"
 #include "flotilla/tensor/shape.h"
 
 namespace flotilla {
@@ -18,23 +20,48 @@ constexpr char kFormatsHelp[] = R"(Formats:
   npy          one file per tensor: NAME.npy; of a table NAME.ids.npy and NAME.weights.npy
   text         NAME.txt, one number a line; of a table `id w1 .. wd` a line
   safetensors  one file; of a table NAME.ids and NAME.weights
+  word2vec     one file, as gensim and the original tool read it: a line `words dim`, then
+               `word w1 .. wd` a line, of the table emb or the one that --name says
+  word2vec_binary   the same with numbers as bytes
 
 Example: flotilla export model --format npy --out tensors)";
 
 struct ExportFlags {
   std::string model;
   std::string format;
+  std::string dict;  // LoadModelVectors
   ExportOptions options;
+
+  bool words() const { return format.starts_with("word2vec"); }
 };
 
 Status Check(ExportFlags* flags) {
+  if (flags->words() && flags->options.names.size() > 1) {
+    return InvalidArgument("--format {} has the vectors of one table: give --name once",
+                           flags->format);
+  }
+  if (!flags->words() && !flags->dict.empty()) {
+    return InvalidArgument("--dict is for --format word2vec, not for {}", flags->format);
+  }
   flags->options.format = flags->format == "npy"    ? ExportFormat::kNpy
                           : flags->format == "text" ? ExportFormat::kText
                                                     : ExportFormat::kSafetensors;
   return absl::OkStatus();
 }
 
+Status ExportWords(const ExportFlags& flags, Terminal& terminal) {
+  const std::string table = flags.options.names.empty() ? "emb" : flags.options.names[0];
+  FL_ASSIGN_OR_RETURN(const WordVectors vectors, LoadModelVectors(flags.model, table, flags.dict));
+  const VectorFormat format =
+      flags.format == "word2vec" ? VectorFormat::kText : VectorFormat::kBinary;
+  FL_RETURN_IF_ERROR(SaveVectors(vectors, format, flags.options.out));
+  terminal.out << fmt::format("{} ({}, {}): {}\n", table, vectors.vocabulary.size(), vectors.dim,
+                              flags.options.out);
+  return absl::OkStatus();
+}
+
 Status Export(const ExportFlags& flags, Terminal& terminal) {
+  if (flags.words()) return ExportWords(flags, terminal);
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                       CheckpointReader::Open(FindModel(flags.model)));
   StatusOr<std::vector<ExportedTensor>> exported = ExportModel(*reader, flags.options);
@@ -57,13 +84,19 @@ void AddExportCommand(CLI::App& app, Action* action) {
                    "A saved model, or a directory of models, whose latest is taken")
       ->type_name("")
       ->required();
-  command->add_option("--format", flags->format, "npy, text or safetensors (see below)")
+  command
+      ->add_option("--format", flags->format,
+                   "npy, text, safetensors, word2vec or word2vec_binary (see below)")
       ->type_name("NAME")
-      ->check(OneOf({"npy", "text", "safetensors"}))
+      ->check(OneOf({"npy", "text", "safetensors", "word2vec", "word2vec_binary"}))
       ->required();
   command
+      ->add_option("--dict", flags->dict,
+                   "word2vec: the words (lines `word count`) of a model that was built with layers")
+      ->type_name("FILE");
+  command
       ->add_option("--out", flags->options.out,
-                   "The directory, of safetensors the file; what is there is replaced")
+                   "The directory, of safetensors and word2vec the file; what is there is replaced")
       ->type_name("PATH")
       ->required();
   command

@@ -58,7 +58,7 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
       "filter",
       "Writes every file of a corpus as ids into DIR, a line for a line, without some of the "
       "frequent words; and the ids of the words as <dict>_word_to_id_.");
-  AddCorpusFlags(*command, &flags->corpus);
+  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
   command->add_option("--dict", flags->dict, "The dictionary, made by build-dict")
       ->type_name("FILE")

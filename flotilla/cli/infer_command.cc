@@ -27,7 +27,7 @@ Examples: flotilla infer model --data test/ --predictions scores.txt
           flotilla infer words --questions questions-words.txt --similarity wordsim353.txt)";
 
 // Flags that only models of words have, and those that all have; the others are for rows.
-constexpr const char* kWordFlags[] = {"--questions", "--similarity", "--restrict_vocab"};
+constexpr const char* kWordFlags[] = {"--questions", "--similarity", "--restrict_vocab", "--dict"};
 constexpr const char* kSharedFlags[] = {"--threads", "--json", "--config", "--print_config"};
 
 struct InferFlags {
@@ -41,11 +41,16 @@ struct InferFlags {
   DataOptions data;
   DataFlags data_flags;
   WordScoreOptions words;
+  std::string dict;                // of a model whose ids are words but who does not have them
   std::vector<std::string> given;  // names of the flags that were given
 };
 
 bool Has(std::span<const char* const> names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool HasWords(const InferFlags& flags) {
+  return !flags.dict.empty() || IsWordModel(flags.models[0]);
 }
 
 // Word vectors and models of rows have different flags.
@@ -71,7 +76,7 @@ Status CheckKind(const InferFlags& flags, bool words) {
 
 Status Check(InferFlags* flags) {
   flags->words.threads = flags->threads;
-  FL_RETURN_IF_ERROR(CheckKind(*flags, IsWordModel(flags->models[0])));
+  FL_RETURN_IF_ERROR(CheckKind(*flags, HasWords(*flags)));
   flags->data.in_memory = flags->in_memory.value_or(flags->models.size() > 1);
   SettleDataFlags(flags->data_flags, &flags->data);
   if (flags->predictions.empty()) return absl::OkStatus();
@@ -143,8 +148,8 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
 }
 
 Status Infer(const InferFlags& flags, Terminal& terminal) {
-  if (IsWordModel(flags.models[0])) {
-    return InferWords(flags.models, flags.words, flags.json, terminal);
+  if (HasWords(flags)) {
+    return InferWords(flags.models, flags.dict, flags.words, flags.json, terminal);
   }
   FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("--data", flags.paths, flags.data));
   SharedRows rows(flags, std::move(files));
@@ -160,20 +165,27 @@ Status Infer(const InferFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-void AddWordFlags(CLI::App& command, WordScoreOptions* words) {
+void AddWordFlags(CLI::App& command, InferFlags* flags) {
   const std::string group = "Word vectors";
+  WordScoreOptions* const words = &flags->words;
+  command
+      .add_option("--dict", flags->dict,
+                  "The words (lines `word count`) of a model that was built with layers, whose "
+                  "table emb has a row for each")
+      ->type_name("FILE")
+      ->group(group);
   command
       .add_option("--questions", words->questions,
                   "Score these analogies (lines `a b c d`, heads `: section`)")
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--similarity", words->pairs,
+      .add_option("--similarity,--pairs", words->pairs,
                   "Compare similarities with these scores (lines `word word score`)")
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--restrict_vocab", words->restrict_vocab,
+      .add_option("--restrict_vocab,--question_words", words->restrict_vocab,
                   "Analogies over the first so many words, as the usual tools do; 0: all")
       ->type_name("N")
       ->check(WholeNumber(0))
@@ -210,7 +222,7 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
             "Score rows as they are read and keep nothing (default for one model)",
             "How rows are read");
   AddReaderFlags(command, &flags->data);
-  AddWordFlags(command, &flags->words);
+  AddWordFlags(command, flags);
 }
 
 }  // namespace

@@ -9,10 +9,10 @@
 
 namespace flotilla {
 
-Status InferWords(const std::vector<std::string>& models, const WordScoreOptions& options,
-                  bool json, Terminal& terminal) {
+Status InferWords(const std::vector<std::string>& models, const std::string& dict,
+                  const WordScoreOptions& options, bool json, Terminal& terminal) {
   for (const std::string& model : models) {
-    FL_ASSIGN_OR_RETURN(const WordVectors vectors, OpenWordVectors(model));
+    FL_ASSIGN_OR_RETURN(const WordVectors vectors, OpenWordVectors(model, dict));
     const int64_t start = terminal.clock.NowNanos();
     FL_ASSIGN_OR_RETURN(const WordScores scores, ScoreWords(vectors, options));
     const double seconds = static_cast<double>(terminal.clock.NowNanos() - start) * 1e-9;

@@ -12,8 +12,9 @@
 namespace flotilla {
 
 // Scores each model (a directory, or a file of vectors) and prints a table, or one object a line.
-Status InferWords(const std::vector<std::string>& models, const WordScoreOptions& options,
-                  bool json, Terminal& terminal);
+// `dict`: OpenWordVectors.
+Status InferWords(const std::vector<std::string>& models, const std::string& dict,
+                  const WordScoreOptions& options, bool json, Terminal& terminal);
 
 inline constexpr char kInferWordsJsonHelp[] =
     R"(

@@ -4,13 +4,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
 #include <memory>
 #include <utility>
 
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/launch_run.h"
 #include "flotilla/launch/free_port.h"
+#include "flotilla/launch/job_environment.h"
 #include "flotilla/rpc/address.h"
 
 namespace flotilla {
@@ -58,10 +58,8 @@ Status CheckLaunch(LaunchFlags* flags) {
 
 Status Launch(const LaunchFlags& flags, Terminal& terminal) {
   LocalClusterOptions cluster = flags.cluster;
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
   // Hosts of one job must agree: only where all is started here may the name be made up.
-  cluster.variables[kJobIdVariable] =
-      flags.servers.empty() ? fmt::format("{:x}", static_cast<uint64_t>(now)) : flags.servers[0];
+  cluster.variables[kJobIdVariable] = flags.servers.empty() ? NewJobId() : flags.servers[0];
   if (flags.threads > 0) cluster.variables["CPU_NUM"] = fmt::to_string(flags.threads);
   if (flags.servers.empty()) {
     FL_ASSIGN_OR_RETURN(cluster.servers, FreeAddresses(flags.server_num, flags.start_port));

@@ -53,7 +53,7 @@ void AddResplitCorpusCommand(CLI::App& corpus, Action* action) {
   command->add_option("N", flags->files, "How many files (default 1024)")
       ->type_name("")
       ->check(WholeNumber(1, kMostFiles));
-  AddCorpusFlags(*command, &flags->corpus);
+  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   command->add_option("--out", flags->out, "Directory to make the files in")
       ->type_name("DIR")
       ->required();

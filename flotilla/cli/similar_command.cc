@@ -15,6 +15,7 @@ namespace {
 struct SimilarFlags {
   // Everything that is no flag, in order: words may begin with a dash.
   std::vector<std::string> model_and_words;
+  std::string dict;  // OpenWordVectors
   NearestOptions nearest = {.top = 10};
   std::string questions;
   int64_t question_words = 30000;
@@ -70,7 +71,8 @@ Status TellScores(const SimilarFlags& flags, const WordVectors& vectors,
 }
 
 Status Similar(const SimilarFlags& flags, Terminal& terminal) {
-  FL_ASSIGN_OR_RETURN(const WordVectors vectors, OpenWordVectors(flags.model_and_words[0]));
+  FL_ASSIGN_OR_RETURN(const WordVectors vectors,
+                      OpenWordVectors(flags.model_and_words[0], flags.dict));
   nlohmann::ordered_json json;
   std::string text;
   FL_RETURN_IF_ERROR(TellNearest(flags, vectors, &json, &text));
@@ -81,6 +83,11 @@ Status Similar(const SimilarFlags& flags, Terminal& terminal) {
 
 void AddFlags(CLI::App& command, SimilarFlags& flags) {
   flags.nearest.threads = Cores();
+  command
+      .add_option("--dict", flags.dict,
+                  "The words (lines `word count`) of a model that was built with layers, whose "
+                  "table emb has a row for each")
+      ->type_name("FILE");
   command.add_option("--top", flags.nearest.top, "How many words")
       ->type_name("N")
       ->check(WholeNumber(1))
@@ -96,7 +103,7 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
                   "Score these analogies (lines `a b c d`, heads `: section`)")
       ->type_name("FILE");
   command
-      .add_option("--question_words", flags.question_words,
+      .add_option("--restrict_vocab,--question_words", flags.question_words,
                   "Analogies over the first so many words, as the usual tools do; 0: all")
       ->type_name("N")
       ->check(WholeNumber(0))
@@ -105,7 +112,7 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
                    "Analogies by the original's rule: vectors as they are, questions with unknown "
                    "words asked too");
   command
-      .add_option("--pairs", flags.pairs,
+      .add_option("--similarity,--pairs", flags.pairs,
                   "Compare similarities with these scores (lines `word word score`)")
       ->type_name("FILE");
   command.add_option("--threads", flags.nearest.threads, "Default: the number of cores")

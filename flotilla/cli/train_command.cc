@@ -18,6 +18,11 @@ constexpr char kExample[] = R"(
 Example: flotilla train ctr_dnn --data train/ --test test/ --epochs 2 --out model)";
 
 Status CheckTrain(TrainFlags* flags) {
+  if (flags->options.model_name == "word2vec") {
+    return InvalidArgument(
+        "word2vec has flags of its own: write it right behind train, as in "
+        "flotilla train word2vec --data ..");
+  }
   FL_ASSIGN_OR_RETURN(const Model model,
                       MakeBuiltinModel(flags->options.model_name, Config(flags->model_values)));
   return SettleTrainFlags(model, flags);
@@ -36,8 +41,8 @@ void AddTrainCommand(CLI::App& app, Action* action) {
   CLI::App* command = app.add_subcommand("train", "Trains a model and tells its quality");
   command
       ->add_option("MODEL", flags->options.model_name,
-                   "ctr_dnn, the click model of the seeds, or lr, a logistic regression on the "
-                   "same inputs")
+                   "ctr_dnn, a click network; lr, a logistic regression on the same inputs; or "
+                   "word2vec, word vectors: `flotilla train word2vec --help` tells its flags")
       ->type_name("")
       ->required();
   AddTrainFlags(*command, flags.get());

@@ -136,6 +136,15 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
     return run.err;
   };
   EXPECT_THAT(error({"--mode", "sync"}), HasSubstr("--mode sync needs servers"));
+  EXPECT_THAT(error({"--half_dense"}), HasSubstr("mode local sends no dense gradients"));
+  EXPECT_THAT(error({"--mode", "geo", "--server_num", "1", "--worker_num", "1", "--half_dense"}),
+              HasSubstr("mode geo sends no dense gradients"));
+  EXPECT_THAT(error({"--no_shared_memory"}), HasSubstr("mode local has no servers"));
+  EXPECT_THAT(error({"--max_staleness", "3"}), HasSubstr("--max_staleness is for --mode async"));
+  EXPECT_THAT(error({"--role", "trainer"}), HasSubstr("--role trainer needs --role_index"));
+  EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
+                     "--trainers", "1", "--server_num", "1"}),
+              HasSubstr("--role trainer: --server_num and --worker_num are for"));
   EXPECT_THAT(error({"--mode", "asynk"}), HasSubstr("did you mean async?"));
   EXPECT_THAT(error({"--mode", "local", "--server_num", "1", "--worker_num", "1"}),
               HasSubstr("for modes with servers"));

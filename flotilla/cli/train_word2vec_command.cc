@@ -45,7 +45,8 @@ struct Flags {
 
 void AddTextFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
-  AddCorpusFlags(command, &flags.corpus);
+  AddCorpusFlags(command, "Workers of a trainer (default: CPU_NUM in a job, else the cores)",
+                 &flags.corpus);
   AddTokenizerFlag(command, &flags.corpus);
   command
       .add_option("--input", flags.input,
@@ -63,7 +64,8 @@ void AddTextFlags(CLI::App& command, Flags& flags) {
       ->check(WholeNumber(1))
       ->capture_default_str();
   AddSwitch(command, "in_memory", &flags.in_memory,
-            "Keep the ids of the text in memory, four bytes a word (default)",
+            "Keep the ids of the text in memory, four bytes a word (default, unless they would "
+            "take more than a quarter of it)",
             "Read the text again in every epoch");
 }
 
@@ -89,7 +91,7 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
       ->group(group);
   command.add_flag("--cbow", options.cbow, "The mean of the window predicts the word (CBOW)")
       ->group(group);
-  command.add_flag("--bias", options.bias, "With a bias for each word, as the original has it")
+  command.add_flag("--bias", options.bias, "With a bias for each word, as the tutorials have it")
       ->group(group);
 }
 
@@ -109,7 +111,7 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->group(group);
   command
       .add_option("--schedule", flags.schedule,
-                  "linear: towards zero at the end; exponential: a staircase, the original's; "
+                  "linear: towards zero at the end; exponential: a staircase, the tutorials'; "
                   "constant")
       ->type_name("NAME")
       ->check(OneOf({"linear", "exponential", "constant"}))
@@ -186,22 +188,48 @@ void AddResultFlags(CLI::App& command, Flags& flags) {
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--pairs", options.pairs,
+      .add_option("--similarity,--pairs", options.pairs,
                   "Compare similarities with these scores at the end (lines `word word score`)")
       ->type_name("FILE")
       ->group(group);
 }
 
-Status Check(Flags* flags) {
+// Flags that would say nothing beside the others.
+Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
+  const Word2VecRunOptions& options = flags.options;
+  const struct {
+    const char* flag;
+    bool useless;
+    const char* why;
+  } rules[] = {
+      // Whoever starts a job counts the words for all, and gives them its own flags and --dict.
+      {"--min_count", !options.dict.empty() && options.fleet.role.kind == Role::Kind::kLocal,
+       "--dict says which words there are"},
+      {"--tokenizer", options.text_is_ids, "--input ids is not cut into words"},
+      {"--decay_steps", flags.schedule != "exponential", "it is for --schedule exponential"},
+      {"--decay_rate", flags.schedule != "exponential", "it is for --schedule exponential"},
+      {"--vectors_format", options.vectors.empty(), "it is for --vectors FILE"},
+      {"--half_dense", true, "word vectors have no dense parameters"},
+  };
+  for (const auto& rule : rules) {
+    if (rule.useless && Changed(*command.get_option(rule.flag))) {
+      return InvalidArgument("{}: {}; leave it out", rule.flag, rule.why);
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status Check(Flags* flags, const CLI::App& command) {
   Word2VecRunOptions& options = flags->options;
   options.text_is_ids = flags->input == "ids";
   options.tokenizer = flags->corpus.kind();
   options.threads = flags->corpus.threads;
-  options.in_memory = flags->in_memory.value_or(true);
+  options.in_memory = flags->in_memory;
   options.vectors_format =
       flags->vectors_format == "text" ? VectorFormat::kText : VectorFormat::kBinary;
   options.share_blocks = flags->fleet.data_split == "by_block";
   FL_RETURN_IF_ERROR(SettleFleetFlags(flags->fleet, options.deterministic, &options.fleet));
+  FL_RETURN_IF_ERROR(CheckFlagsFit(*flags, command));
   if (!flags->threads_given) options.threads = options.fleet.role.threads.value_or(Cores());
   flags->view.log_json = flags->log_format == "json";
   using Schedule = Word2VecRunOptions::Schedule;
@@ -293,7 +321,7 @@ void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   command->callback([flags, action, command] {
     flags->threads_given = command->count("--threads") > 0;
     action->view = [flags](ConsoleOptions* view) { SetView(flags->view, view); };
-    action->check = [flags] { return Check(flags.get()); };
+    action->check = [flags, command] { return Check(flags.get(), *command); };
     action->run = [flags](Terminal& terminal) { return Train(*flags, terminal); };
   });
 }

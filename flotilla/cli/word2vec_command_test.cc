@@ -65,6 +65,17 @@ TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
   ASSERT_TRUE(from_model.ok()) << from_model.status();
   EXPECT_EQ(from_model->values, from_file->values);
   EXPECT_EQ(from_model->vocabulary.total(), 16000u);
+  // .. also when they are written from there.
+  for (const std::string format : {"word2vec", "word2vec_binary"}) {
+    const ProgramRun exported = RunForTest(
+        {"export", dir.path() + "/model", "--format", format, "--out", dir.path() + "/exported"});
+    ASSERT_EQ(exported.code, 0) << exported.err;
+    EXPECT_THAT(exported.out, HasSubstr("emb (8, 8): "));
+    const auto again = OpenWordVectors(dir.path() + "/exported");
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_EQ(again->values, from_file->values);
+    EXPECT_EQ(again->vocabulary.word(0), from_file->vocabulary.word(0));
+  }
 }
 
 TEST(Word2VecCommandTest, InferScoresWordVectorsAsTrainingDid) {
@@ -194,6 +205,26 @@ TEST(Word2VecCommandTest, TrainingGoesOnWithNewTextAndNewWords) {
       Train({"--data", more, "--init_model", model, "--vectors", after, "--dim", "9"});
   EXPECT_EQ(dim.code, kFailure);
   EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: say --dim 8"));
+}
+
+TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(10)), dict = dir.Write("dict", "sea 1\n");
+  const auto error = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--data", text, "--out", dir.path() + "/model"});
+    const ProgramRun run = Train(more);
+    EXPECT_EQ(run.code, kUsageError);
+    return run.err;
+  };
+  EXPECT_THAT(error({"--dict", dict, "--min_count", "2"}), HasSubstr("--dict says which words"));
+  EXPECT_THAT(error({"--input", "ids", "--dict", dict, "--tokenizer", "whitespace"}),
+              HasSubstr("not cut into words"));
+  EXPECT_THAT(error({"--decay_rate", "0.5"}), HasSubstr("it is for --schedule exponential"));
+  EXPECT_THAT(error({"--vectors_format", "binary"}), HasSubstr("it is for --vectors"));
+  EXPECT_THAT(error({"--half_dense"}), HasSubstr("no dense"));
+  const ProgramRun late = RunForTest({"train", "--data", text, "word2vec"});
+  EXPECT_EQ(late.code, kUsageError);
+  EXPECT_THAT(late.err, HasSubstr("right behind train"));
 }
 
 TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {

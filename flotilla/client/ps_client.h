@@ -44,7 +44,7 @@ struct PsClientOptions {
   int trainers = 1;
   // Must be larger in each life of the same trainer: requests of an earlier life are refused.
   uint64_t incarnation = 1;
-  // Lines for ModelText about what the spec does not know (hash of the graph, update policy).
+  // Lines for ModelText about what the spec does not know (the graph, update policy).
   std::string model_extra;
   uint64_t shard_map_version = 1;
 

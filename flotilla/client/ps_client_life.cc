@@ -11,6 +11,7 @@
 namespace flotilla {
 
 namespace {
+constexpr size_t kMaxCauseBytes = 64 << 10;  // what servers are told of an error
 
 constexpr int64_t kTellEveryMs = 3'000;
 // Between two attempts to reach a server; the pause doubles.
@@ -161,7 +162,7 @@ void PsClient::Abort(const Status& cause) {
 void PsClient::TellServers(const Status& error) {
   wire::RequestHead head = MakeHead(wire::METHOD_ABORT);
   head.mutable_abort()->set_code(static_cast<uint32_t>(error.code()));
-  head.mutable_abort()->set_message(std::string(Message(error)));
+  head.mutable_abort()->set_message(std::string(Message(error).substr(0, kMaxCauseBytes)));
   const Payload request = EncodeRequest(std::move(head), {});
   for (int s = 0; s < servers(); ++s) {
     {

@@ -1,6 +1,7 @@
 #include "flotilla/communicator/async_communicator.h"
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <utility>
 
@@ -18,9 +19,17 @@ constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 // of 100, 8 trainers, means of two seeds: AUC 0.757 with 8 x 2 steps under way, 0.747 with 8 x 3,
 // 0.739 without a bound (one process: 0.762).
 constexpr int64_t kStepsUnderWay = 16;
+// A step without a turn does no harm; one that waits for a trainer that hangs would.
+constexpr std::chrono::milliseconds kPatience(2'000);
+
+bool TakesTurns(const AsyncOptions& options) {
+  return options.turns != nullptr && options.max_staleness < 0 && options.merge_wait_ms == 0 &&
+         !options.fake_rpc;
+}
 
 int64_t MaxStaleness(const AsyncOptions& options, int trainers) {
   if (options.max_staleness >= 0) return options.max_staleness;
+  if (TakesTurns(options)) return 0;
   if (options.merge_wait_ms > 0) return kNoBound;
   return std::max<int64_t>(0, kStepsUnderWay / trainers - 1);
 }
@@ -69,6 +78,7 @@ Status CheckAsyncOptions(const AsyncOptions& options) {
 AsyncCommunicator::AsyncCommunicator(PsClient* client, const AsyncOptions& options)
     : ServerCommunicator(client),
       options_(options),
+      takes_turns_(TakesTurns(options)),
       max_staleness_(MaxStaleness(options, client->options().trainers)),
       sender_(spec(), SenderOptions(spec(), options, max_staleness_),
               [this](const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
@@ -104,8 +114,31 @@ Status AsyncCommunicator::Pull(int worker, Missing missing, std::span<SparseRows
     FillWithZeros(spec(), rows);
     return absl::OkStatus();
   }
+  // Who only looks pushes nothing, and would keep its turn.
+  if (takes_turns_ && missing == Missing::kCreate) return PullInTurn(worker, rows);
   FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, max_staleness_));
   return ServerCommunicator::Pull(worker, missing, rows);
+}
+
+Status AsyncCommunicator::PullInTurn(int worker, std::span<SparseRows> rows) {
+  GiveUpTurn(worker);  // of a step that came to nothing
+  FL_ASSIGN_OR_RETURN(Turns::Turn turn, options_.turns->Take(kPatience));
+  {
+    std::lock_guard lock(mutex_);
+    taken_[worker] = std::move(turn);
+  }
+  const std::unique_ptr<PendingCalls> pull = client().StartPull(Missing::kCreate, rows);
+  Status status = absl::OkStatus();
+  if (!options_.independent_receive && TakeRefresh()) status = HogwildReceive();
+  if (status.ok()) status = pull->Wait();
+  if (!status.ok()) GiveUpTurn(worker);
+  return status;
+}
+
+void AsyncCommunicator::GiveUpTurn(int worker) {
+  std::lock_guard lock(mutex_);
+  if (taken_.size() <= static_cast<size_t>(worker)) taken_.resize(worker + 1);
+  taken_[worker].GiveUp();
 }
 
 StatusOr<std::unique_ptr<PendingCall>> AsyncCommunicator::StartPull(int worker, Missing missing,
@@ -119,7 +152,15 @@ StatusOr<std::unique_ptr<PendingCall>> AsyncCommunicator::StartPull(int worker, 
 Status AsyncCommunicator::Push(int worker, Gradients& gradients) {
   FL_RETURN_IF_ERROR(CheckGradients(gradients));
   FL_RETURN_IF_ERROR(ReceiveError());
+  if (takes_turns_) return PushInTurn(worker, gradients);
   return sender_.Put(worker, gradients);
+}
+
+Status AsyncCommunicator::PushInTurn(int worker, Gradients& gradients) {
+  Status status = sender_.Put(worker, gradients);
+  if (status.ok()) status = sender_.WaitUntilBehind(worker, 0);
+  GiveUpTurn(worker);
+  return status;
 }
 
 Status AsyncCommunicator::Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
@@ -130,7 +171,10 @@ Status AsyncCommunicator::Send(const std::shared_ptr<const Gradients>& gradients
                     .batches = batches,
                     .rows = gradients->rows,
                     .owner = gradients};
-  if (!TakeRefresh()) return client().Push(values);
+  // In turns they come with the pulls, when others have had theirs.
+  const bool with_pulls = takes_turns_ && !options_.independent_receive;
+  const bool refresh = !with_pulls && TakeRefresh();
+  if (!refresh) return client().Push(values);
   if (options_.independent_receive) {
     FL_RETURN_IF_ERROR(client().Push(values));
     WakeReceiver();

@@ -2,6 +2,11 @@
 // sender merges and pushes what has gathered there, servers apply on arrival. Rows of the next
 // batch are pulled while the current one is computed; dense parameters are renewed in place by the
 // answers to the pushes, beside the workers that read them (Hogwild).
+//
+// Where a machine has more trainers than cores, all of them would be in the middle of a step most
+// of the time, and every step would lack those of all the others. They take turns instead
+// (AsyncOptions::turns): a worker has one from its pull, which brings the dense parameters along,
+// until its push is applied.
 #pragma once
 
 #include <atomic>
@@ -10,7 +15,9 @@
 #include <memory>
 #include <mutex>
 #include <thread>
+#include <vector>
 
+#include "flotilla/base/turns.h"
 #include "flotilla/communicator/gradient_sender.h"
 #include "flotilla/communicator/server_communicator.h"
 
@@ -23,7 +30,7 @@ enum class MergeRule {
   kAverage,
 };
 
-// Beside each option the flag of the seeds that sets it, and what they set.
+// Beside each option the flag of the tutorials that sets it, and what they set.
 //
 //   FLAGS_communicator_..         seeds  here
 //   max_merge_var_num                20  max_merge
@@ -62,6 +69,9 @@ struct AsyncOptions {
   int64_t max_staleness = -1;
   // Nothing is sent: parameters stay as they are. Shows what communication costs.
   bool fake_rpc = false;
+  // Shared by the trainers of this machine, where they outnumber its cores. Null: none. Not used
+  // where max_staleness or merge_wait_ms are set, or with fake_rpc.
+  std::shared_ptr<Turns> turns;
 };
 
 // Ok, or which option makes no sense.
@@ -96,13 +106,19 @@ class AsyncCommunicator : public ServerCommunicator {
   Status Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches);
   Status HogwildSend(const PushValues& values);
   Status HogwildReceive();
-  // Whether this send is to bring the dense parameters along.
+  // Whether this send, or in turns this pull, is to bring the dense parameters along.
   bool TakeRefresh();
   void ReceiveLoop();
   void WakeReceiver();
   Status ReceiveError();
 
+  // A pull and what follows it, in a turn.
+  Status PullInTurn(int worker, std::span<SparseRows> rows);
+  Status PushInTurn(int worker, Gradients& gradients);
+  void GiveUpTurn(int worker);
+
   const AsyncOptions options_;
+  const bool takes_turns_;
   const int64_t max_staleness_;  // what the options come to
   std::atomic<int64_t> sends_ = 0;
   std::atomic<bool> refreshing_ = false;  // a send brings dense parameters
@@ -110,6 +126,7 @@ class AsyncCommunicator : public ServerCommunicator {
 
   std::mutex mutex_;
   std::condition_variable wake_;
+  std::vector<Turns::Turn> taken_;  // guarded by mutex_; per worker
   // Guarded by mutex_, used with independent_receive only.
   bool receive_wanted_ = false;
   bool stop_ = false;

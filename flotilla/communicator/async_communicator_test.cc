@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <thread>
 
@@ -89,6 +90,45 @@ TEST(AsyncCommunicatorTest, TheyAreRenewedAfterSoManySends) {
     FL_RETURN_IF_ERROR(communicator.Flush());
     EXPECT_EQ(communicator.dense()[0], 7);
     return absl::OkStatus();
+  }));
+}
+
+TEST(AsyncCommunicatorTest, InTurnsAStepHasEverythingThatWasBeforeIt) {
+  auto turns = Turns::Make(1);
+  ASSERT_OK(turns.status());
+  InProcessCluster cluster(CountingSpec(), {.servers = 2, .trainers = 3});
+  ModeOptions mode{.mode = "async"};
+  mode.async.turns = *std::move(turns);
+  std::atomic<int> steps = 0;
+  ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
+    EXPECT_FALSE(communicator.prefetches());
+    std::vector<SparseRows> rows(2);
+    for (int step = 0; step < 30; ++step) {
+      rows[0].ids = {7};
+      FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kCreate, rows));
+      const auto before = static_cast<float>(steps++);
+      EXPECT_EQ(communicator.dense()[0], before);
+      EXPECT_EQ(rows[0].values[0], before);
+      Gradients gradients = Count(communicator.spec(), {7});
+      FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+      // Who looks on between two steps has no turn to give up.
+      FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kDefault, rows));
+    }
+    return communicator.Flush();
+  }));
+  EXPECT_EQ(steps, 3 * 30);
+}
+
+TEST(AsyncCommunicatorTest, ABoundThatIsSetNeedsNoTurns) {
+  auto turns = Turns::Make(1);
+  ASSERT_OK(turns.status());
+  InProcessCluster cluster(CountingSpec(), {.trainers = 2});
+  ModeOptions mode{.mode = "async"};
+  mode.async.turns = *std::move(turns);
+  mode.async.max_staleness = 3;
+  ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
+    EXPECT_TRUE(communicator.prefetches());
+    return communicator.Flush();
   }));
 }
 

@@ -205,7 +205,8 @@ class Communicator {
   // communicator's life; who writes when is told in the table above.
   virtual std::span<const float> dense() const = 0;
 
-  // Steps applied so far by everyone: the number that schedules and Adam's correction count.
+  // Steps applied so far by everyone: the number that schedules count, and Adam's correction but in
+  // geo, where that counts the pushes made here.
   virtual int64_t global_step() const = 0;
   // The learning rate of the next step, for reports.
   virtual double learning_rate() const = 0;

@@ -26,7 +26,7 @@ namespace flotilla {
 
 struct GeoOptions {
   GeoDivisor divisor = GeoDivisor::kTouched;
-  // push_nums of it is the seeds' geo_sgd_need_push_nums.
+  // push_nums of it is the tutorials' geo_sgd_need_push_nums.
   GeoIntervalOptions interval;
   // Rows touched at least so often since they were exchanged last go with every exchange ..
   uint32_t frequent_touches = 16;

@@ -39,7 +39,8 @@ enum class GeoDivisor {
   // exchange: the mean learns too slowly, the sum overshoots when there are many trainers. Only
   // whether anybody else has is known; how many is estimated from how often this trainer did.
   kTouched,
-  kTrainers,  // the seeds' rule: a row that one trainer alone touches learns at 1/N of its speed
+  kTrainers,  // the tutorials' rule: a row that one trainer alone touches learns at 1/N of its
+              // speed
   kNone,      // what was learned here counts in full: steps of N trainers in one direction add up
 };
 

@@ -9,7 +9,6 @@
 #include <functional>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <vector>
 
@@ -30,9 +29,9 @@ struct GradientSenderOptions {
   // How long a send waits for more gradients than there are; 0: it takes what waits already.
   int64_t merge_wait_ms = 0;
   // Where the pushes take more than this share of the time between gradients, a send waits for more
-  // of them all the same: as many as bring the share down to it, max_merge at most. A gradient in
-  // a small batch is as large as in a big one, so that sending each would cost more than computing
-  // it. 1: never.
+  // of them all the same: as many as bring the share down to it, max_merge at most. The gradient of
+  // a small batch is as large as that of a big one, so that sending each would cost more than
+  // computing it. 1: never.
   double cost_share = 0.5;
   // Divide a merged send by the number of gradients in it.
   bool average = false;

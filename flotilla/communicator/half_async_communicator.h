@@ -1,5 +1,6 @@
-// The mode between sync and async: the workers of one trainer compute a batch together and push
-// once, and the push is applied when the trainer goes on; other trainers are not waited for.
+// The mode between sync and async: the workers of one trainer compute a batch each, and the mean of
+// their gradients is pushed once; the push is applied when the trainer goes on; other trainers are
+// not waited for.
 #pragma once
 
 #include <memory>

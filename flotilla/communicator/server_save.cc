@@ -188,13 +188,19 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
   const ModelSpec& spec = client->spec();
   FL_ASSIGN_OR_RETURN(ChosenParameters chosen, ChooseParameters(spec, contents));
   const bool with_state = contents.optimizer_state && has_state;
-  FL_ASSIGN_OR_RETURN(SavedDense dense, client->BeginSave(chosen.tables, with_state));
-  CheckpointInfo info{.step = dense.step,
+  StatusOr<SavedDense> dense = client->BeginSave(chosen.tables, with_state);
+  if (!dense.ok()) {
+    // Some servers may have begun.
+    client->EndSave().IgnoreError();
+    return dense.status();
+  }
+  CheckpointInfo info{.step = dense->step,
                       .seed = client->seed(),
                       .optimizer_state = with_state,
                       .optimizer = spec.optimizer,
                       .sections = {}};
-  return std::make_unique<ServerSave>(client, std::move(info), std::move(chosen), std::move(dense));
+  return std::make_unique<ServerSave>(client, std::move(info), std::move(chosen),
+                                      *std::move(dense));
 }
 
 StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,

@@ -1,7 +1,7 @@
 // The mode in which all trainers move in step: the servers add the gradients of a round in trainer
 // order, update once with their mean, and every trainer goes on from the same parameters. W
-// trainers with batches of b rows train as one process that averages the gradients of W batches;
-// the result has the same bits in every run and for any number of servers.
+// trainers of T workers with batches of b rows train as one process that averages the gradients of
+// W x T batches; the result has the same bits in every run and for any number of servers.
 #pragma once
 
 #include <memory>

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/line_pass.h"
 #include "flotilla/dataset/parser.h"

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 
+#include "flotilla/base/rng.h"
 #include "flotilla/dataset/down_sampling.h"
 #include "flotilla/testing/temp_dir.h"
 

@@ -1,5 +1,7 @@
 #include "flotilla/dataset/corpus_parser.h"
 
+#include <string_view>
+
 #include "flotilla/dataset/scan_text.h"
 
 namespace flotilla {

@@ -3,8 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iostream>
 #include <limits>
 #include <sstream>
+#include <streambuf>
 
 namespace flotilla {
 namespace {
@@ -88,6 +90,53 @@ TEST(DataGeneratorTest, StringVariantPrintsWhatItIsGiven) {
       });
   EXPECT_EQ(result.code, 0);
   EXPECT_EQ(result.out, "2 a b 0 1 1\n2 c d 0 1 1\n");
+}
+
+// Texts in the place of the standard streams, as long as it lives.
+class StandardStreams {
+ public:
+  explicit StandardStreams(const std::string& input) : in_(input) {
+    // It gives the streams buffers of its own, so it comes before those of the test.
+    std::ios::sync_with_stdio(false);
+    old_in_ = std::cin.rdbuf(in_.rdbuf());
+    old_out_ = std::cout.rdbuf(out_.rdbuf());
+    old_errors_ = std::cerr.rdbuf(errors_.rdbuf());
+  }
+  ~StandardStreams() {
+    std::cin.rdbuf(old_in_);
+    std::cout.rdbuf(old_out_);
+    std::cerr.rdbuf(old_errors_);
+  }
+  StandardStreams(const StandardStreams&) = delete;
+  StandardStreams& operator=(const StandardStreams&) = delete;
+
+  Result Ended(int code) const { return {code, out_.str(), errors_.str()}; }
+
+ private:
+  std::istringstream in_;
+  std::ostringstream out_, errors_;
+  std::streambuf* old_in_;
+  std::streambuf* old_out_;
+  std::streambuf* old_errors_;
+};
+
+TEST(DataGeneratorTest, StringVariantRunsOnTheStandardStreams) {
+  const auto run = [](const std::string& input) {
+    const StandardStreams streams(input);
+    return streams.Ended(
+        RunStringDataGenerator([](std::string_view line, MultiSlotStringOutput& out) {
+          if (line == "bad") return out.Fail("it is bad");
+          out.Slot({line, "7"});
+          out.Slot({"1"});
+        }));
+  };
+  const Result good = run("a\r\nb");
+  EXPECT_EQ(good.code, 0);
+  EXPECT_EQ(good.out, "2 a 7 1 1\n2 b 7 1 1\n");
+  EXPECT_EQ(good.errors, "");
+  const Result bad = run("a\nbad\nb\n");
+  EXPECT_EQ(bad.code, 1);
+  EXPECT_EQ(bad.errors, "line 2: it is bad\n");
 }
 
 TEST(DataGeneratorTest, OutputThatCannotBeWrittenFails) {

@@ -8,13 +8,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
-#include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/position.h"
 #include "flotilla/tensor/batch.h"

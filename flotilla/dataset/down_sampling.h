@@ -5,10 +5,8 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
-#include <span>
 #include <vector>
 
-#include "flotilla/base/rng.h"
 #include "flotilla/dataset/vocabulary.h"
 
 namespace flotilla {

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/source.h"

@@ -1,10 +1,11 @@
 #include "flotilla/dataset/id_corpus.h"
 
 #include <algorithm>
-#include <charconv>
+#include <atomic>
 #include <optional>
 #include <utility>
 
+#include "flotilla/base/parse_number.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/ordered_blocks.h"
 
@@ -51,11 +52,8 @@ class BlockToIds {
 
  private:
   std::optional<uint32_t> ParseId(std::string_view word) const {
-    uint32_t id = 0;
-    const char* const end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, id);
-    if (error != std::errc() || stop != end || id >= vocabulary_.size()) return std::nullopt;
-    return id;
+    const std::optional<uint32_t> id = ParseWhole<uint32_t>(word);
+    return id && *id < vocabulary_.size() ? id : std::nullopt;
   }
   Status BadId(std::string_view word, int file, int64_t line) const {
     return InvalidArgument("{}:{}: expected ids below {}, the words of the dictionary, found '{}'",

@@ -5,7 +5,6 @@
 // what of it stands in one block.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>

@@ -9,6 +9,7 @@
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/line_reader.h"
 #include "flotilla/dataset/parser.h"

@@ -1,6 +1,7 @@
 #include "flotilla/dataset/libffm_parser.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "flotilla/dataset/scan_text.h"
 

@@ -1,6 +1,7 @@
 #include "flotilla/dataset/multislot_parser.h"
 
 #include <algorithm>
+#include <string_view>
 
 #include "flotilla/dataset/scan_text.h"
 

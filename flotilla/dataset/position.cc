@@ -1,7 +1,9 @@
 #include "flotilla/dataset/position.h"
 
-#include <charconv>
 #include <iterator>
+#include <optional>
+
+#include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 namespace {
@@ -18,10 +20,10 @@ std::string_view CutFront(std::string_view* text, char separator) {
 
 template <typename T>
 Status ReadNumber(std::string_view word, T* value) {
-  const char* end = word.data() + word.size();
-  const auto [stop, error] = std::from_chars(word.data(), end, *value);
-  if (error == std::errc() && stop == end) return absl::OkStatus();
-  return InvalidArgument("position: expected a number, found '{}'", word);
+  const std::optional<T> number = ParseWhole<T>(word);
+  if (!number) return InvalidArgument("position: expected a number, found '{}'", word);
+  *value = *number;
+  return absl::OkStatus();
 }
 
 template <typename T>

@@ -7,8 +7,10 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
 #include "flotilla/dataset/line_reader.h"

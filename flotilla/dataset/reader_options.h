@@ -1,8 +1,10 @@
 // How the lines that a parser is given are read: what a reader must know of the parser.
 #pragma once
 
+#include <string_view>
 #include <utility>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/line_reader.h"
 #include "flotilla/dataset/parser.h"

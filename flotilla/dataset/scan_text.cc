@@ -1,6 +1,7 @@
 #include "flotilla/dataset/scan_text.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 
 namespace flotilla {

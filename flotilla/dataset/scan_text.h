@@ -3,14 +3,12 @@
 // errors.
 #pragma once
 
-#include <array>
 #include <bit>
 #include <cstdint>
 #include <cstring>
 #include <limits>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"

@@ -1,7 +1,5 @@
 #include "flotilla/dataset/tokenizer.h"
 
-#include "flotilla/base/nearest_name.h"
-
 namespace flotilla {
 namespace internal {
 namespace {
@@ -107,13 +105,6 @@ std::string RepairUtf8(std::string_view bytes) {
     bytes.remove_prefix(first.valid + first.invalid);
   }
   return repaired;
-}
-
-StatusOr<TokenizerKind> TokenizerByName(std::string_view name) {
-  if (name == "english") return TokenizerKind::kEnglish;
-  if (name == "whitespace") return TokenizerKind::kWhitespace;
-  const std::string known[] = {"english", "whitespace"};
-  return InvalidArgument("unknown tokenizer '{}'{}", name, DidYouMean(name, known));
 }
 
 }  // namespace flotilla

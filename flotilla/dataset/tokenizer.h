@@ -15,14 +15,9 @@
 #include <string>
 #include <string_view>
 
-#include "flotilla/base/status.h"
-
 namespace flotilla {
 
 enum class TokenizerKind { kEnglish, kWhitespace };
-
-// "english" or "whitespace"; an error for any other name, with the nearest.
-StatusOr<TokenizerKind> TokenizerByName(std::string_view name);
 
 // The bytes with each maximal invalid part replaced by U+FFFD, as decoders usually do.
 std::string RepairUtf8(std::string_view bytes);

@@ -66,12 +66,5 @@ TEST(TokenizerTest, RepairedBytesAreValid) {
   }
 }
 
-TEST(TokenizerTest, UnknownNamesAreErrorsWithTheNearest) {
-  EXPECT_EQ(*TokenizerByName("english"), TokenizerKind::kEnglish);
-  EXPECT_EQ(*TokenizerByName("whitespace"), TokenizerKind::kWhitespace);
-  EXPECT_EQ(Message(TokenizerByName("white").status()),
-            "unknown tokenizer 'white', did you mean whitespace?");
-}
-
 }  // namespace
 }  // namespace flotilla

@@ -1,12 +1,15 @@
 #include "flotilla/dataset/vocabulary.h"
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "flotilla/base/output_file.h"
-#include "flotilla/dataset/line_reader.h"
+#include "flotilla/base/parse_number.h"
+#include "flotilla/dataset/each_line.h"
 
 namespace flotilla {
 namespace {
@@ -22,16 +25,13 @@ StatusOr<WordCount> ParseLine(std::string_view line) {
     return InvalidArgument("expected `word count`, found '{}'", line);
   }
   const std::string_view number = line.substr(blank + 1);
-  WordCount parsed{.word = std::string(line.substr(0, blank))};
-  const char* const end = number.data() + number.size();
-  const auto [stop, error] = std::from_chars(number.data(), end, parsed.count);
-  if (error != std::errc() || stop != end) {
-    return InvalidArgument("expected a count behind the word, found '{}'", number);
-  }
-  if (parsed.word.find(' ') != std::string::npos) {
+  const std::optional<uint64_t> count = ParseWhole<uint64_t>(number);
+  if (!count) return InvalidArgument("expected a count behind the word, found '{}'", number);
+  const std::string_view word = line.substr(0, blank);
+  if (word.find(' ') != std::string_view::npos) {
     return InvalidArgument("expected `word count`, found more than two parts: '{}'", line);
   }
-  return parsed;
+  return WordCount{.word = std::string(word), .count = *count};
 }
 
 template <class Number>
@@ -85,20 +85,11 @@ StatusOr<Vocabulary> Vocabulary::FromCounts(std::vector<WordCount> counts,
 }
 
 StatusOr<Vocabulary> Vocabulary::Load(const std::string& path) {
-  LineReader reader({path});
   Vocabulary vocabulary;
-  TextLines lines;
-  constexpr int64_t kLines = 4096;
-  while (true) {
-    FL_ASSIGN_OR_RETURN(const int64_t count, reader.Take(kLines, &lines));
-    if (count == 0) break;
-    LineCursor cursor(lines);
-    for (std::string_view line; cursor.Next(&line);) {
-      StatusOr<WordCount> parsed = ParseLine(line);
-      const Status status = parsed.ok() ? vocabulary.Add(*std::move(parsed)) : parsed.status();
-      if (!status.ok()) return Annotate(status, fmt::format("{}:{}", path, cursor.line_number()));
-    }
-  }
+  FL_RETURN_IF_ERROR(ReadEachLine(path, [&](std::string_view line) -> Status {
+    FL_ASSIGN_OR_RETURN(WordCount word, ParseLine(line));
+    return vocabulary.Add(std::move(word));
+  }));
   if (vocabulary.size() == 0) return InvalidArgument("{}: has no words", path);
   return vocabulary;
 }

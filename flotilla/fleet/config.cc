@@ -4,28 +4,21 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+#include <optional>
 #include <utility>
 
+#include "flotilla/base/parse_number.h"
 #include "flotilla/optim/update_rule.h"
 
 namespace flotilla {
 namespace {
 
-// Leaves *value as it is when the text is none.
-template <typename T>
-bool Parse(std::string_view text, T* value) {
-  T parsed{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), parsed);
-  if (error != std::errc() || end != text.data() + text.size()) return false;
-  *value = parsed;
-  return true;
-}
-
 bool ParseList(std::string_view text, std::vector<int64_t>* values) {
   while (true) {
     const std::string_view item = text.substr(0, text.find(','));
-    if (!Parse(item, &values->emplace_back())) return false;
+    const std::optional<int64_t> value = ParseWhole<int64_t>(item);
+    if (!value) return false;
+    values->push_back(*value);
     if (item.size() == text.size()) return true;
     text.remove_prefix(item.size() + 1);
   }
@@ -56,16 +49,18 @@ void Config::Refuse(std::string_view name, std::string_view expected) const {
 
 int64_t Config::GetInt(std::string_view name, int64_t otherwise, std::string_view help) const {
   const std::string* text = Read(name, fmt::to_string(otherwise), help);
-  int64_t value = otherwise;
-  if (text != nullptr && !Parse(*text, &value)) Refuse(name, "a whole number");
-  return value;
+  if (text == nullptr) return otherwise;
+  const std::optional<int64_t> value = ParseWhole<int64_t>(*text);
+  if (!value) Refuse(name, "a whole number");
+  return value.value_or(otherwise);
 }
 
 double Config::GetFloat(std::string_view name, double otherwise, std::string_view help) const {
   const std::string* text = Read(name, fmt::format("{}", otherwise), help);
-  double value = otherwise;
-  if (text != nullptr && !Parse(*text, &value)) Refuse(name, "a number");
-  return value;
+  if (text == nullptr) return otherwise;
+  const std::optional<double> value = ParseWhole<double>(*text);
+  if (!value) Refuse(name, "a number");
+  return value.value_or(otherwise);
 }
 
 bool Config::GetBool(std::string_view name, bool otherwise, std::string_view help) const {

@@ -1,4 +1,4 @@
-// The loop in the user's own hands, in the words of the seeds:
+// The loop in the user's own hands, in the words of the tutorials:
 //
 //   FL_ASSIGN_OR_RETURN(auto executor, fl::Executor::Make(ClickModel(), {.threads = 2}));
 //   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -7,7 +7,7 @@
 //   FL_RETURN_IF_ERROR(executor->save_persistables("model"));
 //
 // It owns the model and, unless it is given a communicator, its parameters in this process. Names
-// are those of the seeds, so that a tutorial's line finds its counterpart.
+// are those of the tutorials, so that a tutorial's line finds its counterpart.
 #pragma once
 
 #include <cstdint>

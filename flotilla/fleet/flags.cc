@@ -3,24 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <string_view>
 #include <thread>
 #include <utility>
 
 #include "flotilla/base/nearest_name.h"
+#include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 namespace {
-
-template <typename T>
-std::optional<T> ParseNumber(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
 
 std::string Wrap(std::string_view text, size_t width) {
   std::string wrapped;
@@ -37,7 +29,7 @@ std::string Wrap(std::string_view text, size_t width) {
 
 CLI::Validator WholeNumber(int64_t low, int64_t high) {
   auto check = [low, high](std::string& text) -> std::string {
-    const std::optional<int64_t> value = ParseNumber<int64_t>(text);
+    const std::optional<int64_t> value = ParseWhole<int64_t>(text);
     if (!value) return fmt::format("'{}' is not a whole number", text);
     if (*value < low) return fmt::format("{} is too small, the least is {}", *value, low);
     if (*value > high) return fmt::format("{} is too large, the most is {}", *value, high);
@@ -48,7 +40,7 @@ CLI::Validator WholeNumber(int64_t low, int64_t high) {
 
 CLI::Validator AboveZero() {
   auto check = [](std::string& text) -> std::string {
-    const std::optional<double> value = ParseNumber<double>(text);
+    const std::optional<double> value = ParseWhole<double>(text);
     if (value && std::isfinite(*value) && *value > 0) return {};
     return fmt::format("'{}' is not a number above 0", text);
   };
@@ -74,6 +66,10 @@ void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* 
   for (CLI::Option* flag : {yes, no}) {
     flag->option_text(" ")->group(group);  // the text says nothing of the exclusion
   }
+}
+
+bool Changed(const CLI::Option& option) {
+  return option.count() > 0 && option.as<std::string>() != option.get_default_str();
 }
 
 int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }

@@ -25,6 +25,9 @@ CLI::Validator OneOf(std::vector<std::string> names);
 void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* value,
                const std::string& on, const std::string& off, const std::string& group = "Options");
 
+// Whether an option was given another value than its default: a file of settings may give that.
+bool Changed(const CLI::Option& option);
+
 // Cores of the machine, at least 1.
 int Cores();
 // What --threads may say at most.

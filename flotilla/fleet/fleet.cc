@@ -8,8 +8,8 @@
 
 #include "flotilla/dataset/file_list.h"
 #include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/graph_text.h"
 #include "flotilla/fleet/group_report.h"
-#include "flotilla/fleet/model_hash.h"
 #include "flotilla/launch/job_environment.h"
 
 namespace flotilla {
@@ -29,10 +29,13 @@ Status Fleet::init(FleetInit options) {
   FL_RETURN_IF_ERROR(Need(Stage::kNew, "init", "nothing else"));
   job_options_ = std::move(options.job);
   if (options.environment) {
-    FL_ASSIGN_OR_RETURN(JobEnvironment found, JobFromEnvironment(options.environment));
+    FL_ASSIGN_OR_RETURN(JobEnvironment found,
+                        JobFromEnvironment(options.environment, {.flags = job_options_.flags,
+                                                                 .job_id = job_options_.job_id}));
     role_ = std::move(found.role);
     job_options_.flags = std::move(found.flags);
     job_options_.job_id = std::move(found.job_id);
+    job_options_.turns = std::move(found.turns);
   }
   if (options.role) role_ = *std::move(options.role);
   FL_RETURN_IF_ERROR(CheckRole(role_));
@@ -63,7 +66,7 @@ Status Fleet::distributed_optimizer(const Model& model, const Strategy& strategy
                            role_.ToString());
   }
   if (local) mode = "local";
-  FL_ASSIGN_OR_RETURN(job_options_.graph_hash, GraphHash(model));
+  FL_ASSIGN_OR_RETURN(job_options_.graph_text, GraphText(model));
   spec_ = SpecOf(model, seed_);
   stage_ = Stage::kModel;
   return absl::OkStatus();
@@ -91,7 +94,7 @@ Status Fleet::init_worker(const std::function<bool()>& stop) {
   if (stop) job_options_.stop = stop;
   const std::string& mode = job_options_.mode.mode;
   if (role_.is_trainer()) Tell(fmt::format("{}, mode {}", role_.ToString(), mode));
-  if (mode == "async") Tell("communication:\n" + job_options_.flags.Table());
+  if (role_.is_trainer()) Tell("communication:\n" + job_options_.flags.Table(mode));
   FL_ASSIGN_OR_RETURN(job_, JoinJob(role_, spec_, job_options_, clock_, log_));
   stage_ = Stage::kWorker;
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// A process's part in a job, in the words of the seeds, for programs that keep the loop in their
-// own hands. The same program is a server, a trainer or the whole of a local run:
+// A process's part in a job, in the words of the tutorials, for programs that keep the loop in
+// their own hands. The same program is a server, a trainer or the whole of a local run:
 //
 //   fl::Fleet fleet;
 //   FL_RETURN_IF_ERROR(fleet.init());                                 // role: the environment's
@@ -14,8 +14,8 @@
 //   .. executor->train_from_dataset(..), fleet.save_persistables(*executor, dir) ..
 //   return fleet.stop_worker();
 //
-// `flotilla train` and fl::Main stand on it too. Names are those of the seeds, so that a tutorial's
-// line finds its counterpart; in them "worker" means a trainer process.
+// `flotilla train` and fl::Main stand on it too. Names are those of the tutorials, so that a
+// tutorial's line finds its counterpart; in them "worker" means a trainer process.
 #pragma once
 
 #include <cstdint>
@@ -42,8 +42,8 @@ namespace flotilla {
 struct FleetInit {
   // What this process is. Not set: what the environment says, local where it says nothing.
   std::optional<Role> role;
-  // Where the role, the FLAGS_ variables and the job's id come from. Empty: `role` and `job` say
-  // everything.
+  // Where the role, the FLAGS_ variables and the job's id come from; what it says goes before what
+  // `job` has. Empty: `role` and `job` say everything.
   Environment environment = ProcessEnvironment();
   // Deadlines and options of the modes. The strategy chooses among the modes.
   JobOptions job;
@@ -82,9 +82,10 @@ class Fleet {
   // contiguous blocks. Empty where there are more workers than files; no files at all is an error.
   StatusOr<std::vector<std::string>> split_files(std::vector<std::string> files) const;
 
-  // What is trained, and how: the seeds' distributed_optimizer(optimizer, strategy).minimize(loss);
-  // the model has its optimizer and its loss. Nothing of the model changes, and it is not kept.
-  // Every process of a job must say the same: servers refuse a worker that differs.
+  // What is trained, and how: the tutorials' distributed_optimizer(optimizer,
+  // strategy).minimize(loss); the model has its optimizer and its loss. Nothing of the model
+  // changes, and it is not kept. Every process of a job must say the same: servers refuse a worker
+  // that differs.
   Status distributed_optimizer(const Model& model, const Strategy& strategy = {});
 
   // The servers start from first values, or from a saved model: each reads its share of the

@@ -68,43 +68,49 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
       ->check(WholeNumber(1, 1'000'000))
       ->capture_default_str()
       ->group(group);
-  command
-      .add_flag("!--no_shared_memory", fleet.job.shared_memory,
-                "Send everything through sockets, also between processes of one machine")
-      ->group(group);
+  AddRoleFlags(command, group, &flags.role);
+  AddSwitch(command, "shared_memory", &flags.shared_memory,
+            "Processes of one machine hand each other tensors through shared memory (default)",
+            "Send everything through sockets, also between processes of one machine", group);
 }
 
 void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   const std::string group = "Modes";
-  command
-      .add_option("--max_staleness", fleet.max_staleness,
-                  "async: a batch is computed on rows that lack at most so many of the worker's "
-                  "earlier steps; -1: such that all trainers have 16 under way")
-      ->type_name("N")
-      ->check(WholeNumber(-1))
-      ->capture_default_str()
-      ->group(group);
+  const CLI::Option* max_staleness =
+      command
+          .add_option(
+              "--max_staleness", fleet.max_staleness,
+              "async: a batch is computed on rows that lack at most so many of the worker's "
+              "earlier steps; -1: such that all trainers have 16 under way")
+          ->type_name("N")
+          ->check(WholeNumber(-1))
+          ->capture_default_str()
+          ->group(group);
   command
       .add_flag("--half_dense", fleet.job.half_dense,
                 "sync, half-async, async: dense gradients and values travel as bfloat16, half the "
                 "bytes; servers keep them as they are")
       ->group(group);
-  command
-      .add_option(
-          "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
-          "geo: batches between two exchanges (the seeds: 400); 0: as often as costs little")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--geo_divisor", flags.geo_divisor,
-                  "geo: what differences are divided by: touched (the number of trainers that "
-                  "changed the row), trainers (the seeds' rule) or none")
-      ->type_name("NAME")
-      ->check(OneOf({"touched", "trainers", "none"}))
-      ->capture_default_str()
-      ->group(group);
+  const CLI::Option* geo_push_nums =
+      command
+          .add_option("--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
+                      "geo: batches between two exchanges (the tutorials: 400); 0: as often as "
+                      "costs little")
+          ->type_name("N")
+          ->check(WholeNumber(0))
+          ->capture_default_str()
+          ->group(group);
+  const CLI::Option* geo_divisor =
+      command
+          .add_option(
+              "--geo_divisor", flags.geo_divisor,
+              "geo: what differences are divided by: touched (dense: all trainers; a row: the "
+              "root of how many changed it), trainers (the tutorials' rule) or none")
+          ->type_name("NAME")
+          ->check(OneOf({"touched", "trainers", "none"}))
+          ->capture_default_str()
+          ->group(group);
+  flags.of_one_mode = {{max_staleness, "async"}, {geo_push_nums, "geo"}, {geo_divisor, "geo"}};
 }
 
 void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
@@ -124,14 +130,13 @@ Status CheckModeAndRole(const std::string& mode, const FleetOptions& fleet) {
   const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
   const bool has_servers = HasServers(mode);
   if (in_job && !has_servers) {
-    return InvalidArgument(
-        "TRAINING_ROLE makes this process a {}, and --mode is local: leave one out",
-        fleet.role.is_server() ? "server" : "trainer");
+    return InvalidArgument("this process is a {} of a job, and --mode is local: leave one out",
+                           fleet.role.is_server() ? "server" : "trainer");
   }
   if (has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
     return InvalidArgument(
         "--mode {} needs servers: --server_num S --worker_num W starts them here; on a cluster the "
-        "environment gives each process its role (flotilla launch --help)",
+        "environment or --role gives each process its role (flotilla launch --help)",
         mode);
   }
   if (starts_job && !has_servers) {
@@ -152,12 +157,18 @@ void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, Fl
 Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options) {
   FleetOptions& fleet = *options;
   FL_ASSIGN_OR_RETURN(const JobEnvironment found, JobFromEnvironment(ProcessEnvironment()));
-  fleet.role = found.role;
+  FL_ASSIGN_OR_RETURN(fleet.role, ChooseRole(flags.role, found.role));
   fleet.job.flags = found.flags;
   fleet.job.job_id = found.job_id;
+  fleet.job.turns = found.turns;
   fleet.status_file = found.status_file;
   fleet.result_file = found.result_file;
   const bool in_job = fleet.role.kind != Role::Kind::kLocal;
+  if (flags.role.role && (fleet.server_num > 0 || fleet.worker_num > 0)) {
+    return InvalidArgument(
+        "--role {}: --server_num and --worker_num are for whoever starts a job; leave them out",
+        *flags.role.role);
+  }
   const bool starts_job = fleet.server_num > 0 || fleet.worker_num > 0;
   const std::string mode = flags.mode.value_or(in_job || starts_job ? "async" : "local");
   FL_RETURN_IF_ERROR(CheckModeAndRole(mode, fleet));
@@ -170,12 +181,19 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.shared_storage = flags.save_via == "servers";
   fleet.split_files = flags.data_split == "by_file";
+  for (const auto& [option, own] : flags.of_one_mode) {
+    if (mode != own && Changed(*option)) {
+      return InvalidArgument("{} is for --mode {}, not for {}: leave it out", option->get_name(),
+                             own, mode);
+    }
+  }
   if (fleet.job.half_dense && (!HasServers(mode) || mode == "geo")) {
     return InvalidArgument(
         "--half_dense: mode {} sends no dense gradients; leave it out, or choose sync, half-async "
         "or async",
         mode);
   }
+  fleet.job.shared_memory = flags.shared_memory.value_or(true);
   if (!fleet.job.shared_memory && !HasServers(mode)) {
     return InvalidArgument("--no_shared_memory: mode {} has no servers; leave it out", mode);
   }

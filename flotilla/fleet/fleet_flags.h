@@ -5,9 +5,11 @@
 #include <CLI/App.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/role_flags.h"
 #include "flotilla/fleet/train_options.h"
 
 namespace flotilla {
@@ -18,6 +20,10 @@ struct FleetFlags {
   std::string data_split;           // the first of the names that AddFleetFlags was given
   std::string geo_divisor = "touched";
   std::string save_via = "servers";
+  std::optional<bool> shared_memory;  // default true
+  RoleFlags role;
+  // Flags that one mode alone reads.
+  std::vector<std::pair<const CLI::Option*, std::string>> of_one_mode;
 };
 
 // Declares the flags. `splits` are the values of --data_split, the default first.
@@ -26,7 +32,8 @@ void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, Fl
                    FleetFlags* flags);
 
 // Reads the role and the communication's variables from the environment and fills what follows from
-// them and the flags. A contradiction is an error that names both sides.
+// them and the flags. A contradiction is an error that names both sides, and so is a flag that says
+// nothing to the mode.
 Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options);
 
 }  // namespace flotilla

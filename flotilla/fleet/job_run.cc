@@ -1,7 +1,6 @@
 #include "flotilla/fleet/job_run.h"
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +9,7 @@
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/fleet/launch_run.h"
 #include "flotilla/launch/free_port.h"
+#include "flotilla/launch/job_environment.h"
 
 namespace flotilla {
 namespace {
@@ -32,11 +32,6 @@ std::vector<std::string> WithoutOwnFlags(const std::vector<std::string>& args) {
   return rest;
 }
 
-std::string JobId() {
-  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
-  return fmt::format("{:x}", static_cast<uint64_t>(now));
-}
-
 }  // namespace
 
 Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const std::string> more,
@@ -54,7 +49,7 @@ Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const st
   const int own_threads = std::max(1, threads / fleet.worker_num);
   const std::string results = fleet.log_dir + "/results";
   std::filesystem::remove(results, error);
-  cluster.variables = {{kJobIdVariable, JobId()},
+  cluster.variables = {{kJobIdVariable, NewJobId()},
                        {kResultFileVariable, results},
                        {"CPU_NUM", fmt::to_string(own_threads)}};
   FL_RETURN_IF_ERROR(RunCluster(std::move(cluster), terminal));

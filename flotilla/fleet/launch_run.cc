@@ -27,11 +27,13 @@ TaskMoment JobMoment(const std::vector<std::string>& files) {
     text = text || json.contains("words");
     rate += number(text ? "words_per_second" : "examples_per_second");
     rows += number(text ? "words" : "rows");
-    loss += number("loss");
-    auc += number("auc");
+    // A trainer that has read little says little.
+    const double weight = number(text ? "words" : "rows");
+    loss += weight * number("loss");
+    auc += weight * number("auc");
     epoch = std::max(epoch, static_cast<int64_t>(number("epoch")));
   }
-  const auto mean = [&](double sum) { return told > 0 ? sum / static_cast<double>(told) : 0; };
+  const auto mean = [&](double sum) { return rows > 0 ? sum / rows : 0; };
   const std::string what = text ? "words" : "rows", of_rate = text ? "words" : "examples";
   TaskMoment moment{.task = "job", .fields = {}, .share = -1};
   moment.fields = {

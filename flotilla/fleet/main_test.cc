@@ -105,6 +105,8 @@ TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
   EXPECT_EQ(reprinted.code, kSuccess) << reprinted.err;
   EXPECT_THAT(reprinted.out, HasSubstr("batch_size = 10"));
   EXPECT_THAT(reprinted.out, HasSubstr("shuffle = false"));
+  const MainRun same = RunModel({"--config", again, "--json"});
+  EXPECT_EQ(same.code, kSuccess) << same.err;
   const MainRun run = RunModel({"--config", config, "--json"});
   ASSERT_EQ(run.code, kSuccess) << run.err;
   EXPECT_EQ(json::parse(run.out)["batch_size"], 50);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/row_exchange.h"

@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"

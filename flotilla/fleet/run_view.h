@@ -1,5 +1,5 @@
 // What a training run tells while it goes on: the live line or progress lines, log lines in the
-// seeds' words, metrics.jsonl, and in the end the picture of its curves.
+// tutorials' words, metrics.jsonl, and in the end the picture of its curves.
 #pragma once
 
 #include <cstdint>

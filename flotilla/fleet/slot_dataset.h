@@ -1,4 +1,4 @@
-// Datasets in the words of the seeds, for programs that keep the loop in their own hands:
+// Datasets in the words of the tutorials, for programs that keep the loop in their own hands:
 //
 //   auto dataset = fl::DatasetFactory().create_dataset("InMemoryDataset");
 //   dataset->set_use_var({dense, ids, label});
@@ -10,7 +10,7 @@
 //   executor->train_from_dataset(*dataset);
 //
 // A thin front of dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
-// Names are those of the seeds, so that a tutorial's line finds its counterpart.
+// Names are those of the tutorials, so that a tutorial's line finds its counterpart.
 #pragma once
 
 #include <cstdint>
@@ -98,8 +98,8 @@ class SlotDataset {
 
 class DatasetFactory {
  public:
-  // "QueueDataset" (also the default of the seeds) or "InMemoryDataset"; another name is an error
-  // with the nearest known one.
+  // "QueueDataset" (also the default of the tutorials) or "InMemoryDataset"; another name is an
+  // error with the nearest known one.
   StatusOr<std::unique_ptr<SlotDataset>> create_dataset(
       const std::string& name = "QueueDataset") const;
 };

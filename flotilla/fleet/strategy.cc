@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/nearest_name.h"
+#include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 namespace {
@@ -35,11 +35,8 @@ Status ReadSwitch(std::string_view name, std::string_view text, std::optional<bo
 }
 
 Status ReadNumber(std::string_view name, std::string_view text, std::optional<int64_t>* field) {
-  int64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size()) {
-    return InvalidArgument("{} is '{}': a whole number was expected", name, text);
-  }
+  const std::optional<int64_t> number = ParseWhole<int64_t>(text);
+  if (!number) return InvalidArgument("{} is '{}': a whole number was expected", name, text);
   *field = number;
   return absl::OkStatus();
 }

@@ -1,4 +1,4 @@
-// How a job trains, in the words of the seeds:
+// How a job trains, in the words of the tutorials:
 //
 //   fl::Strategy strategy{.sync_mode = false, .geo_sgd_mode = true, .geo_sgd_need_push_nums = 400};
 //
@@ -41,8 +41,8 @@ struct Strategy {
   std::string mode;
 
   // "sync_mode=false, geo_sgd_mode=true, geo_sgd_need_push_num=400": names and values separated by
-  // commas or blanks. The last name is also spelt geo_sgd_need_push_nums: the seeds have both. An
-  // unknown name is an error with the nearest known one. The fields are not yet compared.
+  // commas or blanks. The last name is also spelt geo_sgd_need_push_nums: the tutorials have both.
+  // An unknown name is an error with the nearest known one. The fields are not yet compared.
   static StatusOr<Strategy> FromText(std::string_view text);
 };
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/fleet_flags.h"
@@ -78,9 +77,11 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command.add_flag("--deterministic", options.deterministic,
-                   "The same bits for the same seed, whatever the number of threads; workers then "
-                   "share each batch");
+  command.add_flag(
+      "--deterministic", options.deterministic,
+      "The same bits for the same seed, in one process whatever the number of threads: "
+      "workers then share each batch. Of the modes with servers only sync repeats its "
+      "bits, with this or without");
 }
 
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {

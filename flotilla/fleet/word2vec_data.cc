@@ -1,5 +1,7 @@
 #include "flotilla/fleet/word2vec_data.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "flotilla/dataset/count_words.h"
@@ -97,6 +99,19 @@ Status Word2VecData::SetWords(std::vector<WordCount> words) {
   return absl::OkStatus();
 }
 
+bool Word2VecData::InMemory() {
+  if (options_.in_memory) return *options_.in_memory;
+  const double bytes = static_cast<double>(text_words_) * sizeof(uint32_t);
+  const double memory =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  if (bytes <= memory / 4) return true;
+  terminal_.log.info(
+      "text is read again in every epoch: its ids would take {:.1f} of {:.1f} GB of memory; "
+      "--in_memory keeps them there",
+      bytes * 1e-9, memory * 1e-9);
+  return false;
+}
+
 Status Word2VecData::OpenCorpus(int trainer, int trainers) {
   std::vector<std::string> files = options_.files;
   if (!options_.share_blocks && options_.fleet.split_files) {
@@ -110,7 +125,7 @@ Status Word2VecData::OpenCorpus(int trainer, int trainers) {
   corpus.parts = trainers;
   corpus.share_blocks = options_.share_blocks;
   corpus.on_progress = ReadProgress("read");
-  if (!options_.in_memory) {
+  if (!InMemory()) {
     corpus_ = StreamIdCorpus(files, vocabulary_, text_words_, text_bytes_, corpus);
     return absl::OkStatus();
   }

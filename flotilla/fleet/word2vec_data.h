@@ -44,6 +44,8 @@ class Word2VecData {
   Status AddInit(const std::string& table, StatusOr<WordVectors> vectors);
   Status CountText();
   Status SetWords(std::vector<WordCount> words);
+  // Whether ids are kept in memory; tells when they are not for want of it.
+  bool InMemory();
   std::function<void(int64_t)> ReadProgress(std::string task);
 
   const Word2VecRunOptions& options_;

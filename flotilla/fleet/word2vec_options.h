@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ struct Word2VecRunOptions {
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
   std::string dict;        // dictionary to use; empty: the words of the text
   uint64_t min_count = 5;  // of the text: words seen fewer times are left out
-  bool in_memory = true;   // ids, four bytes a word; otherwise text is read in every epoch
+  // Ids in memory, four bytes a word; otherwise text is read in every epoch. Not set: in memory
+  // unless they would take more than a quarter of the machine's.
+  std::optional<bool> in_memory;
   // Trainers of a job each take every so many-th block of the text; otherwise they share the files,
   // or each reads all it is given, as fleet.split_files says.
   bool share_blocks = true;

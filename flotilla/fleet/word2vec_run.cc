@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <string>
 
+#include "flotilla/base/hash.h"
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/fleet/job_run.h"
 #include "flotilla/fleet/model_keeper.h"
@@ -33,11 +35,20 @@ Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
                    .learning_rate = ConstantRate(1)});
 }
 
+// The options of a job whose processes must mean the same words by their ids.
+FleetOptions FleetFor(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
+  FleetOptions fleet = options.fleet;
+  uint64_t hash = 0;
+  for (const WordCount& word : vocabulary.words()) hash = HashBytes(word.word, hash);
+  fleet.job.dictionary_hash = fmt::format("{:016x}", hash);
+  return fleet;
+}
+
 // How text is exchanged in GEO. A batch touches the same few thousand rows over and over, and all
 // others now and then: with every exchange go the rows that were touched so often since they went
 // last, so what travels is a fixed part of the work, whatever the interval; the rest goes at the
 // end of an epoch. Output rows are mostly touched as negatives, which move them little. A fixed
-// interval is the seeds' rule: all that was touched goes.
+// interval is the tutorials' rule: all that was touched goes.
 void SetExchanges(bool bias, GeoOptions* geo) {
   constexpr uint32_t kInputTouches = 64;
   constexpr uint32_t kOutputTouches = 255;
@@ -129,7 +140,7 @@ Status Word2VecRun::Prepare() {
 }
 
 Status Word2VecRun::Join() {
-  FleetOptions options = options_.fleet;
+  FleetOptions options = FleetFor(options_, data_.vocabulary());
   SetExchanges(options_.bias, &options.job.mode.geo);
   FL_RETURN_IF_ERROR(
       InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed, terminal_, &fleet_));
@@ -318,7 +329,7 @@ Status ServeWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
   FL_RETURN_IF_ERROR(data.MakeDictionary());
   const Model model = ModelOf(options, data.vocabulary());
   FL_RETURN_IF_ERROR(model.graph.status());
-  return ServeModel(options.fleet, model, options.seed, terminal);
+  return ServeModel(FleetFor(options, data.vocabulary()), model, options.seed, terminal);
 }
 
 Status StartWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {

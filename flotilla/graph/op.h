@@ -14,14 +14,12 @@
 //   adds to it. An op with `overwrites_gradients` does without the zeroing: it must write when
 //   !accumulate(i) and add when accumulate(i).
 // - grad_out(k) is dead after Backward and may be used as scratch.
-// - An op object is constant after construction: what it must keep from Forward to Backward (a
-// mask,
-//   an index) goes to memory that it asks for with saved_floats.
+// - An op object is constant after construction: what it must keep from Forward to Backward
+//   (a mask, an index) goes to memory that it asks for with saved_floats.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <span>
 #include <vector>
 
 #include "flotilla/base/rng.h"

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string_view>
 
-#include "flotilla/dataset/line_reader.h"
+#include "flotilla/dataset/each_line.h"
 #include "flotilla/dataset/tokenizer.h"
 #include "flotilla/infer/nearest_words.h"
 #include "flotilla/kernels/vec.h"
@@ -82,19 +82,9 @@ void Add(const AnalogyScore& score, AnalogyScore* total) {
 }  // namespace
 
 StatusOr<std::vector<AnalogySection>> LoadAnalogies(const std::string& path) {
-  LineReader reader({path});
   std::vector<AnalogySection> sections;
-  TextLines lines;
-  constexpr int64_t kLines = 4096;
-  while (true) {
-    FL_ASSIGN_OR_RETURN(const int64_t count, reader.Take(kLines, &lines));
-    if (count == 0) break;
-    LineCursor cursor(lines);
-    for (std::string_view line; cursor.Next(&line);) {
-      FL_RETURN_IF_ERROR(
-          Annotate(AddLine(line, &sections), fmt::format("{}:{}", path, cursor.line_number())));
-    }
-  }
+  FL_RETURN_IF_ERROR(
+      ReadEachLine(path, [&](std::string_view line) { return AddLine(line, &sections); }));
   const bool any = std::any_of(sections.begin(), sections.end(),
                                [](const AnalogySection& s) { return !s.questions.empty(); });
   if (!any) return InvalidArgument("{}: has no questions", path);

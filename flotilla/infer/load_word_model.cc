@@ -34,16 +34,26 @@ StatusOr<Vocabulary> ParseDictionary(std::string_view text) {
   return Vocabulary::FromWords(std::move(words));
 }
 
-StatusOr<WordVectors> ReadModel(const CheckpointReader& reader, const std::string& table_name) {
-  const Manifest& manifest = reader.manifest();
+StatusOr<Vocabulary> DictionaryOf(const Manifest& manifest, const std::string& dict) {
+  if (!dict.empty()) return Vocabulary::Load(dict);
   const auto section = manifest.info.sections.find(kDictionarySection);
   if (section == manifest.info.sections.end()) {
-    return NotFound("the model has no dictionary: it is not one of word2vec");
+    return NotFound(
+        "the model has no dictionary: it is not one of `train word2vec`; give --dict FILE if its "
+        "ids are words");
   }
-  const SavedTable* table = manifest.FindTable(table_name);
-  if (table == nullptr) return NotFound("the model has no table {}", table_name);
   StatusOr<Vocabulary> vocabulary = ParseDictionary(section->second);
   if (!vocabulary.ok()) return Annotate(vocabulary.status(), "dictionary");
+  return vocabulary;
+}
+
+StatusOr<WordVectors> ReadModel(const CheckpointReader& reader, const std::string& table_name,
+                                const std::string& dict) {
+  const Manifest& manifest = reader.manifest();
+  StatusOr<Vocabulary> vocabulary = DictionaryOf(manifest, dict);
+  if (!vocabulary.ok()) return vocabulary.status();
+  const SavedTable* table = manifest.FindTable(table_name);
+  if (table == nullptr) return NotFound("the model has no table {}", table_name);
   if (table->id_limit != static_cast<int64_t>(vocabulary->size())) {
     return FailedPrecondition("table {} has {} rows, the dictionary {} words", table_name,
                               table->id_limit, vocabulary->size());
@@ -85,16 +95,21 @@ bool IsWordModel(const std::string& path) {
   return manifest.ok() && manifest->info.sections.contains(kDictionarySection);
 }
 
-StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table) {
+StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table,
+                                       const std::string& dict) {
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<CheckpointReader> reader,
                       CheckpointReader::Open(FindModel(dir)));
-  StatusOr<WordVectors> vectors = ReadModel(*reader, table);
+  StatusOr<WordVectors> vectors = ReadModel(*reader, table, dict);
   if (!vectors.ok()) return Annotate(vectors.status(), reader->dir());
   return vectors;
 }
 
-StatusOr<WordVectors> OpenWordVectors(const std::string& path) {
-  return IsModelDir(path) ? LoadModelVectors(path, "emb") : LoadVectors(path);
+StatusOr<WordVectors> OpenWordVectors(const std::string& path, const std::string& dict) {
+  if (IsModelDir(path)) return LoadModelVectors(path, "emb", dict);
+  if (!dict.empty()) {
+    return InvalidArgument("--dict: {} is a file of vectors and has its words itself", path);
+  }
+  return LoadVectors(path);
 }
 
 }  // namespace flotilla

@@ -1,5 +1,6 @@
 // Opens word vectors wherever they are: in a file of the usual tools, or in a model directory that
-// `flotilla train word2vec --out` wrote, whose dictionary is one of its sections.
+// `flotilla train word2vec --out` wrote, whose dictionary is one of its sections. A model that was
+// built with layers has none: its dictionary is given as a file.
 #pragma once
 
 #include <string>
@@ -22,11 +23,14 @@ bool IsModelDir(const std::string& path);
 bool IsWordModel(const std::string& path);
 
 // The rows of one table of a model directory (or of DIR/latest) as vectors of its words; rows that
-// were never made are zeros. NotFound: no model, no such table. Other errors name the directory and
-// what is damaged or does not fit.
-StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table);
+// were never made are zeros. `dict` is a file with lines `word count` in the order of ids; empty:
+// the model's own dictionary. NotFound: no model, no such table, no dictionary. Other errors name
+// the directory and what is damaged or does not fit.
+StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string& table,
+                                       const std::string& dict = "");
 
-// LoadModelVectors of the table "emb" for a directory, LoadVectors for a file.
-StatusOr<WordVectors> OpenWordVectors(const std::string& path);
+// LoadModelVectors of the table "emb" for a directory, LoadVectors for a file, which has its words
+// itself: a dictionary beside it is an error.
+StatusOr<WordVectors> OpenWordVectors(const std::string& path, const std::string& dict = "");
 
 }  // namespace flotilla

@@ -1,14 +1,14 @@
 #include "flotilla/infer/word_similarity.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <numeric>
 #include <optional>
 #include <string_view>
 
-#include "flotilla/dataset/line_reader.h"
+#include "flotilla/base/parse_number.h"
+#include "flotilla/dataset/each_line.h"
 #include "flotilla/dataset/tokenizer.h"
 #include "flotilla/kernels/vec.h"
 
@@ -23,13 +23,11 @@ StatusOr<WordPair> ParsePair(std::string_view line) {
   if (parts.size() != 3) {
     return InvalidArgument("expected two words and a score, found {} parts", parts.size());
   }
-  WordPair pair{.a = parts[0], .b = parts[1]};
-  const char* const end = parts[2].data() + parts[2].size();
-  const auto [stop, error] = std::from_chars(parts[2].data(), end, pair.score);
-  if (error != std::errc() || stop != end || !std::isfinite(pair.score)) {
+  const std::optional<double> score = ParseWhole<double>(parts[2]);
+  if (!score || !std::isfinite(*score)) {
     return InvalidArgument("expected a score, found '{}'", parts[2]);
   }
-  return pair;
+  return WordPair{.a = parts[0], .b = parts[1], .score = *score};
 }
 
 std::vector<double> Ranks(std::span<const double> values) {
@@ -60,23 +58,12 @@ std::optional<uint32_t> FindWord(const Vocabulary& vocabulary, std::string word,
 }  // namespace
 
 StatusOr<std::vector<WordPair>> LoadWordPairs(const std::string& path) {
-  LineReader reader({path});
   std::vector<WordPair> pairs;
-  TextLines lines;
-  constexpr int64_t kLines = 4096;
-  while (true) {
-    FL_ASSIGN_OR_RETURN(const int64_t count, reader.Take(kLines, &lines));
-    if (count == 0) break;
-    LineCursor cursor(lines);
-    for (std::string_view line; cursor.Next(&line);) {
-      if (line.empty() || line.front() == '#') continue;
-      const StatusOr<WordPair> pair = ParsePair(line);
-      if (!pair.ok()) {
-        return Annotate(pair.status(), fmt::format("{}:{}", path, cursor.line_number()));
-      }
-      pairs.push_back(*pair);
-    }
-  }
+  FL_RETURN_IF_ERROR(ReadEachLine(path, [&](std::string_view line) -> Status {
+    if (line.empty() || line.front() == '#') return absl::OkStatus();
+    FL_ASSIGN_OR_RETURN(pairs.emplace_back(), ParsePair(line));
+    return absl::OkStatus();
+  }));
   if (pairs.empty()) return InvalidArgument("{}: has no pairs of words", path);
   return pairs;
 }

@@ -1,17 +1,16 @@
 #include "flotilla/infer/word_vectors.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <iterator>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/output_file.h"
+#include "flotilla/base/parse_number.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/kernels/vec.h"
 
@@ -45,15 +44,6 @@ std::string_view TakeField(std::string_view* text) {
   return field;
 }
 
-template <typename T>
-std::optional<T> Number(std::string_view field) {
-  T value{};
-  const char* const end = field.data() + field.size();
-  const auto [stop, error] = std::from_chars(field.data(), end, value);
-  if (error != std::errc() || stop != end) return std::nullopt;
-  return value;
-}
-
 // The line up to the next line feed, taken off the front of `text` with it.
 std::string_view TakeLine(std::string_view* text) {
   const size_t end = std::min(text->find('\n'), text->size());
@@ -66,7 +56,7 @@ std::string_view TakeLine(std::string_view* text) {
 bool ParseTextRow(std::string_view line, int64_t dim, std::string* word, float* row) {
   *word = TakeField(&line);
   for (int64_t i = 0; i < dim; ++i) {
-    const std::optional<float> value = Number<float>(TakeField(&line));
+    const std::optional<float> value = ParseWhole<float>(TakeField(&line));
     if (!value) return false;
     row[i] = *value;
   }
@@ -79,8 +69,8 @@ struct Header {
 
 StatusOr<Header> ParseHeader(std::string_view line, size_t bytes_behind) {
   std::string_view rest = line;
-  const std::optional<uint64_t> words = Number<uint64_t>(TakeField(&rest));
-  const std::optional<uint64_t> dim = Number<uint64_t>(TakeField(&rest));
+  const std::optional<uint64_t> words = ParseWhole<uint64_t>(TakeField(&rest));
+  const std::optional<uint64_t> dim = ParseWhole<uint64_t>(TakeField(&rest));
   if (!words || !dim || !rest.empty() || *dim == 0 || *dim > kMaxDim) {
     return InvalidArgument("line 1: expected `words dim`, found '{}'", line.substr(0, 60));
   }

@@ -1,7 +1,9 @@
 #include "flotilla/launch/communicator_flags.h"
 
-#include <charconv>
 #include <limits>
+#include <optional>
+
+#include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 namespace {
@@ -12,19 +14,18 @@ class Reader {
  public:
   Reader(const Environment& environment, std::string* set) : environment_(environment), set_(set) {}
 
-  // Sets *value from a whole number in [low, high], if the variable is there.
+  // Sets *value, a number or an optional one, from a whole number in [low, high], if the variable
+  // is there.
   template <typename T>
   Status Number(const std::string& name, int64_t low, int64_t high, T* value) {
     const std::optional<std::string> text = environment_(name);
     if (!text) return absl::OkStatus();
-    int64_t number = 0;
-    const char* const end = text->data() + text->size();
-    const auto [rest, error] = std::from_chars(text->data(), end, number);
-    if (error != std::errc() || rest != end || number < low || number > high) {
+    const std::optional<int64_t> number = ParseWhole<int64_t>(*text);
+    if (!number || *number < low || *number > high) {
       return InvalidArgument("{} is '{}': a whole number from {} to {} was expected", name, *text,
                              low, high);
     }
-    *value = static_cast<T>(number);
+    *value = T(*number);
     *set_ += (set_->empty() ? "" : " ") + name;
     return absl::OkStatus();
   }
@@ -70,12 +71,12 @@ Status ReadSwitches(Reader& reader, AsyncOptions* async) {
 
 }  // namespace
 
-StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment) {
-  CommunicatorFlags flags;
+StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment,
+                                                  CommunicatorFlags flags) {
   AsyncOptions& async = flags.async;
   Reader reader(environment, &flags.set);
   const std::string prefix = "FLAGS_communicator_";
-  int64_t wait_times = async.merge_wait_ms / kWaitMillis, silent_seconds = 10;
+  std::optional<int64_t> wait_times, silent_seconds;
   FL_RETURN_IF_ERROR(reader.Number(prefix + "max_merge_var_num", 1, kMany, &async.max_merge));
   FL_RETURN_IF_ERROR(reader.Number(prefix + "send_queue_size", 1, kMany, &async.send_queue_size));
   FL_RETURN_IF_ERROR(reader.Number(prefix + "send_wait_times", 0, kMany, &wait_times));
@@ -83,13 +84,13 @@ StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment
   FL_RETURN_IF_ERROR(
       reader.Number(prefix + "min_send_grad_num_before_recv", 1, kMany, &async.sends_per_refresh));
   FL_RETURN_IF_ERROR(ReadSwitches(reader, &async));
-  async.merge_wait_ms = wait_times * kWaitMillis;
+  if (wait_times) async.merge_wait_ms = *wait_times * kWaitMillis;
   FL_RETURN_IF_ERROR(reader.Number("FLAGS_rpc_deadline", 1, std::numeric_limits<int>::max(),
                                    &flags.rpc_deadline_ms));
   FL_RETURN_IF_ERROR(reader.Number("FLAGS_rpc_retry_times", 0, 1000, &flags.rpc_retry_times));
   FL_RETURN_IF_ERROR(
       reader.Number("FLAGS_worker_update_interval_secs", 1, 1'000'000, &silent_seconds));
-  flags.silent_bound_ms = silent_seconds * 1000;
+  if (silent_seconds) flags.silent_bound_ms = *silent_seconds * 1000;
   return flags;
 }
 
@@ -99,24 +100,33 @@ void CommunicatorFlags::Apply(PsClientOptions* client) const {
   client->heartbeat.silent_bound_ms = silent_bound_ms;
 }
 
-std::string CommunicatorFlags::Table() const {
+std::string CommunicatorFlags::Table(const std::string& mode) const {
   std::string table;
-  const auto row = [&](const std::string& name, int64_t value) {
+  const auto add = [&](const std::string& name, const std::string& value, bool used) {
     const bool was_set = (" " + set + " ").find(" " + name + " ") != std::string::npos;
-    table += fmt::format("  {:<48}{:>10}{}\n", name, value, was_set ? "  (set)" : "");
+    if (!used && !was_set) return;
+    table += fmt::format("  {:<48}{:>12}{}\n", name, value,
+                         !used     ? "  (set, but only async reads it)"
+                         : was_set ? "  (set)"
+                                   : "");
   };
-  const std::string prefix = "FLAGS_communicator_";
-  row(prefix + "max_merge_var_num", async.max_merge);
-  row(prefix + "send_queue_size", async.send_queue_size);
-  row(prefix + "send_wait_times", async.merge_wait_ms / kWaitMillis);
-  row(prefix + "thread_pool_size", async.send_threads);
-  row(prefix + "min_send_grad_num_before_recv", async.sends_per_refresh);
-  row(prefix + "independent_recv_thread", async.independent_receive ? 1 : 0);
-  row(prefix + "merge_sparse_grad", 1);
-  row(prefix + "fake_rpc", async.fake_rpc ? 1 : 0);
-  row("FLAGS_rpc_deadline", rpc_deadline_ms);
-  row("FLAGS_rpc_retry_times", rpc_retry_times);
-  row("FLAGS_worker_update_interval_secs", silent_bound_ms / 1000);
+  const auto of_async = [&](const std::string& name, const auto& value) {
+    add("FLAGS_communicator_" + name, fmt::format("{}", value), mode == "async");
+  };
+  of_async("max_merge_var_num", async.max_merge);
+  of_async("send_queue_size", async.send_queue_size);
+  of_async("send_wait_times", async.merge_wait_ms / kWaitMillis);
+  of_async("thread_pool_size", async.send_threads);
+  of_async("min_send_grad_num_before_recv", async.sends_per_refresh);
+  of_async("independent_recv_thread", async.independent_receive ? 1 : 0);
+  of_async("is_sgd_optimizer", async.merge_rule == MergeRule::kByOptimizer ? "by the rule"
+                               : async.merge_rule == MergeRule::kSum       ? "1"
+                                                                           : "0");
+  of_async("merge_sparse_grad", 1);
+  of_async("fake_rpc", async.fake_rpc ? 1 : 0);
+  add("FLAGS_rpc_deadline", fmt::to_string(rpc_deadline_ms), true);
+  add("FLAGS_rpc_retry_times", fmt::to_string(rpc_retry_times), true);
+  add("FLAGS_worker_update_interval_secs", fmt::to_string(silent_bound_ms / 1000), true);
   return table;
 }
 

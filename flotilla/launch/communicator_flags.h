@@ -1,5 +1,5 @@
-// The seeds' FLAGS_ variables: what a user of the original sets to steer communication, read into
-// our options, and shown as a table at the start of a trainer.
+// The tutorials' FLAGS_ variables: what a user of the original sets to steer communication, read
+// into our options, and shown as a table at the start of a trainer.
 #pragma once
 
 #include <string>
@@ -19,14 +19,17 @@ struct CommunicatorFlags {
 
   // Sets what they say in a client's options.
   void Apply(PsClientOptions* client) const;
-  // "name value" lines with a mark where a variable set it.
-  std::string Table() const;
+  // "name value" lines for a trainer in this mode, with a mark where a variable set it. Variables
+  // that only async reads are shown in other modes if they were set, as such.
+  std::string Table(const std::string& mode) const;
 
   std::string set;  // names of the variables that were set, separated by blanks
 };
 
-// Starts from our defaults; a variable that is set overrides its value. Errors name the variable,
-// its value and what was expected; a value that has no meaning here (merge_sparse_grad 0) is one.
-StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment);
+// A variable that is set overrides what `flags` has, which are our defaults or a program's own.
+// Errors name the variable, its value and what was expected; a value that has no meaning here
+// (merge_sparse_grad 0) is one.
+StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment,
+                                                  CommunicatorFlags flags = {});
 
 }  // namespace flotilla

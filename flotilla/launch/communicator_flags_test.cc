@@ -7,6 +7,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using Variables = std::map<std::string, std::string>;
 
 StatusOr<CommunicatorFlags> FlagsFrom(const Variables& variables) {
@@ -51,8 +52,37 @@ TEST(CommunicatorFlagsTest, TheSeedsNumbersApplyWhenTheyAreSet) {
   EXPECT_EQ(client.rpc_timeout_ms, 5000);
   EXPECT_EQ(client.retry.retry_times, 7);
   EXPECT_EQ(client.heartbeat.silent_bound_ms, 30'000);
-  EXPECT_THAT(flags.Table(), HasSubstr("FLAGS_rpc_deadline"));
-  EXPECT_THAT(flags.Table(), HasSubstr("5000  (set)"));
+  EXPECT_THAT(flags.Table("async"), HasSubstr("FLAGS_rpc_deadline"));
+  EXPECT_THAT(flags.Table("async"), HasSubstr("5000  (set)"));
+}
+
+TEST(CommunicatorFlagsTest, TheTableShowsWhatAModeReadsAndWhatWasSetInVain) {
+  const CommunicatorFlags flags = *FlagsFrom({{"FLAGS_communicator_send_queue_size", "10"}});
+  const std::string async = flags.Table("async"), geo = flags.Table("geo");
+  for (const char* name : {"max_merge_var_num", "is_sgd_optimizer", "fake_rpc"}) {
+    EXPECT_THAT(async, HasSubstr(name));
+    EXPECT_THAT(geo, Not(HasSubstr(name)));
+  }
+  EXPECT_THAT(async, HasSubstr("10  (set)\n"));
+  EXPECT_THAT(geo, HasSubstr("10  (set, but only async reads it)\n"));
+  EXPECT_THAT(geo, HasSubstr("FLAGS_rpc_deadline"));
+}
+
+TEST(CommunicatorFlagsTest, WhatAProgramSetHoldsUnlessAVariableSaysOtherwise) {
+  CommunicatorFlags own;
+  own.async.max_staleness = 3;
+  own.async.merge_wait_ms = 15;
+  own.rpc_deadline_ms = 7000;
+  own.silent_bound_ms = 1500;
+  const auto environment = [](const std::string& name) -> std::optional<std::string> {
+    if (name == "FLAGS_rpc_deadline") return "5000";
+    return std::nullopt;
+  };
+  const CommunicatorFlags flags = *CommunicatorFlagsFrom(environment, own);
+  EXPECT_EQ(flags.async.max_staleness, 3);
+  EXPECT_EQ(flags.async.merge_wait_ms, 15);
+  EXPECT_EQ(flags.rpc_deadline_ms, 5000);
+  EXPECT_EQ(flags.silent_bound_ms, 1500);
 }
 
 TEST(CommunicatorFlagsTest, BadValuesAreErrorsThatNameTheVariable) {

@@ -1,6 +1,7 @@
 #include "flotilla/launch/job.h"
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <optional>
 #include <thread>
@@ -28,7 +29,8 @@ UpdatePolicy PolicyOf(const std::string& mode) {
 
 // Lines that both ends of a connection must have alike.
 std::string ExtraText(const JobOptions& options) {
-  return fmt::format("mode {}\ngraph {}\n", options.mode.mode, options.graph_hash);
+  return fmt::format("mode {}\n{}dictionary {}\n", options.mode.mode, options.graph_text,
+                     options.dictionary_hash);
 }
 
 // Larger in each life of a process.
@@ -71,6 +73,15 @@ int ServerThreads(const Role& role) {
                                   [&](const std::string& server) { return host(server) == own; });
   const auto cores = static_cast<int>(std::thread::hardware_concurrency());
   return std::clamp(cores / static_cast<int>(here), 1, 8);
+}
+
+// Without turns training is as good as it was before there were any.
+std::shared_ptr<Turns> OpenTurns(const std::string& name, const LogLine& log) {
+  if (name.empty()) return nullptr;
+  StatusOr<std::unique_ptr<Turns>> opened = Turns::Open(name);
+  if (opened.ok()) return *std::move(opened);
+  log(fmt::format("trains without taking turns with other trainers: {}", Message(opened.status())));
+  return nullptr;
 }
 
 }  // namespace
@@ -141,8 +152,15 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms, options.stop));
   ModeOptions mode = options.mode;
   mode.async = options.flags.async;
+  mode.async.turns = OpenTurns(options.turns, log);
   job.group = MakeClientGroup(job.client.get());
-  FL_ASSIGN_OR_RETURN(job.communicator, MakeCommunicator(spec, mode, job.client.get(), clock));
+  auto communicator = MakeCommunicator(spec, mode, job.client.get(), clock);
+  if (!communicator.ok()) {
+    // Servers that know this trainer would wait for its first word until it counts as lost.
+    job.client->Abort(communicator.status());
+    return communicator.status();
+  }
+  job.communicator = *std::move(communicator);
   return job;
 }
 

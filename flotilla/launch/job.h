@@ -23,12 +23,15 @@ namespace flotilla {
 struct JobOptions {
   std::string job_id = "flotilla";  // the same in every process of a job
   ModeOptions mode;
-  // What the spec does not know of the model: a hash of the graph. Compared in the handshake.
-  std::string graph_hash;
+  // What the spec does not know of the model, in lines: the graph, and a hash of the words that ids
+  // stand for, where they do. Compared in the handshake.
+  std::string graph_text;
+  std::string dictionary_hash;
   int64_t start_timeout_ms = 300'000;
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
   CommunicatorFlags flags;
+  std::string turns;  // of the trainers of this machine (AsyncOptions::turns); empty: none
   // Servers see the model directories that trainer 0 names; otherwise models pass through it.
   bool shared_storage = true;
   bool half_dense = false;  // PsClientOptions::half_dense

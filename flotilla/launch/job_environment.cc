@@ -1,17 +1,26 @@
 #include "flotilla/launch/job_environment.h"
 
+#include <chrono>
+#include <cstdint>
+#include <utility>
+
 #include "flotilla/launch/local_cluster.h"
 
 namespace flotilla {
 
-StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment) {
-  JobEnvironment job;
+StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job) {
   FL_ASSIGN_OR_RETURN(job.role, RoleFromEnvironment(environment));
-  FL_ASSIGN_OR_RETURN(job.flags, CommunicatorFlagsFrom(environment));
+  FL_ASSIGN_OR_RETURN(job.flags, CommunicatorFlagsFrom(environment, std::move(job.flags)));
   job.job_id = environment(kJobIdVariable).value_or(job.job_id);
-  job.status_file = environment(kStatusFileVariable).value_or("");
-  job.result_file = environment(kResultFileVariable).value_or("");
+  job.status_file = environment(kStatusFileVariable).value_or(job.status_file);
+  job.result_file = environment(kResultFileVariable).value_or(job.result_file);
+  job.turns = environment(kTurnsVariable).value_or(job.turns);
   return job;
+}
+
+std::string NewJobId() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  return fmt::format("{:x}", static_cast<uint64_t>(now));
 }
 
 }  // namespace flotilla

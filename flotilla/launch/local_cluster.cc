@@ -7,9 +7,9 @@
 #include <cstring>
 #include <filesystem>
 #include <system_error>
+#include <thread>
 #include <utility>
 
-#include "flotilla/launch/free_port.h"
 #include "flotilla/launch/role_environment.h"
 
 namespace flotilla {
@@ -39,6 +39,7 @@ LocalCluster::~LocalCluster() = default;
 
 StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
                                           const std::function<void()>& idle) {
+  signal(SIGCHLD, SIG_DFL);  // where it is ignored, how a process ended cannot be asked
   FL_RETURN_IF_ERROR(StartAll());
   while (!AllEnded()) {
     WaitForEvent();
@@ -74,6 +75,8 @@ Status LocalCluster::StartAll() {
     return std::find(options_.own_hosts.begin(), options_.own_hosts.end(), host) !=
            options_.own_hosts.end();
   };
+  const auto& hosts = options_.trainer_hosts;
+  MakeTurns(static_cast<int>(std::count_if(hosts.begin(), hosts.end(), own)));
   Role role{.servers = options_.servers,
             .trainers = static_cast<int>(options_.trainer_hosts.size())};
   role.kind = Role::Kind::kServer;
@@ -94,6 +97,18 @@ Status LocalCluster::StartAll() {
   return absl::OkStatus();
 }
 
+void LocalCluster::MakeTurns(int trainers) {
+  const int cores = static_cast<int>(std::thread::hardware_concurrency());
+  const int turns = options_.turns > 0 ? options_.turns : std::max(1, cores) + 1;
+  if (trainers <= turns) return;
+  StatusOr<std::unique_ptr<Turns>> made = Turns::Make(turns);
+  if (made.ok()) {
+    turns_ = *std::move(made);
+  } else {
+    log_(fmt::format("trainers will not take turns: {}", Message(made.status())));
+  }
+}
+
 Status LocalCluster::StartMember(const Role& role, const std::string& log_name) {
   FL_RETURN_IF_ERROR(CheckRole(role));
   const std::string log = options_.log_dir + "/" + log_name;
@@ -105,6 +120,7 @@ Status LocalCluster::StartMember(const Role& role, const std::string& log_name) 
     std::filesystem::remove(status, ignored);
     variables[kStatusFileVariable] = status;
     status_files_.push_back(status);
+    if (turns_ != nullptr) variables[kTurnsVariable] = turns_->name();
   }
   const std::string name = fmt::format("{} {}", role.is_server() ? "server" : "worker", role.index);
   auto member = std::make_unique<Member>();
@@ -190,6 +206,10 @@ bool LocalCluster::AllEnded() const {
 }
 
 bool LocalCluster::TrainersEnded() const {
+  const auto here = std::count_if(members_.begin(), members_.end(),
+                                  [](const auto& m) { return m->role.is_trainer(); });
+  // Those of other hosts may go on.
+  if (static_cast<size_t>(here) < options_.trainer_hosts.size()) return false;
   return std::all_of(members_.begin(), members_.end(),
                      [](const auto& m) { return m->ended || m->role.is_server(); });
 }

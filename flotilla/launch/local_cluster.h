@@ -13,6 +13,7 @@
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
+#include "flotilla/base/turns.h"
 #include "flotilla/launch/child_process.h"
 #include "flotilla/launch/role.h"
 
@@ -30,8 +31,12 @@ struct LocalClusterOptions {
   double hear_seconds = 2;
   // Between asking processes to end and killing them.
   double grace_seconds = 10;
-  // How long servers may live on when every trainer here has ended well.
+  // How long servers may live on when every trainer has ended well, where all were started here.
   double server_seconds = 30;
+  // How many trainers of this machine train at once, where there are more: programs that know of it
+  // take turns (kTurnsVariable). 0: one more than it has cores, so that these have work while
+  // a trainer waits for servers.
+  int turns = 0;
   std::map<std::string, std::string> variables;  // for all processes, beside their role
 };
 
@@ -62,6 +67,7 @@ class LocalCluster {
   struct Member;
 
   Status StartAll();
+  void MakeTurns(int trainers);
   Status StartMember(const Role& role, const std::string& log_name);
   // Looks at everyone; the first failure is kept.
   void Look();
@@ -70,6 +76,7 @@ class LocalCluster {
   void KillAll();
   void RemoveStatusFiles() const;
   bool AllEnded() const;
+  // Whether all trainers of the job were started here, and have ended.
   bool TrainersEnded() const;
   void WaitForEvent() const;
 
@@ -77,6 +84,7 @@ class LocalCluster {
   const Clock* const clock_;
   const LogLine log_;
   std::vector<std::unique_ptr<Member>> members_;
+  std::unique_ptr<Turns> turns_;  // null: trainers need none
   std::vector<std::string> status_files_;
   ClusterResult result_;
   std::string failure_;              // the first; empty: none
@@ -86,9 +94,10 @@ class LocalCluster {
 };
 
 // Variables beside the role's: where a trainer leaves its figures, where trainer 0 leaves the
-// results, and which job a process belongs to.
+// results, which job a process belongs to, and the name of the turns that trainers take.
 inline constexpr char kStatusFileVariable[] = "FLOTILLA_STATUS_FILE";
 inline constexpr char kResultFileVariable[] = "FLOTILLA_RESULT_FILE";
 inline constexpr char kJobIdVariable[] = "FLOTILLA_JOB_ID";
+inline constexpr char kTurnsVariable[] = "FLOTILLA_TURNS";
 
 }  // namespace flotilla

@@ -16,6 +16,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Whether a process runs no more, or stops doing so within a while: a signal that was sent is
 // delivered by the kernel when it gets to it.
@@ -43,6 +44,7 @@ class LocalClusterTest : public ::testing::Test {
     options.hear_seconds = 0.1;
     options.grace_seconds = 0.3;
     options.server_seconds = 0.2;
+    options.turns = turns_;
     LocalCluster cluster(options, &clock_, [&](std::string_view line) {
       said_ += line;
       said_ += '\n';
@@ -59,6 +61,7 @@ class LocalClusterTest : public ::testing::Test {
   const TempDir dir_;
   const SteadyClock clock_;
   std::string said_;
+  int turns_ = 0;
 };
 
 TEST_F(LocalClusterTest, TellsEveryProcessItsRoleAndKeepsItsOutput) {
@@ -84,6 +87,18 @@ TEST_F(LocalClusterTest, TheFirstFailureStopsAllAndIsShownWithItsLastLines) {
   for (const char* other : {"serverlog.0", "serverlog.1", "workerlog.0"}) {
     EXPECT_THAT(Read(other), HasSubstr(cause + ": stopping this process")) << other;
   }
+}
+
+TEST_F(LocalClusterTest, TrainersTakeTurnsWhereThereAreMoreThanMayTrainAtOnce) {
+  const std::string script = "[ -z \"$FLOTILLA_TURNS\" ] || head -c 4 $FLOTILLA_TURNS | wc -c";
+  turns_ = 1;
+  ASSERT_TRUE(Run(script).ok());
+  EXPECT_EQ(Read("workerlog.0"), "4\n");
+  EXPECT_EQ(Read("workerlog.1"), "4\n");
+  EXPECT_EQ(Read("serverlog.0"), "");
+  turns_ = 2;
+  ASSERT_TRUE(Run(script).ok());
+  EXPECT_EQ(Read("workerlog.0"), "");
 }
 
 TEST_F(LocalClusterTest, FiguresOfTrainersDoNotOutliveTheJob) {
@@ -126,6 +141,21 @@ TEST_F(LocalClusterTest, ServersThatStayAreStoppedWhenTheTrainersHaveEnded) {
   ASSERT_TRUE(result.ok()) << result.status();
   EXPECT_EQ(result->exit_code, 0);
   EXPECT_THAT(said_, HasSubstr("all trainers have ended, servers have not"));
+}
+
+TEST_F(LocalClusterTest, ServersStayWhereTrainersOfOtherHostsMayStillRun) {
+  LocalClusterOptions options;
+  options.command = {"/bin/sh", "-c", "sleep 0.3"};
+  options.servers = {"127.0.0.1:6170"};
+  options.trainer_hosts = {"another"};
+  options.log_dir = Log();
+  options.server_seconds = 0.01;
+  std::string said;
+  LocalCluster cluster(options, &clock_, [&](std::string_view line) { said += line; });
+  const auto result = cluster.Run([] { return 0; }, [] {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 0);
+  EXPECT_THAT(said, Not(HasSubstr("stopping")));
 }
 
 TEST_F(LocalClusterTest, WhatAProcessLeavesRunningIsKilledWithIt) {

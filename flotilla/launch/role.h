@@ -1,6 +1,6 @@
 // What a process is in a job: the only process of a local run, one of the servers, or one of the
 // trainers. Where the answer comes from is one file pair per source: role_environment.h has the
-// seeds' variables.
+// tutorials' variables.
 #pragma once
 
 #include <optional>

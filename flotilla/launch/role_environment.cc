@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 
+#include "flotilla/base/parse_number.h"
 #include "flotilla/rpc/address.h"
 
 namespace flotilla {
@@ -21,10 +21,8 @@ StatusOr<std::string> Need(const Environment& environment, const std::string& na
 StatusOr<int> NeedNumber(const Environment& environment, const std::string& name, int low,
                          const std::string& expected) {
   FL_ASSIGN_OR_RETURN(const std::string text, Need(environment, name, expected));
-  int number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data(), end, number);
-  if (error == std::errc() && rest == end && number >= low) return number;
+  const std::optional<int> number = ParseWhole<int>(text);
+  if (number && *number >= low) return *number;
   return InvalidArgument("{} is '{}': {} was expected", name, text, expected);
 }
 
@@ -75,8 +73,13 @@ Status FillServer(const Environment& environment, Role* role) {
   role->kind = Role::Kind::kServer;
   FL_ASSIGN_OR_RETURN(const std::string ip,
                       Need(environment, "POD_IP", "the address of this server"));
-  FL_ASSIGN_OR_RETURN(const int port,
-                      NeedNumber(environment, "PADDLE_PORT", 1, "the port of this server"));
+  FL_ASSIGN_OR_RETURN(const std::string port,
+                      Need(environment, "PADDLE_PORT", "the port of this server"));
+  // A unix socket has a path in the place of a port.
+  if (ip != "unix") {
+    FL_RETURN_IF_ERROR(
+        NeedNumber(environment, "PADDLE_PORT", 1, "the port of this server").status());
+  }
   const std::string own = fmt::format("{}:{}", ip, port);
   const auto at = std::find(role->servers.begin(), role->servers.end(), own);
   if (at == role->servers.end()) {
@@ -86,6 +89,19 @@ Status FillServer(const Environment& environment, Role* role) {
         ip, port, own, fmt::join(role->servers, ","));
   }
   role->index = static_cast<int>(at - role->servers.begin());
+  return absl::OkStatus();
+}
+
+// Without TRAINING_ROLE nothing may be there that only a process of a job has.
+Status CheckNoRole(const Environment& environment) {
+  for (const char* name : {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINER_ID", "PADDLE_PORT"}) {
+    if (const std::optional<std::string> value = environment(name)) {
+      return InvalidArgument(
+          "TRAINING_ROLE is not set: TRAINER or PSERVER was expected, because {} is '{}'; leave "
+          "both out to train in one process",
+          name, *value);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -102,7 +118,10 @@ Environment ProcessEnvironment() {
 StatusOr<Role> RoleFromEnvironment(const Environment& environment) {
   Role role;
   const std::optional<std::string> kind = environment("TRAINING_ROLE");
-  if (!kind) return role;
+  if (!kind) {
+    FL_RETURN_IF_ERROR(CheckNoRole(environment));
+    return role;
+  }
   if (*kind != "TRAINER" && *kind != "PSERVER") {
     return InvalidArgument("TRAINING_ROLE is '{}': TRAINER or PSERVER was expected", *kind);
   }

@@ -1,4 +1,4 @@
-// The role from the seeds' variables, both ways: what a launcher sets and a process reads.
+// The role from the tutorials' variables, both ways: what a launcher sets and a process reads.
 //
 //   TRAINING_ROLE                  TRAINER or PSERVER; not set: local
 //   PADDLE_TRAINERS_NUM            how many trainers there are

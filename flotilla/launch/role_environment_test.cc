@@ -47,6 +47,21 @@ TEST(RoleEnvironmentTest, WithoutTheVariableARunIsLocal) {
   EXPECT_EQ(RoleFrom({{"PADDLE_TRAINERS_NUM", "3"}})->kind, Role::Kind::kLocal);
 }
 
+TEST(RoleEnvironmentTest, WithoutTheVariableNothingMayBeThereThatOnlyAJobHas) {
+  EXPECT_EQ(
+      ErrorOf(TrainerVariables(), "TRAINING_ROLE", ""),
+      "TRAINING_ROLE is not set: TRAINER or PSERVER was expected, because "
+      "PADDLE_PSERVERS_IP_PORT_LIST is '10.0.0.1:6170,10.0.0.2:6170'; leave both out to train "
+      "in one process");
+  EXPECT_THAT(ErrorOf({{"PADDLE_PORT", "6170"}}, "POD_IP", "10.0.0.1"),
+              HasSubstr("because PADDLE_PORT is '6170'"));
+}
+
+TEST(RoleEnvironmentTest, AServerMayListenAtAUnixSocket) {
+  Role role{.kind = Role::Kind::kServer, .index = 1, .servers = {"unix:/tmp/a", "unix:/tmp/b"}};
+  EXPECT_EQ(*RoleFrom(EnvironmentOfRole(role)), role);
+}
+
 TEST(RoleEnvironmentTest, TrainersAndServersAreTold) {
   const Role trainer = *RoleFrom(TrainerVariables());
   EXPECT_TRUE(trainer.is_trainer());

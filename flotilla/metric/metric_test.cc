@@ -11,7 +11,6 @@
 #include "flotilla/metric/auc.h"
 #include "flotilla/metric/logloss.h"
 #include "flotilla/metric/mean.h"
-#include "flotilla/metric/throughput.h"
 
 namespace flotilla {
 namespace {
@@ -174,33 +173,6 @@ TEST(MetricTest, BadSpecsAreErrorsThatSayWhat) {
   spec = AucSpec(0, 1);
   spec.params["num_thresholds"] = std::numeric_limits<double>::quiet_NaN();
   EXPECT_THAT(ErrorOf(spec), HasSubstr("num_thresholds is nan"));
-}
-
-TEST(ThroughputTest, DividesExamplesByTimeFromTheStart) {
-  Throughput meter(100);
-  EXPECT_EQ(meter.examples_per_second(), 0);
-  meter.Add(10, 102);
-  meter.Add(30, 104);
-  EXPECT_EQ(meter.examples(), 40);
-  EXPECT_DOUBLE_EQ(meter.seconds(), 4);
-  EXPECT_DOUBLE_EQ(meter.examples_per_second(), 10);
-}
-
-TEST(ThroughputTest, LapsCountOnlyWhatCameSince) {
-  Throughput meter(0);
-  meter.Add(10, 1);
-  EXPECT_DOUBLE_EQ(meter.NextLap(), 10);
-  meter.Add(60, 3);
-  EXPECT_DOUBLE_EQ(meter.NextLap(), 30);
-  EXPECT_EQ(meter.NextLap(), 0);
-  EXPECT_NEAR(meter.examples_per_second(), 70.0 / 3, 1e-12);
-}
-
-TEST(ThroughputTest, TimeThatGoesBackCountsAsNone) {
-  Throughput meter(5);
-  meter.Add(10, 7);
-  meter.Add(10, 6);
-  EXPECT_DOUBLE_EQ(meter.seconds(), 2);
 }
 
 }  // namespace

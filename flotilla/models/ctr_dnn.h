@@ -1,4 +1,4 @@
-// CTR-DNN: the click model of the seeds. 26 category slots share one table, their rows and 13
+// CTR-DNN: the click model of the tutorials. 26 category slots share one table, their rows and 13
 // numbers pass through fully connected layers to the probability of a click. Built with the public
 // layers only; a user's own model looks the same.
 #pragma once

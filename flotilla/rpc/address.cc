@@ -6,14 +6,16 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <sstream>
 #include <string_view>
 #include <system_error>
+
+#include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 
@@ -45,10 +47,8 @@ bool SplitHostPort(const std::string& address, std::string* host, std::string* p
   *host = address.substr(0, colon);
   *port = address.substr(colon + 1);
   if (host->front() == '[' && host->back() == ']') *host = host->substr(1, host->size() - 2);
-  int number = -1;
-  const auto [end, error] = std::from_chars(port->data(), port->data() + port->size(), number);
-  return error == std::errc() && end == port->data() + port->size() && number >= 0 &&
-         number <= 65535 && !host->empty();
+  const std::optional<int> number = ParseWhole<int>(*port);
+  return number && *number >= 0 && *number <= 65535 && !host->empty();
 }
 
 // The inode of the socket that listens at a TCP port or a path, from the lists in /proc/net; empty

@@ -1,6 +1,5 @@
 #include "flotilla/rpc/codec.h"
 
-#include <limits>
 #include <string>
 #include <type_traits>
 
@@ -51,6 +50,8 @@ std::string TypeName(wire::DataType type) {
   return ElementBytes(type) == 0 ? fmt::format("type {}", static_cast<int>(type))
                                  : wire::DataType_Name(type);
 }
+
+constexpr size_t kMaxErrorBytes = 64 << 10;
 
 template <typename Head>
 Payload Encode(Head head, const TensorWriter& tensors) {
@@ -206,7 +207,8 @@ Payload EncodeResponse(wire::ResponseHead head, const TensorWriter& tensors) {
 Payload EncodeError(const Status& error, bool job_failed) {
   wire::ResponseHead head;
   head.set_code(static_cast<uint32_t>(error.code()));
-  head.set_message(std::string(Message(error)));
+  // It may quote what a request said, and must fit into a head.
+  head.set_message(std::string(Message(error).substr(0, kMaxErrorBytes)));
   head.set_job_failed(job_failed);
   return EncodeResponse(std::move(head), {});
 }

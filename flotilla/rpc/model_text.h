@@ -11,7 +11,7 @@ namespace flotilla {
 
 // Seed, optimizer, schedule, every parameter and every table, with all that changes results.
 // Numbers are exact (%.17g). `extra` is put behind it, since other lines say more: lines about what
-// the spec does not know, such as a hash of the graph.
+// the spec does not know, such as the graph.
 std::string ModelText(const ModelSpec& spec, std::string_view extra);
 
 // Empty when the texts are equal, else the first line that differs, as

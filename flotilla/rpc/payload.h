@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <cstring>
 #include <memory>
-#include <span>
 #include <utility>
 #include <vector>
 

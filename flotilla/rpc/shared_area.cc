@@ -15,6 +15,9 @@
 namespace flotilla {
 namespace {
 
+// In the place of 1, for nobody but this process to see: the part has no reader yet.
+constexpr uint32_t kBeingFilled = 2;
+
 // Parts begin on cache lines, behind the header.
 constexpr uint64_t kAlign = 64;
 constexpr uint64_t kFirstOffset = (sizeof(SharedHeader) + kAlign - 1) / kAlign * kAlign;
@@ -107,7 +110,7 @@ std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader) {
   if (offset > mapping_.size() || mapping_.size() - offset < size) return std::nullopt;
   const SharedPart part{.offset = offset, .size = size, .slot = free_slots_.back()};
   free_slots_.pop_back();
-  mapping_.header().in_use[part.slot].store(1, std::memory_order_relaxed);
+  mapping_.header().in_use[part.slot].store(kBeingFilled, std::memory_order_relaxed);
   parts_.emplace(offset, Taken{.part = part, .reader = reader});
   return part;
 }
@@ -115,7 +118,10 @@ std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader) {
 void SharedArea::Forget(uint64_t reader) {
   std::lock_guard lock(mutex_);
   for (const auto& [offset, taken] : parts_) {
-    if (taken.reader == reader) mapping_.header().in_use[taken.part.slot] = 0;
+    uint32_t in_use = 1;
+    if (taken.reader == reader) {
+      mapping_.header().in_use[taken.part.slot].compare_exchange_strong(in_use, 0);
+    }
   }
   Reclaim();
 }

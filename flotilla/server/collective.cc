@@ -1,6 +1,7 @@
 #include "flotilla/server/collective.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "flotilla/server/wait_deadline.h"

@@ -4,9 +4,7 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <functional>
 #include <mutex>
-#include <string>
 #include <vector>
 
 #include "flotilla/base/clock.h"

@@ -1,7 +1,6 @@
 // The life of a server: make the tables, listen, serve until the last trainer has stopped.
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>

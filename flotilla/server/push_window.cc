@@ -60,6 +60,17 @@ PushWindow::Entry* PushWindow::Find(Trainer& trainer, uint64_t sequence) {
   return at == trainer.entries.rend() ? nullptr : &*at;
 }
 
+// One that takes long, as a save does, stays until it is done, and holds up nothing behind it.
+void PushWindow::Shorten(Trainer& trainer) const {
+  while (trainer.entries.size() > length_) {
+    const auto done = std::find_if(trainer.entries.begin(), trainer.entries.end(),
+                                   [](const Entry& entry) { return entry.make != nullptr; });
+    if (done == trainer.entries.end()) return;
+    trainer.forgotten = std::max(trainer.forgotten, done->sequence);
+    trainer.entries.erase(done);
+  }
+}
+
 StatusOr<PushWindow::Verdict> PushWindow::Begin(int trainer, uint64_t incarnation,
                                                 uint64_t sequence, Respond respond) {
   MakeResponse make;
@@ -76,10 +87,7 @@ StatusOr<PushWindow::Verdict> PushWindow::Begin(int trainer, uint64_t incarnatio
       }
       t.entries.push_back({.sequence = sequence, .make = {}, .waiting = {}});
       t.entries.back().waiting.push_back(std::move(respond));
-      while (t.entries.size() > length_ && t.entries.front().make) {
-        t.forgotten = std::max(t.forgotten, t.entries.front().sequence);
-        t.entries.pop_front();
-      }
+      Shorten(t);
       return Verdict::kNew;
     }
     if (!entry->make) {

@@ -77,6 +77,8 @@ class PushWindow {
     std::vector<std::pair<uint64_t, Then>> after;  // a sequence, and who waits for its end
   };
 
+  // Forgets the oldest that are done, until the window has its length.
+  void Shorten(Trainer& trainer) const;
   // Takes those that wait for the end of a request.
   static std::vector<Then> TakeAfter(Trainer& trainer, uint64_t sequence);
   static Entry* Find(Trainer& trainer, uint64_t sequence);

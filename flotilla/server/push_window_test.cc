@@ -61,6 +61,22 @@ TEST(PushWindowTest, AnswersAreMadeAfreshForEachCopy) {
   EXPECT_EQ(answers.texts, (std::vector<std::string>{"1", "2"}));
 }
 
+TEST(PushWindowTest, ARequestThatTakesLongKeepsNothingBehindItInTheWindow) {
+  PushWindow window(1, 3);
+  ASSERT_TRUE(window.StartLife(0, 1).ok());
+  Answers slow, answers;
+  ASSERT_EQ(*window.Begin(0, 1, 1, slow.Take()), Verdict::kNew);
+  for (uint64_t sequence = 2; sequence <= 20; ++sequence) {
+    ASSERT_EQ(*window.Begin(0, 1, sequence, answers.Take()), Verdict::kNew);
+    window.Finish(0, 1, sequence, true, [] { return Payload(); });
+  }
+  EXPECT_EQ(window.Begin(0, 1, 5, answers.Take()).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(*window.Begin(0, 1, 1, slow.Take()), Verdict::kHandled);
+  window.Finish(0, 1, 1, true, [] { return PayloadOf("x"); });
+  EXPECT_EQ(slow.texts, (std::vector<std::string>{"x", "x"}));
+}
+
 TEST(PushWindowTest, WhatIsOlderThanTheWindowIsRefusedNotRepeated) {
   PushWindow window(1, 3);
   ASSERT_TRUE(window.StartLife(0, 1).ok());

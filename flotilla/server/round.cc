@@ -1,5 +1,6 @@
 #include "flotilla/server/round.h"
 
+#include <string>
 #include <utility>
 
 #include "flotilla/server/wait_deadline.h"

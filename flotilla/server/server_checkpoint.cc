@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "flotilla/checkpoint/reader.h"
+#include "flotilla/table/dense_table.h"
 #include "flotilla/table/table_checkpoint.h"
 
 namespace flotilla {

@@ -7,7 +7,6 @@
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
-#include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
 
 namespace flotilla {

@@ -24,6 +24,7 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
   const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(batch.rows, 1);
   used_ = static_cast<size_t>((batch.rows + chunk_rows - 1) / chunk_rows);
   if (chunks_.size() < used_) chunks_.resize(used_);
+  ended_.resize(steps.size());
   std::atomic<size_t> next = 0;
   pool.Run([&](int w) {
     const kernels::FlushDenormals flush;
@@ -32,7 +33,10 @@ StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
       const int64_t end = std::min(begin + chunk_rows, batch.rows);
       ComputeChunk(w, batch, begin, end, &chunks_[c], *steps[w], times[w]);
     }
+    ended_[w] = clock_->NowNanos();
   });
+  const int64_t now = clock_->NowNanos();
+  for (size_t w = 0; w < ended_.size(); ++w) times[w].wait += now - ended_[w];
   if (used_ == 1) {
     FL_RETURN_IF_ERROR(chunks_[0].status);
     JoinFetched(batch.rows);

@@ -49,7 +49,8 @@ class JoinedRound {
   Communicator* const communicator_;
   const Clock* const clock_;
   GradientMerger merger_;
-  std::vector<Chunk> chunks_;  // those of the current batch first
+  std::vector<Chunk> chunks_;   // those of the current batch first
+  std::vector<int64_t> ended_;  // per worker, when it had no more to do
   size_t used_ = 0;
   std::vector<std::vector<float>> joined_;
   std::vector<FetchedValue> fetched_;

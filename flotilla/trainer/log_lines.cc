@@ -1,16 +1,13 @@
 #include "flotilla/trainer/log_lines.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <cmath>
 
 namespace flotilla {
 namespace {
 
-constexpr size_t kMaxFiles = 20;
 constexpr size_t kMaxElements = 20;
 
 std::string MetricsText(const Report& report) {
@@ -20,15 +17,6 @@ std::string MetricsText(const Report& report) {
 }
 
 }  // namespace
-
-std::string FileListLine(std::span<const std::string> files) {
-  std::string names;
-  for (size_t i = 0; i < std::min(files.size(), kMaxFiles); ++i) {
-    names += fmt::format("{}'{}'", i == 0 ? "" : ", ", files[i]);
-  }
-  if (files.size() > kMaxFiles) names += fmt::format(", .. {} in all", files.size());
-  return fmt::format("file list: [{}]", names);
-}
 
 std::string EpochFinishedLine(int64_t epoch, const Report& report) {
   const std::string rate =
@@ -42,29 +30,6 @@ std::string EpochFinishedLine(int64_t epoch, const Report& report) {
 std::string EpochTestLine(int64_t epoch, const Report& report) {
   return fmt::format("epoch {} test, use time={:.2f}, loss={:.4f}{}", epoch, report.seconds,
                      report.loss, MetricsText(report));
-}
-
-std::string TrainBatchLine(const Progress& progress) {
-  std::string line = fmt::format("TRAIN --> pass: {} batch: {} loss: {:.6f}", progress.epoch,
-                                 progress.batches, progress.loss);
-  if (!std::isnan(progress.auc)) line += fmt::format(" auc: {:.6f}", progress.auc);
-  if (!std::isnan(progress.auc_window)) {
-    line += fmt::format(", batch_auc: {:.6f}", progress.auc_window);
-  }
-  return line;
-}
-
-std::string TestBatchLine(int64_t batch, double loss, double auc) {
-  std::string line = fmt::format("TEST --> batch: {} loss: {:.6f}", batch, loss);
-  if (!std::isnan(auc)) line += fmt::format(" auc: {:.6f}", auc);
-  return line;
-}
-
-std::string FetchHandlerLine(int64_t epoch, std::span<const std::pair<std::string, double>> values,
-                             std::time_t now) {
-  std::string line = fmt::format("epoch -> {}", epoch);
-  for (const auto& [name, value] : values) line += fmt::format(", {} -> {:.6f}", name, value);
-  return line + fmt::format(", at: {:%a %b %e %H:%M:%S %Y}", fmt::localtime(now));
 }
 
 std::string FetchedText(std::string_view info, std::string_view name, std::span<const int64_t> dims,

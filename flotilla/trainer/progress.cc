@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
+#include <string>
 
 #include "flotilla/base/human.h"
 
@@ -94,23 +94,6 @@ TaskMoment TrainingMoment(const Progress& progress) {
       {"seconds_left", progress.seconds_left, LeftText(progress.seconds_left), kTimeLeft},
   };
   return moment;
-}
-
-TaskMoment ReadingMoment(const ReadProgress& progress) {
-  const double total = Number(progress.total_bytes);
-  const double share = total > 0 ? std::min(Number(progress.bytes) / total, 1.0) : kUndefined;
-  const double rate = progress.seconds > 0 ? Number(progress.bytes) / progress.seconds : kUndefined;
-  const double left = (total - Number(progress.bytes)) / rate;
-  const double seconds_left =
-      std::isnan(share) || !std::isfinite(left) ? kUndefined : std::max(left, 0.0);
-  return {.task = "read",
-          .fields = {{"seconds", progress.seconds, progress.what},
-                     PercentField(share),
-                     {"rows", Number(progress.rows), HumanCount(Number(progress.rows)) + " rows"},
-                     {"bytes", Number(progress.bytes)},
-                     {"bytes_per_second", rate, std::isnan(rate) ? "" : HumanBytes(rate) + "/s"},
-                     {"seconds_left", seconds_left, LeftText(seconds_left), kTimeLeft}},
-          .share = std::isnan(share) ? -1 : share};
 }
 
 }  // namespace flotilla

@@ -1,12 +1,11 @@
 // What a person sees of a running task: the figures that follow from a trainer's Progress (rate,
-// time left), and Progress or the reading of rows as a moment that a Console shows.
+// time left), and Progress as a moment that a Console shows.
 //
 //   trainer --Progress--> ProgressMeter --Progress--> TrainingMoment --> Console (base/console.h)
 //                                                 --> MetricsLog (metrics_log.h)
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "flotilla/base/task_moment.h"
 #include "flotilla/metric/rate_window.h"
@@ -35,17 +34,5 @@ double EpochShare(const Progress& progress);
 
 // "epoch 0 of 3  ####----  43 %  31.2 k examples/s  loss 0.4512  AUC 0.7812  .."
 TaskMoment TrainingMoment(const Progress& progress);
-
-// The reading of rows into memory or a cache.
-struct ReadProgress {
-  std::string what;  // "reading train.txt"
-  int64_t rows = 0;
-  int64_t bytes = 0;
-  int64_t total_bytes = 0;  // 0: not known
-  double seconds = 0;       // since it began
-};
-
-// "reading train.txt  ####----  43 %  3.10 M rows  120 MB/s  0:12 left"
-TaskMoment ReadingMoment(const ReadProgress& progress);
 
 }  // namespace flotilla

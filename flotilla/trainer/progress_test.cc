@@ -9,7 +9,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::Not;
 
 Progress Halfway() {
   return {.epoch = 0,
@@ -101,15 +100,6 @@ TEST(TrainingMomentTest, JsonHasTheFiguresAndNullForTheUnknown) {
   EXPECT_EQ(json["learning_rate"], 1e-4);
   EXPECT_TRUE(json["auc_window"].is_null());
   EXPECT_TRUE(json["seconds_left"].is_null());
-}
-
-TEST(ReadingMomentTest, TellsRowsSpeedAndTimeLeft) {
-  ReadProgress progress{.what = "reading", .rows = 3'100'000, .bytes = 600'000'000, .seconds = 5};
-  EXPECT_EQ(PlainLine(ReadingMoment(progress)), "reading, 3.10 M rows, 120 MB/s");
-  progress.total_bytes = 2'400'000'000;
-  EXPECT_EQ(PlainLine(ReadingMoment(progress)), "reading, 25 %, 3.10 M rows, 120 MB/s, 15 s left");
-  progress.seconds = 0;
-  EXPECT_THAT(PlainLine(ReadingMoment(progress)), Not(HasSubstr("left")));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <mutex>
+#include <string>
 
 #include "flotilla/base/rng.h"
 #include "flotilla/communicator/make_communicator.h"

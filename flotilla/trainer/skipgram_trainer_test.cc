@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <string>
 
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/optim/schedule.h"

@@ -17,7 +17,7 @@ struct StageTimes {
   int64_t pull = 0;
   int64_t compute = 0;
   int64_t push = 0;
-  int64_t wait = 0;
+  int64_t wait = 0;  // for the other workers of a round
 
   void Add(const StageTimes& other);
 };

@@ -116,6 +116,16 @@ TEST(TrainerTest, DeterministicTrainingGivesTheSameBitsForAnyNumberOfWorkers) {
   }
 }
 
+TEST(TrainerTest, WorkersThatHaveNothingToDoInARoundAreSeenToWait) {
+  auto dataset = MakeDataset(200, 20);
+  // One chunk a batch: the second worker never gets one.
+  Session session({}, true, {.workers = 2, .chunk_rows = 32});
+  const StageTimes times = Train(session, *dataset, 1).times;
+  EXPECT_GT(times.wait, 0);
+  Session alone({}, false, {.workers = 1});
+  EXPECT_EQ(Train(alone, *dataset, 1).times.wait, 0);
+}
+
 TEST(TrainerTest, AnotherSeedGivesOtherBits) {
   auto dataset = MakeDataset(500, 100);
   Session a({.dropout = true}, true, {.seed = 1});

@@ -19,7 +19,10 @@ Status WorkerRound::RunParts(const Work& work) {
   pool_->Run([&](int w) {
     const kernels::FlushDenormals flush;
     if (w < batches_) parts_[w].status = work(w, parts_[w]);
+    parts_[w].ended = clock_->NowNanos();
   });
+  const int64_t now = clock_->NowNanos();
+  for (Part& part : parts_) part.times.wait += now - part.ended;
   for (int w = 0; w < batches_; ++w) FL_RETURN_IF_ERROR(parts_[w].status);
   return absl::OkStatus();
 }

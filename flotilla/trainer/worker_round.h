@@ -59,6 +59,7 @@ class WorkerRound {
     std::unique_ptr<PendingCall> pull;  // null: Compute pulls
     Gradients gradients;
     StageTimes times;
+    int64_t ended = 0;  // when the worker was done with its part
     Status status;
   };
 

@@ -14,12 +14,20 @@ MARK = "FLOTILLA_TEST_JOB"
 # The promise: after a failure everything has ended within so many seconds.
 END_SECONDS = 15
 MODES = ("sync", "half-async", "async", "geo")
+# How much longer than usual programs may take: they were built with a sanitizer.
+PATIENCE = float(os.environ.get("FLOTILLA_TEST_PATIENCE", 1))
 
 
 def environment(**more):
     """This process's, without a role that somebody else may have set."""
     ours = ("PADDLE_", "TRAINING_", "FLAGS_", "FLOTILLA_", "POD_IP", "CPU_NUM")
     return {k: v for k, v in os.environ.items() if not k.startswith(ours)} | more
+
+
+def run(*command, seconds=120, **how):
+    """A program that ends by itself within this time: its exit code and what it printed."""
+    return subprocess.run([str(a) for a in command], capture_output=True, text=True,
+                          timeout=seconds * PATIENCE, **{"env": environment(), **how})
 
 
 def wait_until(condition, what, seconds=60):
@@ -138,3 +146,12 @@ def make_rows(program, directory, rows):
     subprocess.run([program, "data", "synth", "criteo", "--rows", str(rows), "--out", out], check=True,
                    capture_output=True)
     return out
+
+
+def cut_unevenly(rows, directory):
+    """Cuts 6000 rows into three files of uneven size: trainers have different amounts of data, and a
+    fourth has none."""
+    text = rows.read_text().splitlines(keepends=True)
+    directory.mkdir()
+    for name, begin, end in (("a", 0, 1000), ("b", 1000, 1700), ("c", 1700, 6000)):
+        (directory / name).write_text("".join(text[begin:end]))

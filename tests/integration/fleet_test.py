@@ -5,11 +5,11 @@ usage: fleet_test.py PATH_OF_FLOTILLA
 
 import json
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
 
+import fleet_job
 from fleet_job import MODES, environment, make_rows
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
@@ -21,12 +21,8 @@ class FleetTest(unittest.TestCase):
     def setUpClass(cls):
         cls.dir = tempfile.TemporaryDirectory(prefix="flotilla_fleet_")
         cls.rows = make_rows(PROGRAM, cls.dir.name, 6000)
-        # Three files of uneven size, so that trainers have different amounts of data.
-        text = (cls.rows / "train/part-0").read_text().splitlines(keepends=True)
         cls.train = pathlib.Path(cls.dir.name) / "train"
-        cls.train.mkdir()
-        for name, begin, end in (("a", 0, 1000), ("b", 1000, 1700), ("c", 1700, 6000)):
-            (cls.train / name).write_text("".join(text[begin:end]))
+        fleet_job.cut_unevenly(cls.rows / "train/part-0", cls.train)
 
     @classmethod
     def tearDownClass(cls):
@@ -38,8 +34,7 @@ class FleetTest(unittest.TestCase):
                 "--log_dir", self.log, "--json", *more]
 
     def train_job(self, name, *more):
-        return subprocess.run([str(a) for a in self.command(name, *more)], capture_output=True,
-                              text=True, timeout=120, env=environment())
+        return fleet_job.run(*self.command(name, *more))
 
     def test_every_mode_trains_all_rows_and_saves_what_infer_reads(self):
         # With four trainers one has no file; with three servers some have no dense parameters.
@@ -56,8 +51,7 @@ class FleetTest(unittest.TestCase):
                     self.assertGreater(result["auc"], 0.5)
                     if workers == 4:
                         self.assertIn("no file for this trainer", (self.log / "workerlog.3").read_text())
-                    infer = subprocess.run([PROGRAM, "infer", out, "--data", self.rows / "test", "--json"],
-                                           capture_output=True, text=True, timeout=60)
+                    infer = fleet_job.run(PROGRAM, "infer", out, "--data", self.rows / "test", "--json")
                     self.assertEqual(infer.returncode, 0, infer.stderr)
                     self.assertAlmostEqual(json.loads(infer.stdout)["auc"], result["auc"], places=3)
 
@@ -76,8 +70,7 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(run.returncode, 2)
         self.assertIn("needs servers", run.stderr)
         env = environment() | {"TRAINING_ROLE": "TRAINER"}
-        run = subprocess.run([str(a) for a in self.command("none", "--mode", "async")], env=env,
-                             capture_output=True, text=True, timeout=60)
+        run = fleet_job.run(*self.command("none", "--mode", "async"), env=env)
         self.assertEqual(run.returncode, 2)
         self.assertIn("PADDLE_TRAINERS_NUM is not set", run.stderr)
 

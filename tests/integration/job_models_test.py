@@ -5,13 +5,13 @@ usage: job_models_test.py PATH_OF_FLOTILLA PATH_OF_OWN_LOOP PATH_OF_CRITEO_GENER
 """
 
 import json
-import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import unittest
+
+import fleet_job
 
 PROGRAM, OWN_LOOP, GENERATOR = (pathlib.Path(a).resolve() for a in sys.argv[1:4])
 MODEL = ["ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--learning_rate", "0.005"]
@@ -19,34 +19,20 @@ STRATEGIES = ["sync_mode=true", "mode=half-async", "sync_mode=false,runtime_spli
               "sync_mode=false,runtime_split_send_recv=false", "geo_sgd_mode=true,geo_sgd_need_push_num=20"]
 
 
-def environment(**more):
-    """This process's, without a role that somebody else may have set."""
-    own = {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "FLAGS_"))}
-    return own | more
-
-
 class JobModelsTest(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.temp = tempfile.TemporaryDirectory(prefix="flotilla_models_")
         cls.dir = pathlib.Path(cls.temp.name)
-        cls.rows = cls.dir / "rows"
-        subprocess.run([PROGRAM, "data", "synth", "criteo", "--rows", "6000", "--out", cls.rows],
-                       check=True, capture_output=True)
-        # Three files of uneven size: trainers have different amounts of data, and a fourth has none.
-        text = (cls.rows / "train/part-0").read_text().splitlines(keepends=True)
-        train = cls.dir / "train"
-        train.mkdir()
-        for name, begin, end in (("a", 0, 1000), ("b", 1000, 1700), ("c", 1700, 6000)):
-            (train / name).write_text("".join(text[begin:end]))
+        cls.rows = fleet_job.make_rows(PROGRAM, cls.dir, 6000)
+        fleet_job.cut_unevenly(cls.rows / "train/part-0", cls.dir / "train")
 
     @classmethod
     def tearDownClass(cls):
         cls.temp.cleanup()
 
     def run_program(self, *command, **env):
-        return subprocess.run([str(a) for a in command], capture_output=True, text=True, timeout=120,
-                              env=environment(**env), cwd=self.dir)
+        return fleet_job.run(*command, env=fleet_job.environment(**env), cwd=self.dir)
 
     def train_run(self, log, *more):
         """A training run that must end well; its results."""

@@ -6,12 +6,12 @@ PATH_OF_EXAMPLE is the program of examples/word2vec.
 """
 
 import json
-import os
 import pathlib
-import subprocess
 import sys
 import tempfile
 import unittest
+
+import fleet_job
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 EXAMPLE = pathlib.Path(sys.argv[2]).resolve()
@@ -20,14 +20,8 @@ WORDS = 400_000
 EPOCHS = 3
 
 
-def environment():
-    """This process's, without a role that somebody else may have set."""
-    return {k: v for k, v in os.environ.items() if not k.startswith(("PADDLE_", "TRAINING_", "FLAGS_"))}
-
-
 def run(*args):
-    return subprocess.run([str(a) for a in (PROGRAM, *args)], capture_output=True, text=True,
-                          timeout=200, env=environment())
+    return fleet_job.run(PROGRAM, *args)
 
 
 class Word2VecFleetTest(unittest.TestCase):
@@ -92,12 +86,11 @@ class Word2VecFleetTest(unittest.TestCase):
         for mode in ("local", "sync", "half-async", "async", "geo"):
             with self.subTest(mode=mode):
                 job = [] if mode == "local" else ["--mode", mode, "--server_num", "1", "--worker_num", "1"]
-                done = subprocess.run(
-                    [str(EXAMPLE), "--data", str(ids), "--pipe_command",
-                     f"{sys.executable} {SAMPLES} --dict {dictionary}", "--vocabulary", str(words), "--dim",
-                     "8", "--batch_size", "100", "--out", str(base / f"example_{mode}"), "--log_dir",
-                     str(base / f"log_example_{mode}"), *job],
-                    capture_output=True, text=True, timeout=100, env=environment())
+                done = fleet_job.run(
+                    EXAMPLE, "--data", ids, "--pipe_command",
+                    f"{sys.executable} {SAMPLES} --dict {dictionary}", "--vocabulary", words, "--dim", 8,
+                    "--batch_size", 100, "--out", base / f"example_{mode}", "--log_dir",
+                    base / f"log_example_{mode}", *job)
                 self.assertEqual(done.returncode, 0, done.stderr)
                 log = done.stderr if mode == "local" else (
                     base / f"log_example_{mode}" / "workerlog.0").read_text()

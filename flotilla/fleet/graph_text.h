@@ -8,7 +8,8 @@
 
 namespace flotilla {
 
-// A hash of the graph and of what is minimised, as text. Errors: the graph's own.
-StatusOr<std::string> GraphHash(const Model& model);
+// The graph and what is minimised, one line for each layer, so that the first line that differs
+// tells which. Errors: the graph's own.
+StatusOr<std::string> GraphText(const Model& model);
 
 }  // namespace flotilla

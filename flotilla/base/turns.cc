@@ -1,0 +1,149 @@
+#include "flotilla/base/turns.h"
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace flotilla {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr off_t kFirstByte = 4096;  // of the turns, behind what is mapped
+constexpr int kMostTurns = 1 << 20;
+// A process that dies gives up its turn without waking anybody.
+constexpr milliseconds kLook(50);
+
+// Locks or unlocks bytes of a file, `bytes` 0: all behind `byte`. False: somebody else has one.
+bool Lock(int fd, short type, off_t byte, off_t bytes) {
+  struct flock lock = {};
+  lock.l_type = type;
+  lock.l_whence = SEEK_SET;
+  lock.l_start = byte;
+  lock.l_len = bytes;
+  return fcntl(fd, F_OFD_SETLK, &lock) == 0;
+}
+
+// Sleeps until the word is not `seen` any more and somebody says so, or the time is over.
+void Sleep(std::atomic<uint32_t>* word, uint32_t seen, milliseconds time) {
+  const timespec limit = {.tv_sec = time.count() / 1000,
+                          .tv_nsec = time.count() % 1000 * 1'000'000};
+  syscall(SYS_futex, word, FUTEX_WAIT, seen, &limit, nullptr, 0);
+}
+
+}  // namespace
+
+Turns::Turn& Turns::Turn::operator=(Turn&& other) noexcept {
+  if (this == &other) return *this;
+  GiveUp();
+  turns_ = std::exchange(other.turns_, nullptr);
+  fd_ = std::exchange(other.fd_, -1);
+  return *this;
+}
+
+void Turns::Turn::GiveUp() {
+  if (turns_ != nullptr) std::exchange(turns_, nullptr)->GiveBack(fd_);
+}
+
+Turns::Turns(int fd, int count, Shared* shared)
+    : fd_(fd), count_(count), shared_(shared), name_(fmt::format("/proc/{}/fd/{}", getpid(), fd)) {}
+
+Turns::~Turns() {
+  for (const int fd : free_) close(fd);
+  munmap(shared_, sizeof(Shared));
+  close(fd_);
+}
+
+StatusOr<std::unique_ptr<Turns>> Turns::Make(int count) {
+  FL_CHECK(count >= 1 && count <= kMostTurns);
+  const int fd = memfd_create("flotilla turns", MFD_CLOEXEC);
+  if (fd < 0) return ResourceExhausted("turns: no file in memory: {}", strerror(errno));
+  if (ftruncate(fd, kFirstByte + count) != 0) {
+    const int error = errno;
+    close(fd);
+    return ResourceExhausted("turns: {} bytes in memory: {}", kFirstByte + count, strerror(error));
+  }
+  return Map(fd);
+}
+
+StatusOr<std::unique_ptr<Turns>> Turns::Open(const std::string& name) {
+  const int fd = open(name.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return FailedPrecondition("turns {}: {}", name, strerror(errno));
+  struct stat file = {};
+  if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= kFirstByte ||
+      file.st_size > kFirstByte + kMostTurns) {
+    close(fd);
+    return InvalidArgument("turns {}: not a file of turns", name);
+  }
+  return Map(fd);
+}
+
+StatusOr<std::unique_ptr<Turns>> Turns::Map(int fd) {
+  struct stat file = {};
+  void* const shared = fstat(fd, &file) != 0 ? MAP_FAILED
+                                             : mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
+                                                    MAP_SHARED, fd, 0);
+  if (shared == MAP_FAILED) {
+    const int error = errno;
+    close(fd);
+    return ResourceExhausted("turns: {}", strerror(error));
+  }
+  return std::unique_ptr<Turns>(
+      new Turns(fd, static_cast<int>(file.st_size - kFirstByte), static_cast<Shared*>(shared)));
+}
+
+StatusOr<int> Turns::FreeDescriptor() {
+  std::lock_guard lock(mutex_);
+  if (!free_.empty()) {
+    const int fd = free_.back();
+    free_.pop_back();
+    return fd;
+  }
+  const int fd = open(name_.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return ResourceExhausted("turns {}: {}", name_, strerror(errno));
+  return fd;
+}
+
+void Turns::KeepDescriptor(int fd) {
+  std::lock_guard lock(mutex_);
+  free_.push_back(fd);
+}
+
+bool Turns::TryLock(int fd) const {
+  for (int turn = 0; turn < count_; ++turn) {
+    if (Lock(fd, F_WRLCK, kFirstByte + turn, 1)) return true;
+  }
+  return false;
+}
+
+StatusOr<Turns::Turn> Turns::Take(milliseconds patience) {
+  FL_ASSIGN_OR_RETURN(const int fd, FreeDescriptor());
+  const auto deadline = steady_clock::now() + patience;
+  while (true) {
+    // Read before the look: what is given up after it is not slept through.
+    const uint32_t seen = shared_->given_up.load(std::memory_order_acquire);
+    if (TryLock(fd)) return Turn(this, fd);
+    const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());
+    if (left <= milliseconds(0)) break;
+    Sleep(&shared_->given_up, seen, std::min(left, kLook));
+  }
+  KeepDescriptor(fd);
+  return Turn();
+}
+
+void Turns::GiveBack(int fd) {
+  FL_CHECK(Lock(fd, F_UNLCK, kFirstByte, 0));
+  shared_->given_up.fetch_add(1, std::memory_order_release);
+  syscall(SYS_futex, &shared_->given_up, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+  KeepDescriptor(fd);
+}
+
+}  // namespace flotilla
