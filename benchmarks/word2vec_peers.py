@@ -32,8 +32,9 @@ class Flotilla:
         job = []
         if args.mode != "local":
             job = ["--mode", args.mode, "--server_num", "2", "--worker_num", "2", "--log_dir",
-                   self.vectors + ".log", "--geo_push_nums", args.push_nums, "--geo_divisor",
-                   args.divisor]
+                   self.vectors + ".log"]
+        if args.mode == "geo":
+            job += ["--geo_push_nums", args.push_nums, "--geo_divisor", args.divisor]
         threads = args.threads if args.mode == "local" else str(int(args.threads) // 2)
         done = subprocess.run(
             [args.program, "train", "word2vec", *job, "--data", args.text, "--vectors", self.vectors,

@@ -1,6 +1,6 @@
-"""word2vec: the speed of training on running text against gensim and fasttext, and of training over 2
-servers and 2 trainers of one thread each, in every mode, against one process with 2 threads. How good
-the vectors are: word2vec_quality.
+"""word2vec: the speed of training on running text against gensim and fasttext, of training over 2
+servers and 2 trainers of one thread each, in every mode, against one process with 2 threads, and of
+counting words. How good the vectors are: word2vec_quality.
 """
 
 import os
@@ -16,6 +16,7 @@ OVER_GENSIM_300 = 5
 OVER_GENSIM_WHOLE = 8
 TWO_THREADS = 1.5
 GEO_OVER_LOCAL = 0.75
+DICTIONARY_MB_PER_SECOND = 150  # of one core
 # Modes that call the servers for every batch are measured on the first part of the text.
 FLEET_BYTES = 20 * 10**6
 
@@ -48,6 +49,15 @@ def compare_speed(settings, python, text, report):
                  at_least=TWO_THREADS)
     for name, rounds in results.items():
         report.figure(f"words/s of {name}", statistics.median(r["words_per_second"] for r in rounds))
+
+
+def measure_dictionary(settings, text, report):
+    """Counting the words of the text with one thread."""
+    command = [settings.program("flotilla"), "data", "corpus", "build-dict", "--data", text, "--dict",
+               text + ".dict", "--threads", 1, "--json"]
+    report.ratio("build-dict, MB/s of one core",
+                 [lib.run_once(command)["megabytes_per_second"] for _ in range(settings.rounds)],
+                 at_least=DICTIONARY_MB_PER_SECOND)
 
 
 def cut_text(text, path, size):
@@ -85,6 +95,7 @@ def run(settings):
     with tempfile.TemporaryDirectory(prefix="flotilla_word2vec_") as directory:
         text = os.path.join(directory, "text")
         make_text(settings, text)
+        measure_dictionary(settings, text, report)
         compare_speed(settings, python, text, report)
         compare_fleet(settings, python, text, report)
     return report
