@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <condition_variable>
 #include <csignal>
 #include <deque>
@@ -21,6 +22,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "flotilla/base/clock.h"
@@ -112,6 +114,13 @@ std::string ListenAddress(const Options& options) {
                                 : "127.0.0.1:0";
 }
 
+// The server has half of the cores: who calls it needs the others, as in a job on one machine.
+GrpcOptions ServerOptions() {
+  GrpcOptions options;
+  options.server_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
+  return options;
+}
+
 std::unique_ptr<Transport> Connect(const Child& child, const Options& options) {
   auto transport = ConnectGrpc({child.address()}, {});
   if (!transport.ok()) Die(transport.status());
@@ -197,7 +206,7 @@ class BytesService : public Service {
 void ServeBytes(const Options& options, int tell, int until) {
   BytesService service;
   SharedMemoryService sharing(&service, SharedMemoryOptions());  // which all may ask
-  auto listener = ListenGrpc(ListenAddress(options), &sharing, {});
+  auto listener = ListenGrpc(ListenAddress(options), &sharing, ServerOptions());
   if (!listener.ok()) Die(listener.status());
   Tell(tell, (*listener)->address());
   WaitUntilClosed(until);
@@ -270,7 +279,8 @@ void ServeTable(const Options& options, int tell, int until) {
   SteadyClock clock;
   std::optional<SharedMemoryService> sharing;
   const auto listen = [&](Service* service) {
-    return ListenGrpc(ListenAddress(options), &sharing.emplace(service, SharedMemoryOptions()), {});
+    return ListenGrpc(ListenAddress(options), &sharing.emplace(service, SharedMemoryOptions()),
+                      ServerOptions());
   };
   auto started = PsServer::Start(TableModel(), server, listen, &clock, {});
   if (!started.ok()) Die(started.status());

@@ -4,6 +4,7 @@
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
+#include <functional>
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
@@ -14,6 +15,7 @@
 #include "flotilla/rpc/address.h"
 #include "flotilla/rpc/grpc_stream.h"
 #include "flotilla/rpc/grpc_transport.h"
+#include "flotilla/rpc/write_lanes.h"
 
 namespace flotilla {
 
@@ -25,6 +27,7 @@ namespace {
 constexpr int kReadyCalls = 16;
 
 class GrpcListener;
+struct Gate;
 
 // One stream on the server: reads a request, hands it to the service, writes the answer. Held by
 // the listener until it is done, and by the service as long as it may answer. Its parts of gRPC's
@@ -49,18 +52,22 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
     grpc::ByteBuffer incoming;
   };
 
-  // All REQUIRE: the gate is open and held.
+  // These and Reply REQUIRE: the gate is open and held.
   // True when the request is complete.
   bool Received(bool ok);
   void WriteNext();
   void Refuse(const Status& error);
 
   void HandOver();
+  // Whether a large answer may be written now; otherwise `start` is called when it may.
+  bool EnterLane(Gate& gate, std::function<void()> start);
+  void ReplyIfOpen(Gate& gate, StatusOr<Payload> reply);
   void Reply(StatusOr<Payload> reply);
 
   const GrpcOptions options_;
   GrpcListener* const listener_;
   State state_ = State::kAccepting;
+  std::string lane_;  // of a large answer; empty: none
   std::optional<Rpc> rpc_{std::in_place};
   ChunkReader request_;
   std::optional<ChunkWriter> response_;
@@ -71,6 +78,8 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
 struct Gate {
   std::shared_mutex mutex;
   bool open = true;  // guarded by mutex
+  // Of large answers, by the other end of the connection. Entered and left without the mutex.
+  WriteLanes<std::string> lanes;
 };
 
 class GrpcListener : public Listener {
@@ -170,11 +179,17 @@ class GrpcListener : public Listener {
 
 void ServerCall::Happened(bool ok) {
   const auto self = shared_from_this();
+  const std::shared_ptr<Gate> gate = listener_->gate();
   {
-    std::shared_lock hold(listener_->gate()->mutex);
+    std::shared_lock hold(gate->mutex);
     const bool finished = state_ == State::kFinishing || (state_ == State::kWriting && !ok) ||
                           (state_ == State::kAccepting && !ok);
-    if (finished || !listener_->gate()->open) return listener_->Remove(self);
+    if (finished || !gate->open) {
+      listener_->Remove(self);
+      hold.unlock();
+      if (!lane_.empty()) gate->lanes.Leave(lane_);
+      return;
+    }
     if (state_ == State::kWriting) return WriteNext();
     // After a Read was started the next event may be here already: state_ is not ours any more.
     if (!Received(ok)) return;
@@ -214,9 +229,27 @@ void ServerCall::HandOver() {
   listener_->service()->Handle(
       request_.TakePayload(),
       [self = shared_from_this(), gate = listener_->gate()](StatusOr<Payload> reply) {
-        std::shared_lock hold(gate->mutex);
-        if (gate->open) self->Reply(std::move(reply));
+        const bool large = reply.ok() && reply->size() > self->options_.chunk_bytes;
+        if (large && !self->EnterLane(*gate, [=] { self->ReplyIfOpen(*gate, reply); })) return;
+        self->ReplyIfOpen(*gate, std::move(reply));
       });
+}
+
+void ServerCall::ReplyIfOpen(Gate& gate, StatusOr<Payload> reply) {
+  {
+    std::shared_lock hold(gate.mutex);
+    if (gate.open) return Reply(std::move(reply));
+  }
+  if (!lane_.empty()) gate.lanes.Leave(lane_);
+}
+
+bool ServerCall::EnterLane(Gate& gate, std::function<void()> start) {
+  {
+    std::shared_lock hold(gate.mutex);
+    if (!gate.open) return false;
+    lane_ = rpc_->context.peer();
+  }
+  return gate.lanes.Enter(lane_, std::move(start));
 }
 
 void ServerCall::Reply(StatusOr<Payload> reply) {

@@ -14,6 +14,7 @@
 
 #include "flotilla/rpc/address.h"
 #include "flotilla/rpc/grpc_stream.h"
+#include "flotilla/rpc/write_lanes.h"
 
 namespace flotilla {
 
@@ -27,16 +28,20 @@ class GrpcTransport;
 // have ended the status is asked for. Destroys itself when it has called `done`.
 class ClientCall {
  public:
-  ClientCall(GrpcTransport* transport, int server, Payload request, ReplyCallback done,
-             const GrpcOptions& options)
+  ClientCall(GrpcTransport* transport, int server, Payload request, int64_t timeout_ms,
+             ReplyCallback done, const GrpcOptions& options)
       : transport_(transport),
         server_(server),
+        large_(request.size() > options.chunk_bytes),
         done_(std::move(done)),
         request_(std::move(request), options.chunk_bytes),
-        response_(options.max_message_bytes) {}
-
-  void Start(grpc::GenericStub* stub, grpc::CompletionQueue* queue, int64_t timeout_ms) {
+        response_(options.max_message_bytes) {
     context_.set_deadline(DeadlineIn(timeout_ms));
+  }
+
+  bool large() const { return large_; }
+
+  void Start(grpc::GenericStub* stub, grpc::CompletionQueue* queue) {
     // The first message takes the metadata with it, and no event of its own.
     context_.set_initial_metadata_corked(true);
     stream_ = stub->PrepareCall(&context_, kMethod, queue);
@@ -57,10 +62,7 @@ class ClientCall {
     }
   }
 
-  void Wrote(bool ok) {
-    if (ok && !request_.done()) return Write();
-    EndChain();
-  }
+  void Wrote(bool ok);
 
   void Read(bool ok) {
     if (ok) {
@@ -80,6 +82,7 @@ class ClientCall {
 
   GrpcTransport* const transport_;
   const int server_;
+  const bool large_;  // more than one message
   ReplyCallback done_;
   ChunkWriter request_;
   ChunkReader response_;
@@ -130,9 +133,11 @@ class GrpcTransport : public Transport {
       lock.unlock();
       return done(absl::CancelledError(addresses_[server] + ": the connection was closed"));
     }
-    auto* call = new ClientCall(this, server, std::move(request), std::move(done), options_);
+    auto* call =
+        new ClientCall(this, server, std::move(request), timeout_ms, std::move(done), options_);
     calls_.insert(call);
-    call->Start(&stubs_[server], &queue_, timeout_ms);
+    const auto start = [this, call, server] { call->Start(&stubs_[server], &queue_); };
+    if (!call->large() || lanes_.Enter(server, start)) start();
   }
 
   void Close() override {
@@ -157,6 +162,8 @@ class GrpcTransport : public Transport {
     }
     delete call;
   }
+  // A large request has been written, or never will be.
+  void LeaveLane(int server) { lanes_.Leave(server); }
   bool closed() {
     std::lock_guard lock(mutex_);
     return closed_;
@@ -168,6 +175,7 @@ class GrpcTransport : public Transport {
   std::vector<grpc::GenericStub> stubs_;
   grpc::CompletionQueue queue_;
   std::thread thread_;
+  WriteLanes<int> lanes_;  // by server
 
   std::mutex closing_;
   std::mutex mutex_;
@@ -175,6 +183,12 @@ class GrpcTransport : public Transport {
   std::unordered_set<ClientCall*> calls_;  // guarded by mutex_
   bool closed_ = false;                    // guarded by mutex_
 };
+
+void ClientCall::Wrote(bool ok) {
+  if (ok && !request_.done()) return Write();
+  if (large_) transport_->LeaveLane(server_);
+  EndChain();
+}
 
 void ClientCall::Finished(bool) {
   Status status = error_.ok() ? FromGrpc(status_) : error_;
