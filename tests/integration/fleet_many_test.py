@@ -49,8 +49,8 @@ class ManyTrainersTest(unittest.TestCase):
         start = time.monotonic()
         job.start("launcher", [PROGRAM, "train", *MODEL, "--data", self.rows, "--data_split", "none",
                                "--batch_size", BATCH, "--mode", mode, "--server_num", 2, "--worker_num",
-                               trainers, "--threads", 1, "--geo_push_nums", 2, "--log_dir", job.log,
-                               "--json"], **PATIENT)
+                               trainers, "--threads", 1, "--log_dir", job.log, "--json",
+                               *(["--geo_push_nums", 2] if mode == "geo" else [])], **PATIENT)
         servers = [job.pid(f"server {s}") for s in range(2)]
         peak = 0
         while job.started["launcher"].poll() is None:

@@ -4,6 +4,7 @@ usage: fleet_test.py PATH_OF_FLOTILLA
 """
 
 import json
+import os
 import pathlib
 import sys
 import tempfile
@@ -45,6 +46,7 @@ class FleetTest(unittest.TestCase):
                     run = self.train_job(f"{mode}_{servers}", "--mode", mode, "--server_num", servers,
                                          "--worker_num", workers, "--epochs", 2, "--out", out)
                     self.assertEqual(run.returncode, 0, run.stderr)
+                    self.assertNotIn("servers have not", run.stderr, "they end by themselves")
                     result = json.loads(run.stdout)
                     self.assertEqual(result["examples"], 12000)
                     self.assertEqual(result["mode"], mode)
@@ -64,6 +66,45 @@ class FleetTest(unittest.TestCase):
             result = json.loads(run.stdout)
             results.append((result["logloss"], result["auc"], result["train_logloss"]))
         self.assertEqual(len(set(results)), 1, results)
+
+    def test_roles_may_come_from_flags(self):
+        directory = pathlib.Path(self.dir.name) / "by_hand"
+        directory.mkdir()
+        job = fleet_job.Job(directory)
+        self.addCleanup(job.close)
+        servers = ",".join(f"127.0.0.1:{fleet_job.free_port()}" for _ in range(2))
+        for role in ("server", "trainer"):
+            for index in range(2):
+                job.start(f"{role}{index}",
+                          self.command("by_hand", "--mode", "async", "--threads", 1, "--role", role,
+                                       "--role_index", index, "--servers", servers, "--trainers", 2))
+        for name in job.started:
+            self.assertEqual(job.wait(name, 60 * fleet_job.PATIENCE), 0, job.text(name))
+        result = json.loads((directory / "trainer0.out").read_text())
+        self.assertEqual(result["examples"], 6000)
+
+    def test_variables_and_flags_of_the_modes_reach_the_trainers(self):
+        cases = {"async": (["--max_staleness", 2], "FLAGS_communicator_send_queue_size", "  (set)"),
+                 "geo": (["--geo_push_nums", 7, "--geo_divisor", "trainers"],
+                         "FLAGS_communicator_send_queue_size", "only async reads it"),
+                 "half-async": ([], "FLAGS_rpc_retry_times", "  (set)")}
+        for mode, (flags, variable, said) in cases.items():
+            with self.subTest(mode=mode):
+                run = fleet_job.run(*self.command(f"flags_{mode}", "--mode", mode, "--server_num", 1,
+                                                  "--worker_num", 2, *flags),
+                                    env=environment(**{variable: "5"}))
+                self.assertEqual(run.returncode, 0, run.stderr)
+                told = [line for line in (self.log / "workerlog.1").read_text().splitlines()
+                        if variable in line]
+                self.assertEqual(len(told), 1, told)
+                self.assertIn(f" 5{said}" if said == "  (set)" else said, told[0])
+
+    def test_more_trainers_than_cores_take_turns(self):
+        run = self.train_job("turns", "--mode", "async", "--server_num", 1, "--worker_num",
+                             os.cpu_count() + 3)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(json.loads(run.stdout)["examples"], 6000)
+        self.assertNotIn("without taking turns", (self.log / "workerlog.0").read_text())
 
     def test_contradictions_are_usage_errors(self):
         run = self.train_job("none", "--mode", "async")

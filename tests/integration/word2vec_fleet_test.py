@@ -63,6 +63,31 @@ class Word2VecFleetTest(unittest.TestCase):
                 self.assertLess(result["loss"], 1.1 * local["loss"])
                 self.assertTrue((self.log / "dictionary").exists())
 
+    def test_the_other_modes_train_all_words_too(self):
+        jobs = {"half-async": ["--mode", "half-async"], "sync": ["--mode", "sync"],
+                "geo as the tutorials": ["--mode", "geo", "--geo_push_nums", 400, "--geo_divisor",
+                                         "trainers"]}
+        for name, more in jobs.items():
+            with self.subTest(job=name):
+                run_of = self.train(name.replace(" ", "_"), *more, "--server_num", 2, "--worker_num", 2,
+                                    "--epochs", 1)
+                self.assertEqual(run_of.returncode, 0, run_of.stderr)
+                self.assertGreater(json.loads(run_of.stdout)["words"], 0.99 * WORDS)
+
+    def test_a_job_starts_from_vectors_and_keeps_their_words(self):
+        start = pathlib.Path(self.dir.name) / "start.txt"
+        start.write_text("1 32\nnowhere " + " ".join(["0.5"] * 32) + "\n")
+        for mode in ("geo", "async"):
+            with self.subTest(mode=mode):
+                run_of = self.train(f"from_{mode}", "--mode", mode, "--server_num", 2, "--worker_num", 2,
+                                    "--epochs", 1, "--init_model", start)
+                self.assertEqual(run_of.returncode, 0, run_of.stderr)
+                vectors = pathlib.Path(self.dir.name) / f"from_{mode}.txt"
+                made = run("export", self.out, "--format", "word2vec", "--out", vectors)
+                self.assertEqual(made.returncode, 0, made.stderr)
+                kept = [line for line in vectors.read_text().splitlines() if line.startswith("nowhere ")]
+                self.assertEqual([float(x) for x in kept[0].split()[1:]], [0.5] * 32)
+
     def test_every_process_of_a_launch_makes_the_same_dictionary(self):
         log = pathlib.Path(self.dir.name) / "log_launch"
         out = pathlib.Path(self.dir.name) / "launched"
@@ -96,6 +121,11 @@ class Word2VecFleetTest(unittest.TestCase):
                     base / f"log_example_{mode}" / "workerlog.0").read_text()
                 loss = float(log.split("loss=")[1].split()[0].rstrip(","))
                 self.assertLess(loss, 4.1, "six terms of log 2 are 4.16")
+        # Its model knows ids only; the words are those of the dictionary.
+        questions = small / "questions-words.txt"
+        scores = run("infer", base / "example_local", "--dict", dictionary, "--questions", questions)
+        self.assertEqual(scores.returncode, 0, scores.stderr)
+        self.assertEqual(run("infer", base / "example_local", "--questions", questions).returncode, 2)
 
     def test_a_mode_without_servers_is_a_usage_error(self):
         result = self.train("none", "--mode", "geo")
