@@ -8,21 +8,28 @@ namespace flotilla {
 
 namespace {
 
-// Rows of a table that one push carries, and one answer brings: some tens of megabytes.
-constexpr size_t kRowsPerPush = size_t{1} << 18;
+// Rows of a table that one push carries, and one answer brings: what is made of them on the way is
+// used again while it is in the caches.
+constexpr size_t kRowsPerPush = size_t{1} << 15;
 // Rows of a table that are held open at once.
 constexpr size_t kRowsInPlace = 1024;
 constexpr uint8_t kSurelyShared = 3;
 
-// Calls visit(i, row) for the row of each ids[i], which is made if it is not there.
+// Calls visit(i, live, known) for the rows of each ids[i] in both tables, which are made if they
+// are not there.
 template <typename Visit>
-Status ForEachRow(SparseTable* table, std::span<const uint64_t> ids, Visit visit) {
-  RowsInPlace open;
+Status ForEachRow(SparseTable* live, SparseTable* known, std::span<const uint64_t> ids,
+                  Visit visit) {
+  RowsInPlace live_rows, known_rows;
   for (size_t first = 0; first < ids.size(); first += kRowsInPlace) {
     const size_t count = std::min(kRowsInPlace, ids.size() - first);
-    FL_RETURN_IF_ERROR(table->OpenRows(ids.subspan(first, count), &open));
-    for (size_t i = 0; i < count; ++i) visit(first + i, open.rows()[i]);
-    open.Close();
+    FL_RETURN_IF_ERROR(live->OpenRows(ids.subspan(first, count), &live_rows));
+    FL_RETURN_IF_ERROR(known->OpenRows(ids.subspan(first, count), &known_rows));
+    for (size_t i = 0; i < count; ++i) {
+      visit(first + i, live_rows.rows()[i], known_rows.rows()[i]);
+    }
+    live_rows.Close();
+    known_rows.Close();
   }
   return absl::OkStatus();
 }
@@ -122,25 +129,25 @@ float GeoExchange::RowScale(bool changed, uint8_t touches) const {
 }
 
 Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows) {
-  rows->values.clear();
-  if (rows->ids.empty()) return absl::OkStatus();
-  FL_RETURN_IF_ERROR(local_->table(table).Pull(Missing::kDefault, rows));
-  SparseRows given_up;
-  given_up.dim = rows->dim;
-  const auto make = [&](size_t i, float* known) {
-    const float scale = RowScale(changed_rows_[table].contains(rows->ids[i]), counts[i]);
-    const bool gives_up = divisor_ == GeoDivisor::kTouched && scale != 1;
-    if (gives_up) given_up.ids.push_back(rows->ids[i]);
-    for (int64_t d = 0; d < rows->dim; ++d) {
-      const float learned = rows->row(i)[d] - known[d];
-      const float delta = learned * scale;
-      rows->row(i)[d] = delta;
-      known[d] += delta;
-      if (gives_up) given_up.values.push_back(delta - learned);
-    }
-  };
-  FL_RETURN_IF_ERROR(ForEachRow(known_[table].get(), rows->ids, make));
-  return AddToRows(table, given_up);
+  rows->dim = known_[table]->spec().dim;
+  rows->values.resize(rows->size() * static_cast<size_t>(rows->dim));
+  return ForEachRow(&local_->table(table), known_[table].get(), rows->ids,
+                    [&](size_t i, float* live, float* known) {
+                      const bool changed = changed_rows_[table].contains(rows->ids[i]);
+                      const float scale = RowScale(changed, counts[i]);
+                      const bool gives_up = divisor_ == GeoDivisor::kTouched && scale != 1;
+                      HogwildRowDelta(rows->dim, scale, gives_up, live, known, rows->row(i));
+                    });
+}
+
+[[gnu::noinline]] void GeoExchange::HogwildRowDelta(int64_t dim, float scale, bool gives_up,
+                                                    float* live, float* known, float* delta) {
+  for (int64_t d = 0; d < dim; ++d) {
+    const float learned = live[d] - known[d];
+    delta[d] = learned * scale;
+    known[d] += delta[d];
+    if (gives_up) live[d] += delta[d] - learned;
+  }
 }
 
 float GeoExchange::DenseScale(int parameter) const {
@@ -195,32 +202,21 @@ Status GeoExchange::TakeDirty() {
 }
 
 Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
-  if (fresh.ids.empty()) return absl::OkStatus();
-  SparseRows difference;
-  difference.ids = fresh.ids;
-  difference.dim = fresh.dim;
-  difference.values.resize(fresh.values.size());
-  const auto take = [&](size_t i, float* known) {
-    for (int64_t d = 0; d < fresh.dim; ++d) {
-      difference.row(i)[d] = fresh.row(i)[d] - known[d];
-      known[d] = fresh.row(i)[d];
-    }
-  };
-  FL_RETURN_IF_ERROR(ForEachRow(known_[table].get(), fresh.ids, take));
   if (divisor_ == GeoDivisor::kTouched) {
     changed_rows_[table].insert(fresh.ids.begin(), fresh.ids.end());
   }
-  return AddToRows(table, difference);
+  return ForEachRow(&local_->table(table), known_[table].get(), fresh.ids,
+                    [&](size_t i, float* live, float* known) {
+                      HogwildTake(fresh.dim, fresh.row(i), live, known);
+                    });
 }
 
-Status GeoExchange::AddToRows(int table, const SparseRows& difference) {
-  return ForEachRow(&local_->table(table), difference.ids, [&](size_t i, float* row) {
-    HogwildAdd(difference.dim, difference.row(i), row);
-  });
-}
-
-[[gnu::noinline]] void GeoExchange::HogwildAdd(int64_t dim, const float* difference, float* row) {
-  for (int64_t d = 0; d < dim; ++d) row[d] += difference[d];
+[[gnu::noinline]] void GeoExchange::HogwildTake(int64_t dim, const float* fresh, float* live,
+                                                float* known) {
+  for (int64_t d = 0; d < dim; ++d) {
+    live[d] += fresh[d] - known[d];
+    known[d] = fresh[d];
+  }
 }
 
 void GeoExchange::TakeDense(const DirtyValues& dirty) {

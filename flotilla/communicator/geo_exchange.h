@@ -85,13 +85,14 @@ class GeoExchange {
   // 1 / divisor of a row that others have changed or not, and of a dense parameter.
   float RowScale(bool changed, uint8_t touches) const;
   float DenseScale(int parameter) const;
-  // Adds the difference to rows as they are here.
-  Status AddToRows(int table, const SparseRows& difference);
   void HogwildDenseDelta(AlignedVector<float>* delta);
   Status PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t batches);
   Status TakeRows(int table, const SparseRows& fresh);
   void TakeDense(const DirtyValues& dirty);
-  static void HogwildAdd(int64_t dim, const float* difference, float* row);
+  // One row of x and y: makes its delta; takes over the servers' value.
+  static void HogwildRowDelta(int64_t dim, float scale, bool gives_up, float* live, float* known,
+                              float* delta);
+  static void HogwildTake(int64_t dim, const float* fresh, float* live, float* known);
 
   PsClient* const client_;
   LocalCommunicator* const local_;
