@@ -20,7 +20,7 @@ TEST(TurnsTest, AtMostAsManyAtOnceAsThereAre) {
   std::atomic<int> inside = 0, most = 0, done = 0;
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {
-    threads.emplace_back([&] {
+    threads.emplace_back([&, t] {
       // Every second one knows them by name only, as another process does.
       const auto opened = Turns::Open((*turns)->name());
       ASSERT_TRUE(opened.ok()) << opened.status();
