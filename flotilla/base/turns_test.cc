@@ -41,7 +41,7 @@ TEST(TurnsTest, AtMostAsManyAtOnceAsThereAre) {
   }
   for (std::thread& thread : threads) thread.join();
   EXPECT_EQ(done, 6 * 200);
-  EXPECT_EQ(most, 2);
+  EXPECT_LE(most, 2);
 }
 
 TEST(TurnsTest, ATurnMovesAndIsGivenUpOnce) {
@@ -92,10 +92,11 @@ TEST(TurnsTest, AProcessThatIsKilledGivesUpItsTurn) {
 }
 
 TEST(TurnsTest, WhoWaitsTooLongGoesOnWithout) {
-  const auto turns = Turns::Make(1);
+  const auto turns = Turns::Make(2);
   ASSERT_TRUE(turns.ok()) << turns.status();
-  const auto held = (*turns)->Take(kLong);
-  ASSERT_TRUE(held.ok() && held->taken());
+  const auto first = (*turns)->Take(kLong), second = (*turns)->Take(kLong);
+  ASSERT_TRUE(first.ok() && first->taken());
+  ASSERT_TRUE(second.ok() && second->taken());
   for (const int patience : {0, 20}) {
     const auto none = (*turns)->Take(std::chrono::milliseconds(patience));
     ASSERT_TRUE(none.ok()) << none.status();
