@@ -16,7 +16,8 @@ import fleet_job
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 EXAMPLE = pathlib.Path(sys.argv[2]).resolve()
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/word2vec/samples.py"
-WORDS = 400_000
+# A sanitizer needs no more than the paths.
+WORDS = 400_000 if fleet_job.PATIENCE == 1 else 40_000
 EPOCHS = 3
 
 
@@ -60,7 +61,8 @@ class Word2VecFleetTest(unittest.TestCase):
                 self.assertEqual(result["mode"], mode)
                 self.assertEqual(result["words"], local["words"])
                 self.assertEqual(result["vocabulary"], local["vocabulary"])
-                self.assertLess(result["loss"], 1.1 * local["loss"])
+                if fleet_job.PATIENCE == 1:  # a few batches tell nothing of it
+                    self.assertLess(result["loss"], 1.1 * local["loss"])
                 self.assertTrue((self.log / "dictionary").exists())
 
     def test_the_other_modes_train_all_words_too(self):
