@@ -67,7 +67,7 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
   const GrpcOptions options_;
   GrpcListener* const listener_;
   State state_ = State::kAccepting;
-  std::string lane_;  // of a large answer; empty: none
+  std::optional<std::string> lane_;  // of a large answer
   std::optional<Rpc> rpc_{std::in_place};
   ChunkReader request_;
   std::optional<ChunkWriter> response_;
@@ -187,7 +187,7 @@ void ServerCall::Happened(bool ok) {
     if (finished || !gate->open) {
       listener_->Remove(self);
       hold.unlock();
-      if (!lane_.empty()) gate->lanes.Leave(lane_);
+      if (lane_) gate->lanes.Leave(*lane_);
       return;
     }
     if (state_ == State::kWriting) return WriteNext();
@@ -240,7 +240,7 @@ void ServerCall::ReplyIfOpen(Gate& gate, StatusOr<Payload> reply) {
     std::shared_lock hold(gate.mutex);
     if (gate.open) return Reply(std::move(reply));
   }
-  if (!lane_.empty()) gate.lanes.Leave(lane_);
+  if (lane_) gate.lanes.Leave(*lane_);
 }
 
 bool ServerCall::EnterLane(Gate& gate, std::function<void()> start) {
@@ -249,7 +249,7 @@ bool ServerCall::EnterLane(Gate& gate, std::function<void()> start) {
     if (!gate.open) return false;
     lane_ = rpc_->context.peer();
   }
-  return gate.lanes.Enter(lane_, std::move(start));
+  return gate.lanes.Enter(*lane_, std::move(start));
 }
 
 void ServerCall::Reply(StatusOr<Payload> reply) {
