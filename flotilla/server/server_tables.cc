@@ -51,9 +51,7 @@ Status ServerTables::MakeTables(const OptimizerSpec& optimizer, const TableOptio
     if (table.attributes.trainable) {
       FL_ASSIGN_OR_RETURN(rule, MakeUpdateRule(optimizer));
     }
-    TableOptions own = options;
-    own.scattered = servers_ > 1;
-    FL_ASSIGN_OR_RETURN(auto made, SparseTable::Make(table, spec_.seed, std::move(rule), own));
+    FL_ASSIGN_OR_RETURN(auto made, SparseTable::Make(table, spec_.seed, std::move(rule), options));
     tables_.push_back(std::move(made));
     stripes_.push_back(std::make_unique<Stripes>());
   }

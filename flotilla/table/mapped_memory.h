@@ -1,5 +1,5 @@
 // Memory straight from the system: zero filled, and backed by pages only where it was touched.
-// RowStore keeps rows in it, RowIndex its slots.
+// RowStore keeps rows in it, the indexes their slots.
 #pragma once
 
 #include <cstddef>

@@ -11,6 +11,8 @@ namespace {
 
 // Beyond this the hardware's own prefetcher has found the stream.
 constexpr size_t kMaxPrefetchBytes = 8 * kCacheLineBytes;
+// Tables with more ids find rows by their hash: a number for each id would outweigh a few rows.
+constexpr int64_t kMaxPlaces = int64_t{1} << 24;
 
 template <int write>
 void PrefetchBytes(const std::byte* from, size_t bytes) {
@@ -46,18 +48,19 @@ Status CheckSpec(const TableSpec& spec) {
 
 SparseTable::SparseTable(const TableSpec& spec, uint64_t seed,
                          std::unique_ptr<const UpdateRule> rule, const Initializer& initializer,
-                         std::unique_ptr<RowStore> store, std::unique_ptr<RowIndex> index)
+                         Storage storage)
     : spec_(spec),
       key_(ParameterKey(seed, spec.name)),
       rule_(std::move(rule)),
       initializer_(initializer),
-      store_(std::move(store)),
+      store_(std::move(storage.store)),
       pull_bytes_(std::min(kMaxPrefetchBytes, RowLayout::kWeightsOffset +
                                                   sizeof(float) * static_cast<size_t>(spec.dim))),
       push_bytes_(std::min(kMaxPrefetchBytes, store_->layout().stride())),
-      index_(std::move(index)) {
+      index_(std::move(storage.index)),
+      places_(std::move(storage.places)) {
   for (int s = 0; s < kVirtualShards; ++s) {
-    shards_.push_back(std::make_unique<Shard>(fixed() ? 1 : 64));
+    shards_.push_back(std::make_unique<Shard>(in_order() ? 1 : 64));
   }
 }
 
@@ -68,19 +71,25 @@ StatusOr<std::unique_ptr<SparseTable>> SparseTable::Make(const TableSpec& spec, 
   if (Status status = CheckSpec(spec); !status.ok()) return Annotate(status, context);
   auto initializer = Initializer::Make(spec.attributes.init, FansOf(spec));
   if (!initializer.ok()) return Annotate(initializer.status(), context);
-  const RowLayout layout{
-      .dim = spec.dim, .states = rule == nullptr ? 0 : rule->states(), .keep_meta = spec.keep_meta};
-  const int64_t places = options.scattered ? 0 : spec.rows;
-  auto store = RowStore::Make(layout, places, options);
-  if (!store.ok()) return Annotate(store.status(), context);
-  std::unique_ptr<RowIndex> index;
-  if (places == 0) {
-    auto made = RowIndex::Make(options.huge_pages);
-    if (!made.ok()) return Annotate(made.status(), context);
-    index = *std::move(made);
+  auto storage = MakeStorage(spec, rule == nullptr ? 0 : rule->states(), options);
+  if (!storage.ok()) return Annotate(storage.status(), context);
+  return std::unique_ptr<SparseTable>(
+      new SparseTable(spec, seed, std::move(rule), *initializer, *std::move(storage)));
+}
+
+StatusOr<SparseTable::Storage> SparseTable::MakeStorage(const TableSpec& spec, int states,
+                                                        const TableOptions& options) {
+  const RowLayout layout{.dim = spec.dim, .states = states, .keep_meta = spec.keep_meta};
+  const bool in_order = options.in_order && spec.rows > 0;
+  Storage storage;
+  FL_ASSIGN_OR_RETURN(storage.store, RowStore::Make(layout, in_order ? spec.rows : 0, options));
+  if (in_order) return storage;
+  if (spec.rows > 0 && spec.rows <= kMaxPlaces) {
+    FL_ASSIGN_OR_RETURN(storage.places, RowPlaces::Make(spec.rows, options.huge_pages));
+  } else {
+    FL_ASSIGN_OR_RETURN(storage.index, RowIndex::Make(options.huge_pages));
   }
-  return std::unique_ptr<SparseTable>(new SparseTable(spec, seed, std::move(rule), *initializer,
-                                                      *std::move(store), std::move(index)));
+  return storage;
 }
 
 Status SparseTable::CheckIds(std::span<const uint64_t> ids) const {
@@ -131,18 +140,23 @@ Status SparseTable::Walk(Hold& hold, std::span<const uint64_t> ids, Missing miss
 void SparseTable::HashGroup(std::span<const uint64_t> ids, size_t first, Group* group) const {
   group->first = first;
   group->count = std::min(kGroup, ids.size() - first);
-  if (fixed()) return;
-  for (size_t i = 0; i < group->count; ++i) {
-    const uint64_t mixed = Mix64(ids[first + i]);
-    group->mixed[i] = mixed;
-    index_->Prefetch(mixed);
+  if (index_ != nullptr) {
+    for (size_t i = 0; i < group->count; ++i) {
+      const uint64_t mixed = Mix64(ids[first + i]);
+      group->mixed[i] = mixed;
+      index_->Prefetch(mixed);
+    }
+  } else if (places_ != nullptr) {
+    for (size_t i = 0; i < group->count; ++i) places_->Prefetch(ids[first + i]);
   }
 }
 
 void SparseTable::ProbeGroup(std::span<const uint64_t> ids, Group* group) const {
   for (size_t i = 0; i < group->count; ++i) {
-    group->rows[i] =
-        fixed() ? static_cast<uint32_t>(ids[group->first + i]) : index_->Probe(group->mixed[i]);
+    const uint64_t id = ids[group->first + i];
+    group->rows[i] = index_ != nullptr    ? index_->Probe(group->mixed[i])
+                     : places_ != nullptr ? places_->Find(id)
+                                          : static_cast<uint32_t>(id);
   }
   // A loop of its own: few instructions between prefetches keep more of them under way.
   for (size_t i = 0; i < group->count; ++i) {
@@ -177,12 +191,10 @@ uint32_t SparseTable::FindRow(uint64_t id, uint64_t mixed) const {
   const auto is_its_row = [this, id](uint32_t row) {
     return IdFieldOf(store_->block(row)).load(std::memory_order_acquire) == id + 1;
   };
-  if (fixed()) {
-    const bool found =
-        id < static_cast<uint64_t>(spec_.rows) && is_its_row(static_cast<uint32_t>(id));
-    return found ? static_cast<uint32_t>(id) : kNoRow;
-  }
-  return index_->Find(mixed, is_its_row);
+  if (index_ != nullptr) return index_->Find(mixed, is_its_row);
+  if (id >= static_cast<uint64_t>(spec_.rows)) return kNoRow;
+  if (places_ != nullptr) return places_->Find(id);
+  return is_its_row(static_cast<uint32_t>(id)) ? static_cast<uint32_t>(id) : kNoRow;
 }
 
 StatusOr<uint32_t> SparseTable::Create(Hold& hold, uint64_t id, uint64_t mixed) {
@@ -191,7 +203,7 @@ StatusOr<uint32_t> SparseTable::Create(Hold& hold, uint64_t id, uint64_t mixed) 
       std::lock_guard lock(shards_[ShardOf(mixed)]->mutex);
       const uint32_t row = FindRow(id, mixed);
       if (row != kNoRow) return row;
-      if (fixed() || index_->Reserve(mixed)) return Insert(id, mixed);
+      if (index_ == nullptr || index_->Reserve(mixed)) return Insert(id, mixed);
     }
     FL_RETURN_IF_ERROR(Annotate(Grow(hold, mixed), fmt::format("table {}", spec_.name)));
   }
@@ -202,7 +214,7 @@ StatusOr<uint32_t> SparseTable::Insert(uint64_t id, uint64_t mixed) {
   ShardRows& rows = shards_[ShardOf(mixed)]->rows;
   if (rows.full()) {
     uint32_t first = static_cast<uint32_t>(id);
-    if (!fixed()) {
+    if (!in_order()) {
       auto taken = store_->Take(rows.next_run());
       if (!taken.ok()) return Annotate(taken.status(), fmt::format("table {}", spec_.name));
       first = *taken;
@@ -211,7 +223,8 @@ StatusOr<uint32_t> SparseTable::Insert(uint64_t id, uint64_t mixed) {
   }
   const uint32_t row = rows.next();
   InitRow(id, store_->block(row));
-  if (!fixed()) index_->Insert(mixed, row);
+  if (index_ != nullptr) index_->Insert(mixed, row);
+  if (places_ != nullptr) places_->Insert(id, row);
   rows.Commit();
   size_.fetch_add(1, std::memory_order_relaxed);
   return row;
@@ -361,8 +374,9 @@ Status SparseTable::OpenRows(std::span<const uint64_t> ids, RowsInPlace* out) {
 }
 
 Status SparseTable::OpenAllRows(AllRowsInPlace* out) {
-  if (!fixed()) {
-    return FailedPrecondition("table {}: its rows cannot be opened together: it grows", spec_.name);
+  if (!in_order()) {
+    return FailedPrecondition("table {}: its rows cannot be opened together: {}", spec_.name,
+                              spec_.rows == 0 ? "it grows" : "it was not made in_order");
   }
   Hold hold(gate_);
   const auto rows = static_cast<uint64_t>(spec_.rows);
@@ -447,6 +461,7 @@ size_t SparseTable::memory_bytes() const {
   Hold hold(gate_);
   size_t bytes = sizeof(SparseTable) + store_->memory_bytes();
   if (index_ != nullptr) bytes += index_->memory_bytes();
+  if (places_ != nullptr) bytes += places_->memory_bytes();
   for (const auto& shard : shards_) {
     std::lock_guard lock(shard->mutex);
     bytes += sizeof(shard) + sizeof(Shard) + shard->rows.memory_bytes();

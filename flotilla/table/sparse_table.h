@@ -1,9 +1,10 @@
 // A sparse table: rows of weights and optimizer state by 64-bit id, in memory.
 //
-// A row is one block (row_store.h). Rows never move and are never removed. They are found through
-// an open-addressing index, or directly where the spec bounds the ids; lookups of a batch are
-// prefetched in stages, so that a table far larger than the caches costs little more than a small
-// one.
+// A row is one block (row_store.h). Rows never move and are never removed; memory is taken for
+// those that come, in about the order in which they come, so that rows in frequent use are
+// together. They are found through an open-addressing index, or where the spec bounds the ids
+// through a number for each; lookups of a batch are prefetched in stages, so that a table far
+// larger than the caches costs little more than a small one.
 //
 // Thread safety: everything may be called from any number of threads at once, unless it says
 // otherwise. Two pushes of one row at the same time, or a pull beside a push, may mix element by
@@ -26,6 +27,7 @@
 #include "flotilla/table/initializer.h"
 #include "flotilla/table/row_cut.h"
 #include "flotilla/table/row_index.h"
+#include "flotilla/table/row_places.h"
 #include "flotilla/table/row_store.h"
 #include "flotilla/table/shard_rows.h"
 #include "flotilla/table/table.h"
@@ -128,9 +130,9 @@ class SparseTable {
   // Opens the rows of `ids`, creating those that do not exist. REQUIRES: *out is closed.
   Status OpenRows(std::span<const uint64_t> ids, RowsInPlace* out);
 
-  // Opens all rows of a table whose spec bounds the ids, creating those that do not exist; an error
-  // for any other table. The rows stay where they are for the table's life. Cheap, but for the
-  // first time, and while a cut is active: then every row is copied aside. REQUIRES: *out is
+  // Opens all rows of a table made with TableOptions::in_order, creating those that do not exist;
+  // an error for any other table. The rows stay where they are for the table's life. Cheap, but for
+  // the first time, and while a cut is active: then every row is copied aside. REQUIRES: *out is
   // closed.
   Status OpenAllRows(AllRowsInPlace* out);
 
@@ -180,11 +182,19 @@ class SparseTable {
     ShardRows rows;  // guarded by mutex
   };
 
-  SparseTable(const TableSpec& spec, uint64_t seed, std::unique_ptr<const UpdateRule> rule,
-              const Initializer& initializer, std::unique_ptr<RowStore> store,
-              std::unique_ptr<RowIndex> index);
+  // Where rows stand and how they are found. With neither index nor places, row numbers are ids.
+  struct Storage {
+    std::unique_ptr<RowStore> store;
+    std::unique_ptr<RowIndex> index;
+    std::unique_ptr<RowPlaces> places;
+  };
 
-  bool fixed() const { return index_ == nullptr; }
+  SparseTable(const TableSpec& spec, uint64_t seed, std::unique_ptr<const UpdateRule> rule,
+              const Initializer& initializer, Storage storage);
+  static StatusOr<Storage> MakeStorage(const TableSpec& spec, int states,
+                                       const TableOptions& options);
+
+  bool in_order() const { return index_ == nullptr && places_ == nullptr; }
   static int ShardOf(uint64_t mixed) { return static_cast<int>(mixed >> (64 - kVirtualShardBits)); }
 
   Status CheckIds(std::span<const uint64_t> ids) const;
@@ -230,7 +240,8 @@ class SparseTable {
   std::atomic<int64_t> size_ = 0;
   // Held shared by every batch of work. Held alone: to grow index_, to set cut_.
   mutable BatchGate gate_;
-  const std::unique_ptr<RowIndex> index_;       // null in fixed tables
+  const std::unique_ptr<RowIndex> index_;       // at most one of them: see Storage
+  const std::unique_ptr<RowPlaces> places_;     // ..
   std::vector<std::unique_ptr<Shard>> shards_;  // rows of virtual shard s are made under its mutex
   std::unique_ptr<RowCut> cut_;
 };

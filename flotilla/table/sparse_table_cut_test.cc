@@ -30,8 +30,8 @@ std::vector<uint64_t> Range(uint64_t begin, uint64_t end) {
 }
 
 TEST(SparseTableCutTest, RowsReadAsTheyWereAndLaterRowsAreNotPartOfIt) {
-  for (const int64_t bound : {0, 5000}) {
-    auto table = MustMakeTable(MakeTableSpec("emb", 2, bound), 1);
+  for (const TableKind& kind : TableKinds(5000)) {
+    auto table = MustMakeTable(MakeTableSpec("emb", 2, kind.rows), 1, 1, kind.options);
     ASSERT_TRUE(table->Push(MakeRows(Range(0, 1000), 2, 3), {}).ok());
     ASSERT_TRUE(table->BeginCut().ok());
     ASSERT_TRUE(table->Push(MakeRows(Range(500, 1500), 2, 4), {}).ok());
@@ -52,7 +52,7 @@ TEST(SparseTableCutTest, RowsReadAsTheyWereAndLaterRowsAreNotPartOfIt) {
 }
 
 TEST(SparseTableCutTest, RowsOpenedTogetherReadAsTheyWere) {
-  auto table = MustMakeTable(MakeTableSpec("emb", 2, 1000), 1);
+  auto table = MustMakeTable(MakeTableSpec("emb", 2, 1000), 1, 1, {.in_order = true});
   ASSERT_TRUE(table->Push(MakeRows(Range(0, 900), 2, 3), {}).ok());
   ASSERT_TRUE(table->BeginCut().ok());
   for (int round = 0; round < 2; ++round) {

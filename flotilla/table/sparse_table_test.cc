@@ -61,8 +61,9 @@ TEST(SparseTableTest, FirstValueDependsOnSeedTableAndIdOnly) {
 }
 
 TEST(SparseTableTest, PullWithDefaultGivesTheFirstValueAndCreatesNothing) {
-  for (const int64_t bound : {0, 100}) {
-    auto table = MustMakeTable(MakeTableSpec("emb", 3, bound, Uniform(-1, 1)));
+  for (const TableKind& kind : TableKinds(100)) {
+    auto table =
+        MustMakeTable(MakeTableSpec("emb", 3, kind.rows, Uniform(-1, 1)), 0, 1, kind.options);
     const SparseRows looked = MustPull(table.get(), {5, 6}, Missing::kDefault);
     EXPECT_EQ(table->size(), 0);
     EXPECT_EQ(table->Find(5), nullptr);
@@ -131,19 +132,22 @@ TEST(SparseTableTest, FixedTableRejectsIdsOutOfItsBoundAndChangesNothing) {
   EXPECT_EQ(table->size(), 2);
 }
 
-TEST(SparseTableTest, AScatteredTableIsTheSameWithLessMemory) {
-  const TableSpec spec = MakeTableSpec("emb", 10, 1'000'000, Xavier());
-  auto whole = MustMakeTable(spec, 2);
-  auto scattered = *SparseTable::Make(spec, 1, std::make_unique<AddRule>(2), {.scattered = true});
-  std::vector<uint64_t> ids;
-  for (uint64_t id = 0; id < 1'000'000; id += 100) ids.push_back(id);
-  EXPECT_EQ(MustPull(scattered.get(), ids).values, MustPull(whole.get(), ids).values);
-  ASSERT_TRUE(scattered->Push(MakeRows({300, 999'999}, 10), {}).ok());
-  EXPECT_EQ(scattered->size(), 10'001);
-  EXPECT_LT(scattered->memory_bytes(), whole->memory_bytes() / 10);
-  SparseRows rows = MakeRows({1'000'000}, 10);
-  EXPECT_EQ(Message(scattered->Pull(Missing::kCreate, &rows)),
-            "table emb: id 1000000 is not below its 1000000 rows");
+TEST(SparseTableTest, MemoryIsTakenForTheRowsThatCome) {
+  // So many ids that each may have a number, and more.
+  for (const int64_t bound : {int64_t{1'000'000}, (int64_t{1} << 24) + 1}) {
+    const TableSpec spec = MakeTableSpec("emb", 10, bound, Xavier());
+    auto whole = MustMakeTable(spec, 2, 1, {.in_order = true});
+    auto table = MustMakeTable(spec, 2);
+    std::vector<uint64_t> ids;
+    for (uint64_t id = 0; id < 1'000'000; id += 100) ids.push_back(id);
+    EXPECT_EQ(MustPull(table.get(), ids).values, MustPull(whole.get(), ids).values);
+    ASSERT_TRUE(table->Push(MakeRows({300, 999'999}, 10), {}).ok());
+    EXPECT_EQ(table->size(), 10'001);
+    EXPECT_LT(table->memory_bytes(), whole->memory_bytes() / 10);
+    SparseRows rows = MakeRows({static_cast<uint64_t>(bound)}, 10);
+    EXPECT_EQ(Message(table->Pull(Missing::kCreate, &rows)),
+              fmt::format("table emb: id {} is not below its {} rows", bound, bound));
+  }
 }
 
 TEST(SparseTableTest, ZeroAndTheLargestIdAreOrdinaryIds) {
@@ -180,8 +184,9 @@ TEST(SparseTableTest, IdsThatCollideInEveryHashBitTheIndexHasAreToldApart) {
   EXPECT_EQ(table->Find(id(200)), nullptr);
 }
 
-TEST(SparseTableTest, AllRowsOfAFixedTableOpenAsOneArray) {
-  auto table = MustMakeTable(MakeTableSpec("emb", 100, 300000, Uniform(-1, 1)));
+TEST(SparseTableTest, AllRowsOfATableInOrderOpenAsOneArray) {
+  auto table =
+      MustMakeTable(MakeTableSpec("emb", 100, 300000, Uniform(-1, 1)), 0, 1, {.in_order = true});
   const SparseRows pulled = MustPull(table.get(), {0, 299999});
   AllRowsInPlace all;
   ASSERT_TRUE(table->OpenAllRows(&all).ok());
@@ -199,20 +204,23 @@ TEST(SparseTableTest, AllRowsOfAFixedTableOpenAsOneArray) {
             MustPull(MustMakeTable(table->spec()).get(), {6}).values);
 }
 
-TEST(SparseTableTest, AllRowsOfATableThatGrowsCannotBeOpened) {
-  auto table = MustMakeTable(MakeTableSpec("emb", 3));
+TEST(SparseTableTest, AllRowsOfOtherTablesCannotBeOpened) {
   AllRowsInPlace all;
-  EXPECT_EQ(Message(table->OpenAllRows(&all)),
+  auto grows = MustMakeTable(MakeTableSpec("emb", 3), 0, 1, {.in_order = true});
+  EXPECT_EQ(Message(grows->OpenAllRows(&all)),
             "table emb: its rows cannot be opened together: it grows");
+  auto bounded = MustMakeTable(MakeTableSpec("emb", 3, 100));
+  EXPECT_EQ(Message(bounded->OpenAllRows(&all)),
+            "table emb: its rows cannot be opened together: it was not made in_order");
 }
 
 // A std::map that does what the table should; every row has three equal weights.
 class ModelTable {
  public:
-  explicit ModelTable(int64_t bound) {
-    TableSpec spec = MakeTableSpec("emb", 3, bound, Constant(1));
+  explicit ModelTable(const TableKind& kind) {
+    TableSpec spec = MakeTableSpec("emb", 3, kind.rows, Constant(1));
     spec.keep_meta = true;
-    table_ = MustMakeTable(spec, 1);
+    table_ = MustMakeTable(spec, 1, 1, kind.options);
   }
 
   void Pull(const std::vector<uint64_t>& ids, Missing missing) {
@@ -267,8 +275,8 @@ class ModelTable {
 };
 
 TEST(SparseTableTest, EqualsAMapUnderRandomOperations) {
-  for (const int64_t bound : {0, 3000}) {
-    ModelTable both(bound);
+  for (const TableKind& kind : TableKinds(3000)) {
+    ModelTable both(kind);
     for (int64_t round = 1; round <= 300; ++round) {
       const RngKey draw = RngKey(99).With(static_cast<uint64_t>(round));
       const std::vector<uint64_t> ids = DrawIds(draw.With("ids"), 1 + draw.Below(0, 150), 3000);
@@ -290,8 +298,8 @@ TEST(SparseTableTest, EqualsAMapUnderRandomOperations) {
 }
 
 TEST(SparseTableTest, EnumerationInAscendingOrderSortsEachShard) {
-  for (const int64_t bound : {0, 20000}) {
-    auto table = MustMakeTable(MakeTableSpec("emb", 1, bound));
+  for (const TableKind& kind : TableKinds(20000)) {
+    auto table = MustMakeTable(MakeTableSpec("emb", 1, kind.rows), 0, 1, kind.options);
     const std::vector<uint64_t> ids = DrawIds(RngKey(3), 5000, 20000);
     std::vector<uint64_t> reversed(ids.rbegin(), ids.rend());
     MustPull(table.get(), reversed);

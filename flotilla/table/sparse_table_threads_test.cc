@@ -23,8 +23,9 @@ void RunThreads(const std::function<void(int)>& work) {
 
 // All threads pull the same new ids, in orders of their own, while the index grows from nothing.
 TEST(SparseTableThreadsTest, EveryThreadSeesTheCompleteFirstValueAndRowsAreMadeOnce) {
-  for (const int64_t bound : {0, 40000}) {
-    auto table = MustMakeTable(MakeTableSpec("emb", 7, bound, Uniform(-1, 1)), 1);
+  for (const TableKind& kind : TableKinds(40000)) {
+    auto table =
+        MustMakeTable(MakeTableSpec("emb", 7, kind.rows, Uniform(-1, 1)), 1, 1, kind.options);
     constexpr uint64_t kIds = 40000;
     std::vector<std::vector<uint32_t>> locations(kThreads, std::vector<uint32_t>(kIds));
     std::atomic<int> wrong = 0;

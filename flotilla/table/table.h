@@ -18,9 +18,10 @@ namespace flotilla {
 struct TableOptions {
   // Ask the system for huge pages: fewer TLB misses on tables beyond some hundred megabytes.
   bool huge_pages = true;
-  // Only some of the ids are used, as those of a server's shards. A table whose ids are bounded
-  // then keeps no place for every id, but takes memory for the rows that come, as one that grows.
-  bool scattered = false;
+  // A table whose ids are bounded keeps a place for each of them, in the order of the ids, so that
+  // all rows can be opened as one array (steps in place). Otherwise it takes memory for the rows
+  // that come, as one that grows.
+  bool in_order = false;
 };
 
 // The decay of a parameter: its own if it has one, else the optimizer's.

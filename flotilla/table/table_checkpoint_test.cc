@@ -82,12 +82,12 @@ Status Load(const std::string& dir, bool with_state, int servers, int threads, S
 
 TEST(TableCheckpointTest, ATableComesBackWithStateAndMetaForAnyNumberOfServers) {
   TempDir temp;
-  for (const int64_t bound : {0, 20'000}) {
-    auto table = Trained(Spec(bound), 15'000);
+  for (const TableKind& kind : TableKinds(20'000)) {
+    auto table = Trained(Spec(kind.rows), 15'000);
     for (const int writers : {1, 3}) {
       Save(*table, temp.path() + "/model", true, writers);
       for (const int servers : {1, 2, 5}) {
-        auto loaded = MustMakeTable(Spec(bound), 2);
+        auto loaded = MustMakeTable(Spec(kind.rows), 2, 1, kind.options);
         const Status status = Load(temp.path() + "/model", true, servers, 2, loaded.get());
         ASSERT_TRUE(status.ok()) << status;
         EXPECT_EQ(loaded->size(), table->size());

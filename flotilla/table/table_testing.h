@@ -43,9 +43,19 @@ inline TableSpec MakeTableSpec(std::string name, int64_t dim, int64_t rows = 0,
   return spec;
 }
 
+// The ways in which a table finds its rows: by a hash, by a number for each id, by the id itself.
+struct TableKind {
+  int64_t rows = 0;
+  TableOptions options;
+};
+inline std::vector<TableKind> TableKinds(int64_t ids) {
+  return {{0, {}}, {ids, {}}, {ids, {.in_order = true}}};
+}
+
 inline std::unique_ptr<SparseTable> MustMakeTable(const TableSpec& spec, int states = 0,
-                                                  uint64_t seed = 1) {
-  auto table = SparseTable::Make(spec, seed, std::make_unique<AddRule>(states), {});
+                                                  uint64_t seed = 1,
+                                                  const TableOptions& options = {}) {
+  auto table = SparseTable::Make(spec, seed, std::make_unique<AddRule>(states), options);
   EXPECT_TRUE(table.ok()) << table.status();
   return *std::move(table);
 }
