@@ -237,32 +237,26 @@ std::unique_ptr<PendingCalls> PsClient::StartPullDense(std::span<float> out) {
   return calls_.Start("pull dense", std::move(calls));
 }
 
-StatusOr<DirtyValues> PsClient::PullDirty(uint64_t max_rows_per_table) {
-  DirtyValues dirty;
-  for (const TableSpec& table : spec_.tables) dirty.sparse.emplace_back().dim = table.dim;
+Status PsClient::PullDirty(uint64_t max_rows_per_table, DirtyValues* out) {
+  out->more = false;
+  out->sparse.resize(spec_.tables.size());
+  for (size_t t = 0; t < out->sparse.size(); ++t) {
+    out->sparse[t].dim = spec_.tables[t].dim;
+    out->sparse[t].ids.clear();
+  }
+  out->dense.resize(servers());
   std::vector<ServerCall> calls;
-  // Answers come in any order, the ranges of servers in theirs.
-  std::vector<std::vector<DenseRange>> ranges(servers());
-  std::vector<AlignedVector<float>> values(servers());
   for (int s = 0; s < servers(); ++s) {
     wire::RequestHead head = MakeHead(wire::METHOD_PULL_DIRTY);
     head.set_sequence(NextSequence());
     head.mutable_pull_dirty()->set_max_rows(max_rows_per_table);
     ServerCall& call = calls.emplace_back(MakeCall(s, std::move(head), {}));
-    call.take = [this, s, &dirty, &ranges, &values](ResponseMessage& response) {
-      return TakeDirty(s, response, &dirty, &ranges[s], &values[s]);
-    };
+    call.take = [this, s, out](ResponseMessage& response) { return TakeDirty(s, response, out); };
   }
-  FL_RETURN_IF_ERROR(calls_.Run("pull dirty", std::move(calls)));
-  for (int s = 0; s < servers(); ++s) {
-    dirty.ranges.insert(dirty.ranges.end(), ranges[s].begin(), ranges[s].end());
-    dirty.dense.insert(dirty.dense.end(), values[s].begin(), values[s].end());
-  }
-  return dirty;
+  return calls_.Run("pull dirty", std::move(calls));
 }
 
-Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty,
-                           std::vector<DenseRange>* ranges, AlignedVector<float>* values) const {
+Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty) const {
   const wire::PullDirtyResponse& body = response.head.pull_dirty();
   dirty->more = dirty->more || body.more();
   for (SparseRows& rows : dirty->sparse) {
@@ -277,7 +271,9 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
     rows.values.resize((before + count) * dim);
     FL_RETURN_IF_ERROR(response.tensors.Read(std::span<float>(rows.values).subspan(before * dim)));
   }
-  FL_RETURN_IF_ERROR(response.tensors.ReadAll(values));
+  DirtyDense& dense = dirty->dense[server];
+  dense.ranges.clear();
+  FL_RETURN_IF_ERROR(response.tensors.ReadAll(&dense.values));
   const DenseRange slice = DenseRangeOf(layout_.size(), server, servers());
   uint64_t floats = 0;
   for (int i = 0; i < std::min(body.dense_begins_size(), body.dense_lengths_size()); ++i) {
@@ -286,10 +282,12 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
     const auto size = static_cast<uint64_t>(slice.size());
     if (begin > size || length > size - begin) return InvalidArgument("a range out of the slice");
     floats += length;
-    ranges->push_back({slice.begin + static_cast<int64_t>(begin),
-                       slice.begin + static_cast<int64_t>(begin + length)});
+    dense.ranges.push_back({slice.begin + static_cast<int64_t>(begin),
+                            slice.begin + static_cast<int64_t>(begin + length)});
   }
-  if (floats != values->size()) return InvalidArgument("{} values for {}", values->size(), floats);
+  if (floats != dense.values.size()) {
+    return InvalidArgument("{} values for {}", dense.values.size(), floats);
+  }
   return response.tensors.Finish();
 }
 

@@ -89,10 +89,13 @@ struct PushValues {
 using PushSequences = std::vector<uint64_t>;
 
 // Rows of all tables and ranges of the dense block that other trainers changed.
+struct DirtyDense {
+  std::vector<DenseRange> ranges;  // in the whole block, ascending
+  AlignedVector<float> values;     // of the ranges, one after the other
+};
 struct DirtyValues {
   std::vector<SparseRows> sparse;  // per table
-  std::vector<DenseRange> ranges;  // in the whole block, ascending
-  AlignedVector<float> dense;      // values of the ranges, one after the other
+  std::vector<DirtyDense> dense;   // per server
   bool more = false;               // not all fitted: call again
 };
 
@@ -161,8 +164,8 @@ class PsClient {
   std::unique_ptr<PendingCalls> StartPullDense(std::span<float> out);
 
   // What others changed by kDelta pushes since this trainer's last call. Values that this trainer
-  // pushed itself are not in it.
-  StatusOr<DirtyValues> PullDirty(uint64_t max_rows_per_table);
+  // pushed itself are not in it. Memory that *out has is used again.
+  Status PullDirty(uint64_t max_rows_per_table, DirtyValues* out);
 
   // Rounds of kInRound pushes. Enter waits until every trainer has entered; a round then waits for
   // all of them, until each one leaves (at the end of its data).
@@ -248,8 +251,7 @@ class PsClient {
   void AddDense(const PushValues& values, int server, wire::PushRequest* request,
                 TensorWriter* tensors) const;
   Status TakeDense(int server, bool half, std::span<float> out, ResponseMessage& response) const;
-  Status TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty,
-                   std::vector<DenseRange>* ranges, AlignedVector<float>* values) const;
+  Status TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty) const;
   Status RunRounds(wire::Method method, const char* what);
   ServerCall CollectiveCall(int server, wire::CollectiveKind kind, std::string_view name,
                             wire::CollectiveRequest request, const TensorWriter& tensors);

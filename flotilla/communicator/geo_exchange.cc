@@ -13,7 +13,17 @@ namespace {
 constexpr size_t kRowsPerPush = size_t{1} << 15;
 // Rows of a table that are held open at once.
 constexpr size_t kRowsInPlace = 1024;
+// Dense values that are worked on at once: what is made of them on the way stays in the L1 cache.
+constexpr int64_t kDensePiece = 2048;
 constexpr uint8_t kSurelyShared = 3;
+
+// Calls visit(piece) for the pieces of a range.
+template <typename Visit>
+void ForEachPiece(DenseRange range, Visit visit) {
+  for (int64_t begin = range.begin; begin < range.end; begin += kDensePiece) {
+    visit(DenseRange{begin, std::min(begin + kDensePiece, range.end)});
+  }
+}
 
 // Calls visit(i, live, known) for the rows of each ids[i] in both tables, which are made if they
 // are not there.
@@ -37,12 +47,16 @@ Status ForEachRow(SparseTable* live, SparseTable* known, std::span<const uint64_
 }  // namespace
 
 GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor)
-    : client_(client),
-      local_(local),
-      divisor_(divisor),
-      changed_rows_(local->spec().tables.size()) {
+    : client_(client), local_(local), divisor_(divisor) {
+  for (const TableSpec& table : local->spec().tables) changed_rows_.emplace_back(table.rows);
   const std::span<const float> dense = local->dense();
   known_dense_.assign(dense.begin(), dense.end());
+  const auto trainers = static_cast<float>(client->options().trainers);
+  for (size_t touches = 0; touches < row_scales_.size(); ++touches) {
+    // Touches come like raindrops: another trainer has missed the row with the probability exp(-n).
+    const float others = (trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
+    row_scales_[touches] = 1 / std::sqrt(1 + std::max(1.0f, others));
+  }
 }
 
 StatusOr<std::unique_ptr<GeoExchange>> GeoExchange::Make(PsClient* client, LocalCommunicator* local,
@@ -90,6 +104,8 @@ void GeoExchange::WriteParameter(int parameter, std::span<const float> values) {
 
 Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches) {
   std::vector<size_t> sent(touched.size(), 0);
+  // One push is under way while the next is made.
+  std::unique_ptr<PendingCalls> under_way;
   bool first = true;
   bool more = true;
   while (more) {
@@ -107,25 +123,24 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
       FL_RETURN_IF_ERROR(MakeDelta(static_cast<int>(t), counts, &rows));
     }
     if (first) {
-      HogwildDenseDelta(&deltas->dense);
+      MakeDenseDelta(&deltas->dense);
     } else {
       deltas->dense.clear();
     }
-    FL_RETURN_IF_ERROR(PushDeltas(deltas, first ? batches : 0));
+    if (under_way != nullptr) FL_RETURN_IF_ERROR(under_way->Wait());
+    under_way = StartPush(deltas, first ? batches : 0);
     first = false;
   }
-  return absl::OkStatus();
+  return under_way->Wait();
 }
 
 float GeoExchange::RowScale(bool changed, uint8_t touches) const {
-  const auto trainers = static_cast<float>(client_->options().trainers);
-  if (divisor_ == GeoDivisor::kTrainers) return 1 / trainers;
+  const int trainers = client_->options().trainers;
+  if (divisor_ == GeoDivisor::kTrainers) return 1.0f / static_cast<float>(trainers);
   // A row that is touched so often is touched by all, also when they have not sent it yet.
   const bool shared = changed || touches >= kSurelyShared;
   if (divisor_ == GeoDivisor::kNone || !shared || trainers == 1) return 1;
-  // Touches come like raindrops: another trainer has missed the row with the probability exp(-n).
-  const float others = (trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
-  return 1 / std::sqrt(1 + std::max(1.0f, others));
+  return row_scales_[touches];
 }
 
 Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows) {
@@ -133,7 +148,7 @@ Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, Sparse
   rows->values.resize(rows->size() * static_cast<size_t>(rows->dim));
   return ForEachRow(&local_->table(table), known_[table].get(), rows->ids,
                     [&](size_t i, float* live, float* known) {
-                      const bool changed = changed_rows_[table].contains(rows->ids[i]);
+                      const bool changed = changed_rows_[table].Contains(rows->ids[i]);
                       const float scale = RowScale(changed, counts[i]);
                       const bool gives_up = divisor_ == GeoDivisor::kTouched && scale != 1;
                       HogwildRowDelta(rows->dim, scale, gives_up, live, known, rows->row(i));
@@ -157,54 +172,65 @@ float GeoExchange::DenseScale(int parameter) const {
   return 1.0f / static_cast<float>(client_->options().trainers);
 }
 
-[[gnu::noinline]] void GeoExchange::HogwildDenseDelta(AlignedVector<float>* delta) {
-  const std::span<const float> live = local_->dense();
-  if (delta->size() != live.size()) delta->assign(live.size(), 0.0f);  // gaps stay zero
-  for (int p = 0; p < local_->layout().parameters(); ++p) {
+void GeoExchange::MakeDenseDelta(AlignedVector<float>* delta) {
+  const DenseLayout& layout = local_->layout();
+  const auto size = static_cast<size_t>(layout.size());
+  if (delta->size() != size) delta->assign(size, 0.0f);  // gaps stay zero
+  for (int p = 0; p < layout.parameters(); ++p) {
+    const DenseRange range{layout.offset(p), layout.offset(p) + layout.length(p)};
     const float scale = DenseScale(p);
-    const int64_t begin = local_->layout().offset(p);
-    const int64_t length = local_->layout().length(p);
-    difference_.resize(static_cast<size_t>(length));
-    for (int64_t i = 0; i < length; ++i) {
-      const float learned = live[begin + i] - known_dense_[begin + i];
-      (*delta)[begin + i] = learned * scale;
-      known_dense_[begin + i] += learned * scale;
-      difference_[i] = learned * scale - learned;
-    }
-    if (divisor_ == GeoDivisor::kTouched && scale != 1) {
-      local_->dense_table().Add(begin, difference_);
-    }
+    ForEachPiece(range, [&](DenseRange piece) { HogwildDenseDelta(piece, scale, delta); });
   }
 }
 
-Status GeoExchange::PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t batches) {
-  return client_->Push({.kind = PushKind::kDelta,
-                        .dense = deltas->dense,
-                        .sparse = deltas->sparse,
-                        .batches = batches,
-                        .rows = 0,
-                        .owner = deltas,
-                        .fresh_dense = {}});
+[[gnu::noinline]] void GeoExchange::HogwildDenseDelta(DenseRange range, float scale,
+                                                      AlignedVector<float>* delta) {
+  std::array<float, kDensePiece> given_up;
+  const float* live = local_->dense().data() + range.begin;
+  float* known = known_dense_.data() + range.begin;
+  float* sent = delta->data() + range.begin;
+  for (int64_t i = 0; i < range.size(); ++i) {
+    const float learned = live[i] - known[i];
+    sent[i] = learned * scale;
+    known[i] += learned * scale;
+    given_up[i] = learned * scale - learned;
+  }
+  if (divisor_ == GeoDivisor::kTouched && scale != 1) {
+    local_->dense_table().Add(range.begin, std::span(given_up).first(range.size()));
+  }
+}
+
+std::unique_ptr<PendingCalls> GeoExchange::StartPush(std::shared_ptr<const Deltas> deltas,
+                                                     int64_t batches) {
+  return client_->StartPush({.kind = PushKind::kDelta,
+                             .dense = deltas->dense,
+                             .sparse = deltas->sparse,
+                             .batches = batches,
+                             .rows = 0,
+                             .owner = deltas,
+                             .fresh_dense = {}});
 }
 
 Status GeoExchange::TakeDirty() {
-  for (auto& changed : changed_rows_) changed.clear();
-  bool more = true;
-  while (more) {
-    FL_ASSIGN_OR_RETURN(const DirtyValues dirty, client_->PullDirty(kRowsPerPush));
-    for (size_t t = 0; t < dirty.sparse.size(); ++t) {
-      FL_RETURN_IF_ERROR(TakeRows(static_cast<int>(t), dirty.sparse[t]));
+  for (IdSet& changed : changed_rows_) changed.Clear();
+  do {
+    FL_RETURN_IF_ERROR(client_->PullDirty(kRowsPerPush, &dirty_));
+    for (size_t t = 0; t < dirty_.sparse.size(); ++t) {
+      FL_RETURN_IF_ERROR(TakeRows(static_cast<int>(t), dirty_.sparse[t]));
     }
-    TakeDense(dirty);
-    more = dirty.more;
-  }
+    for (const DirtyDense& dense : dirty_.dense) {
+      const float* fresh = dense.values.data();
+      for (const DenseRange& range : dense.ranges) {
+        TakeDense(range, fresh);
+        fresh += range.size();
+      }
+    }
+  } while (dirty_.more);
   return absl::OkStatus();
 }
 
 Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
-  if (divisor_ == GeoDivisor::kTouched) {
-    changed_rows_[table].insert(fresh.ids.begin(), fresh.ids.end());
-  }
+  if (divisor_ == GeoDivisor::kTouched) changed_rows_[table].Add(fresh.ids);
   return ForEachRow(&local_->table(table), known_[table].get(), fresh.ids,
                     [&](size_t i, float* live, float* known) {
                       HogwildTake(fresh.dim, fresh.row(i), live, known);
@@ -219,18 +245,17 @@ Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
   }
 }
 
-void GeoExchange::TakeDense(const DirtyValues& dirty) {
-  const float* fresh = dirty.dense.data();
-  for (const DenseRange& range : dirty.ranges) {
-    difference_.resize(static_cast<size_t>(range.size()));
-    for (int64_t i = 0; i < range.size(); ++i) {
-      float& known = known_dense_[range.begin + i];
-      difference_[i] = fresh[i] - known;
-      known = fresh[i];
+void GeoExchange::TakeDense(DenseRange range, const float* fresh) {
+  ForEachPiece(range, [&](DenseRange piece) {
+    std::array<float, kDensePiece> difference;
+    float* known = known_dense_.data() + piece.begin;
+    const float* from = fresh + (piece.begin - range.begin);
+    for (int64_t i = 0; i < piece.size(); ++i) {
+      difference[i] = from[i] - known[i];
+      known[i] = from[i];
     }
-    local_->dense_table().Add(range.begin, difference_);
-    fresh += range.size();
-  }
+    local_->dense_table().Add(piece.begin, std::span(difference).first(piece.size()));
+  });
 }
 
 }  // namespace flotilla

@@ -16,16 +16,17 @@
 // but what falls into the same instant.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
 #include "flotilla/base/aligned_vector.h"
 #include "flotilla/base/reused.h"
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
+#include "flotilla/communicator/id_set.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/communicator/touched_rows.h"
 #include "flotilla/table/sparse_table.h"
@@ -85,10 +86,11 @@ class GeoExchange {
   // 1 / divisor of a row that others have changed or not, and of a dense parameter.
   float RowScale(bool changed, uint8_t touches) const;
   float DenseScale(int parameter) const;
-  void HogwildDenseDelta(AlignedVector<float>* delta);
-  Status PushDeltas(std::shared_ptr<const Deltas> deltas, int64_t batches);
+  void MakeDenseDelta(AlignedVector<float>* delta);
+  void HogwildDenseDelta(DenseRange range, float scale, AlignedVector<float>* delta);
+  std::unique_ptr<PendingCalls> StartPush(std::shared_ptr<const Deltas> deltas, int64_t batches);
   Status TakeRows(int table, const SparseRows& fresh);
-  void TakeDense(const DirtyValues& dirty);
+  void TakeDense(DenseRange range, const float* fresh);
   // One row of x and y: makes its delta; takes over the servers' value.
   static void HogwildRowDelta(int64_t dim, float scale, bool gives_up, float* live, float* known,
                               float* delta);
@@ -99,10 +101,10 @@ class GeoExchange {
   const GeoDivisor divisor_;
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
+  std::array<float, 256> row_scales_;                // of rows that others have changed, by touches
   Reused<Deltas> deltas_;
-  // What TakeDirty brought last.
-  std::vector<absl::flat_hash_set<uint64_t>> changed_rows_;  // per table
-  std::vector<float> difference_;
+  DirtyValues dirty_;
+  std::vector<IdSet> changed_rows_;  // per table, of what TakeDirty brought last
 };
 
 }  // namespace flotilla

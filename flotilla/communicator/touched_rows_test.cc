@@ -50,15 +50,15 @@ TEST(TouchedRowsTest, CountersEndAtTheirLargestNumber) {
 }
 
 TEST(TouchedRowsTest, NothingIsLostBetweenWorkersThatAddAndAThreadThatTakes) {
-  constexpr int kWorkers = 3;
-  constexpr uint64_t kIds = 500;
-  for (int64_t rows : {int64_t{0}, static_cast<int64_t>(kWorkers * kIds)}) {
+  constexpr int kThreads = 3;
+  constexpr uint64_t kIdsOfEach = 500;
+  for (int64_t rows : {int64_t{0}, static_cast<int64_t>(kThreads * kIdsOfEach)}) {
     TouchedRows touched(Tables({rows}));
     std::vector<std::thread> workers;
-    for (int w = 0; w < kWorkers; ++w) {
+    for (int w = 0; w < kThreads; ++w) {
       workers.emplace_back([&, w] {
-        for (uint64_t i = 0; i < kIds; ++i) {
-          touched.Add(w, 0, std::vector<uint64_t>{w * kIds + i});
+        for (uint64_t i = 0; i < kIdsOfEach; ++i) {
+          touched.Add(w, 0, std::vector<uint64_t>{w * kIdsOfEach + i});
         }
       });
     }
@@ -70,7 +70,7 @@ TEST(TouchedRowsTest, NothingIsLostBetweenWorkersThatAddAndAThreadThatTakes) {
     for (int i = 0; i < 20; ++i) take(1 + i % 2);
     for (std::thread& worker : workers) worker.join();
     take(1);
-    std::vector<uint64_t> expected(kWorkers * kIds);
+    std::vector<uint64_t> expected(kThreads * kIdsOfEach);
     for (uint64_t i = 0; i < expected.size(); ++i) expected[i] = i;
     EXPECT_EQ(Sorted(all), expected);
   }

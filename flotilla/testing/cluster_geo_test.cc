@@ -15,6 +15,13 @@ Status PushDelta(PsClient& client, std::vector<uint64_t> ids, float value) {
   return client.Push({.kind = PushKind::kDelta, .sparse = rows});
 }
 
+DirtyValues MustPullDirty(PsClient& client, uint64_t max_rows = 1000) {
+  DirtyValues dirty;
+  const Status status = client.PullDirty(max_rows, &dirty);
+  EXPECT_TRUE(status.ok()) << status;
+  return dirty;
+}
+
 std::set<uint64_t> Ids(const DirtyValues& dirty) {
   return {dirty.sparse[0].ids.begin(), dirty.sparse[0].ids.end()};
 }
@@ -26,18 +33,17 @@ TEST_P(GeoTest, ATrainerGetsWhatOthersChangedOnce) {
   ASSERT_OK(cluster.ConnectAll());
   ASSERT_OK(PushDelta(cluster.client(0), {1, 2, 3}, 1));
   ASSERT_OK(PushDelta(cluster.client(1), {3, 4}, 10));
-  const auto zero = cluster.client(0).PullDirty(1000);
-  ASSERT_TRUE(zero.ok()) << zero.status();
-  EXPECT_EQ(Ids(*zero), (std::set<uint64_t>{3, 4}));
-  EXPECT_FALSE(zero->more);
-  for (size_t i = 0; i < zero->sparse[0].size(); ++i) {
-    EXPECT_EQ(zero->sparse[0].row(i)[1], zero->sparse[0].ids[i] == 3 ? 11 : 10);
+  const DirtyValues zero = MustPullDirty(cluster.client(0));
+  EXPECT_EQ(Ids(zero), (std::set<uint64_t>{3, 4}));
+  EXPECT_FALSE(zero.more);
+  for (size_t i = 0; i < zero.sparse[0].size(); ++i) {
+    EXPECT_EQ(zero.sparse[0].row(i)[1], zero.sparse[0].ids[i] == 3 ? 11 : 10);
   }
-  EXPECT_EQ(Ids(*cluster.client(1).PullDirty(1000)), (std::set<uint64_t>{1, 2, 3}));
-  EXPECT_EQ(Ids(*cluster.client(2).PullDirty(1000)), (std::set<uint64_t>{1, 2, 3, 4}));
-  EXPECT_TRUE(Ids(*cluster.client(0).PullDirty(1000)).empty());
+  EXPECT_EQ(Ids(MustPullDirty(cluster.client(1))), (std::set<uint64_t>{1, 2, 3}));
+  EXPECT_EQ(Ids(MustPullDirty(cluster.client(2))), (std::set<uint64_t>{1, 2, 3, 4}));
+  EXPECT_TRUE(Ids(MustPullDirty(cluster.client(0))).empty());
   ASSERT_OK(PushDelta(cluster.client(1), {4}, 1));
-  EXPECT_EQ(Ids(*cluster.client(0).PullDirty(1000)), (std::set<uint64_t>{4}));
+  EXPECT_EQ(Ids(MustPullDirty(cluster.client(0))), (std::set<uint64_t>{4}));
 }
 
 TEST_P(GeoTest, AnAnswerThatGetsLostLosesNothing) {
@@ -51,21 +57,23 @@ TEST_P(GeoTest, AnAnswerThatGetsLostLosesNothing) {
   // What trainer 1 knows: its copy, refreshed by dirty rows alone.
   std::vector<float> copy(static_cast<size_t>(cluster.client(1).layout().size()));
   std::map<uint64_t, float> known;
+  DirtyValues dirty;  // one for all rounds
   for (int round = 0; round < 30; ++round) {
     const auto first = static_cast<uint64_t>(round % 7);
     std::vector<float> delta(copy.size());
     delta[static_cast<size_t>(round) * 600] = 1;
     const std::vector<SparseRows> rows = {RowsOf(IdRange(first * 5, 12), 2, 1)};
     ASSERT_OK(cluster.client(0).Push({.kind = PushKind::kDelta, .dense = delta, .sparse = rows}));
-    const auto dirty = cluster.client(1).PullDirty(1000);
-    ASSERT_TRUE(dirty.ok()) << dirty.status();
-    for (size_t i = 0; i < dirty->sparse[0].size(); ++i) {
-      known[dirty->sparse[0].ids[i]] = dirty->sparse[0].row(i)[0];
+    ASSERT_OK(cluster.client(1).PullDirty(1000, &dirty));
+    for (size_t i = 0; i < dirty.sparse[0].size(); ++i) {
+      known[dirty.sparse[0].ids[i]] = dirty.sparse[0].row(i)[0];
     }
-    const float* from = dirty->dense.data();
-    for (const DenseRange& range : dirty->ranges) {
-      std::copy_n(from, range.size(), copy.begin() + range.begin);
-      from += range.size();
+    for (const DirtyDense& part : dirty.dense) {
+      const float* from = part.values.data();
+      for (const DenseRange& range : part.ranges) {
+        std::copy_n(from, range.size(), copy.begin() + range.begin);
+        from += range.size();
+      }
     }
   }
   EXPECT_GT(cluster.lost_replies(), 10);
@@ -89,11 +97,10 @@ TEST(GeoLimitTest, MoreRowsThanAskedForComeWithTheNextCall) {
   std::set<uint64_t> seen;
   int calls = 0;
   for (bool more = true; more; ++calls) {
-    const auto dirty = cluster.client(1).PullDirty(10);
-    ASSERT_TRUE(dirty.ok());
-    EXPECT_LE(dirty->sparse[0].size(), 10u);
-    seen.merge(Ids(*dirty));
-    more = dirty->more;
+    const DirtyValues dirty = MustPullDirty(cluster.client(1), 10);
+    EXPECT_LE(dirty.sparse[0].size(), 10u);
+    seen.merge(Ids(dirty));
+    more = dirty.more;
   }
   EXPECT_EQ(calls, 3);
   EXPECT_EQ(seen.size(), 25u);
@@ -107,14 +114,17 @@ TEST(GeoLimitTest, OnlyDenseBlocksThatOthersChangedAreSent) {
   delta[10] = 1;
   delta[delta.size() - 30] = 2;
   ASSERT_OK(cluster.client(0).Push({.kind = PushKind::kDelta, .dense = delta}));
-  const auto dirty = cluster.client(1).PullDirty(10);
-  ASSERT_TRUE(dirty.ok());
-  ASSERT_EQ(dirty->ranges.size(), 2u);
-  EXPECT_EQ(dirty->ranges[0], (DenseRange{0, kDenseBlockFloats}));
-  EXPECT_EQ(dirty->ranges[1].end, static_cast<int64_t>(delta.size()));
-  EXPECT_EQ(dirty->dense[10], 1);
-  EXPECT_EQ(dirty->dense[dirty->dense.size() - 30], 2);
-  EXPECT_TRUE(cluster.client(0).PullDirty(10)->ranges.empty());
+  const std::vector<DirtyDense> dirty = MustPullDirty(cluster.client(1)).dense;
+  ASSERT_EQ(dirty.size(), 2u);
+  ASSERT_EQ(dirty[0].ranges.size(), 1u);
+  ASSERT_EQ(dirty[1].ranges.size(), 1u);
+  EXPECT_EQ(dirty[0].ranges[0], (DenseRange{0, kDenseBlockFloats}));
+  EXPECT_EQ(dirty[1].ranges[0].end, static_cast<int64_t>(delta.size()));
+  EXPECT_EQ(dirty[0].values[10], 1);
+  EXPECT_EQ(dirty[1].values[dirty[1].values.size() - 30], 2);
+  for (const DirtyDense& none : MustPullDirty(cluster.client(0)).dense) {
+    EXPECT_TRUE(none.ranges.empty());
+  }
 }
 
 }  // namespace
