@@ -53,12 +53,12 @@ TEST(SynthCommandTest, WritesTrainAndTestRowsAndTheBestQuality) {
   const ProgramRun run = RunForTest({"data", "synth", "criteo", "--rows", "3000", "--test_rows",
                                      "1000", "--out", out, "--seed", "3", "--json"});
   ASSERT_EQ(run.code, kSuccess) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
-  EXPECT_EQ(json, nlohmann::json::parse(ContentOf(out + "/oracle.json")));
-  EXPECT_EQ(json["train"]["rows"], 3000);
-  EXPECT_EQ(json["test"]["rows"], 1000);
-  EXPECT_GT(json["test"]["auc"], 0.75);
-  EXPECT_LT(json["test"]["auc"], 0.95);
+  const auto report = nlohmann::json::parse(run.out);
+  EXPECT_EQ(report, nlohmann::json::parse(ContentOf(out + "/oracle.json")));
+  EXPECT_EQ(report["train"]["rows"], 3000);
+  EXPECT_EQ(report["test"]["rows"], 1000);
+  EXPECT_GT(report["test"]["auc"], 0.75);
+  EXPECT_LT(report["test"]["auc"], 0.95);
   std::string expected;
   MakeSynth().Rows(3000, 4000, &expected);
   EXPECT_EQ(ContentOf(out + "/test/part-0"), expected);

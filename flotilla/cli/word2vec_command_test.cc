@@ -46,12 +46,12 @@ TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
       Train({"--data", text, "--vectors", vectors, "--out", dir.path() + "/model", "--save_dict",
              dir.path() + "/dict", "--json", "--pairs", pairs, "--questions", questions});
   ASSERT_EQ(run.code, 0) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
-  EXPECT_EQ(json["words"], 5 * 16000);
-  EXPECT_EQ(json["vocabulary"], 8);
-  EXPECT_GT(json["words_per_second"], 0);
-  EXPECT_GT(json["similarity"]["pairs"]["spearman"], 0.5);
-  EXPECT_EQ(json["analogy"]["asked"], 1);
+  const auto report = nlohmann::json::parse(run.out);
+  EXPECT_EQ(report["words"], 5 * 16000);
+  EXPECT_EQ(report["vocabulary"], 8);
+  EXPECT_GT(report["words_per_second"], 0);
+  EXPECT_GT(report["similarity"]["pairs"]["spearman"], 0.5);
+  EXPECT_EQ(report["analogy"]["asked"], 1);
   EXPECT_THAT(ContentOf(dir.path() + "/dict"), HasSubstr("sea "));
   const ProgramRun similar = RunForTest({"similar", vectors, "sea", "--top", "3", "--json"});
   ASSERT_EQ(similar.code, 0) << similar.err;
@@ -91,13 +91,13 @@ TEST(Word2VecCommandTest, InferScoresWordVectorsAsTrainingDid) {
   const ProgramRun run =
       RunForTest({"infer", model, "--questions", questions, "--similarity", pairs, "--json"});
   ASSERT_EQ(run.code, 0) << run.err;
-  const auto json = nlohmann::json::parse(run.out);
+  const auto report = nlohmann::json::parse(run.out);
   for (const char* key : {"analogy_accuracy", "analogy", "analogy_all", "analogy_original"}) {
-    EXPECT_EQ(json[key], trained[key]) << key;
+    EXPECT_EQ(report[key], trained[key]) << key;
   }
-  EXPECT_EQ(json["similarity"], trained["similarity"]);
-  EXPECT_EQ(json["analogy_original"]["asked"], 2) << "unknown words are asked, too";
-  EXPECT_EQ(json["words"], 8);
+  EXPECT_EQ(report["similarity"], trained["similarity"]);
+  EXPECT_EQ(report["analogy_original"]["asked"], 2) << "unknown words are asked, too";
+  EXPECT_EQ(report["words"], 8);
   const ProgramRun few =
       RunForTest({"infer", model, "--questions", questions, "--restrict_vocab", "2", "--json"});
   EXPECT_EQ(nlohmann::json::parse(few.out)["analogy"]["asked"], 0);

@@ -56,6 +56,9 @@ class Dataset {
   // REQUIRES: worker >= 0.
   virtual StatusOr<bool> Next(int worker, Batch* batch) = 0;
 
+  // Batches of an epoch, where that is known before its end; else 0. After StartEpoch.
+  virtual int64_t epoch_batches() const { return 0; }
+
   // Thread-safe; exact when no call of Next is under way.
   virtual DatasetCounts counts() const = 0;
 

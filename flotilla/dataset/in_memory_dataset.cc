@@ -130,6 +130,10 @@ int64_t InMemoryDataset::EpochRows() const {
   return options_.drop_last ? rows_.rows / options_.batch_size * options_.batch_size : rows_.rows;
 }
 
+int64_t InMemoryDataset::epoch_batches() const {
+  return (EpochRows() + options_.batch_size - 1) / options_.batch_size;
+}
+
 StatusOr<bool> InMemoryDataset::Next(int /*worker*/, Batch* batch) {
   if (epoch_ < 0) return FailedPrecondition("dataset: Next before StartEpoch");
   batch->fields.resize(inputs_.size());
@@ -174,9 +178,8 @@ uint64_t InMemoryDataset::SourceOfPosition() const {
 
 DatasetPosition InMemoryDataset::position() const {
   const DatasetCounts now = counts();
-  const int64_t batches = (EpochRows() + options_.batch_size - 1) / options_.batch_size;
   return {.epoch = epoch_,
-          .ordinal = std::min(next_ordinal_.load(), batches),
+          .ordinal = std::min(next_ordinal_.load(), epoch_batches()),
           .seed = options_.seed,
           .source = SourceOfPosition(),
           .rows = now.rows,

@@ -67,6 +67,7 @@ class InMemoryDataset : public Dataset {
   // FailedPrecondition after ReleaseMemory.
   Status StartEpoch(int64_t epoch) override;
   StatusOr<bool> Next(int worker, Batch* batch) override;
+  int64_t epoch_batches() const override;
   DatasetCounts counts() const override;
   // LocalShuffle, GlobalShuffle and SlotsShuffle are part of what a position belongs to: repeat
   // them before Resume.

@@ -139,6 +139,10 @@ TEST(InMemoryDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(8));
   EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 8, .dropped = 3}));
+  EXPECT_EQ((*dataset)->epoch_batches(), 2);
+  dataset = Load({dir.path() + "/a"}, {.batch_size = 4});
+  ASSERT_TRUE(dataset.ok()) << dataset.status();
+  EXPECT_EQ((*dataset)->epoch_batches(), 3);
 }
 
 TEST(InMemoryDatasetTest, SkippedRowsAreCountedInEveryEpoch) {

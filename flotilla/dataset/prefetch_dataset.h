@@ -25,6 +25,7 @@ class PrefetchDataset : public Dataset {
   std::span<const InputSpec> inputs() const override { return inner_->inputs(); }
   Status StartEpoch(int64_t epoch) override;
   StatusOr<bool> Next(int worker, Batch* batch) override;
+  int64_t epoch_batches() const override { return inner_->epoch_batches(); }
   DatasetCounts counts() const override;
   DatasetPosition position() const override;
   Status Resume(const DatasetPosition& position) override;

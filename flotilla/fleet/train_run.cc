@@ -135,7 +135,6 @@ Status TrainRun::OpenData() {
   }
   FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser, log));
   view_->set_epoch_rows(train_.rows);
-  fleet_.communicator().ExpectBatches(train_.rows / options_.batch_size);
   result_.summary.load_seconds = train_.load_seconds;
   if (data.test.empty()) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(test_, OpenShare(std::move(test), parser, log));

@@ -96,6 +96,8 @@ StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& p
 }
 
 StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
+  const int64_t batches = dataset.epoch_batches();
+  if (batches > 0) communicator_->ExpectBatches(batches);
   FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
   if (communicator_->workers() == WorkerSchedule::kJoined) {
     pause_.Start(1);

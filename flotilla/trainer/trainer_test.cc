@@ -337,5 +337,62 @@ TEST(TrainerTest, BadModelsAndOptionsAreErrors) {
   EXPECT_NE(Message(made.status()).find("metric auc"), std::string_view::npos) << made.status();
 }
 
+// Trains in a local communicator and notes what it is told.
+class NotingCommunicator : public Communicator {
+ public:
+  explicit NotingCommunicator(LocalCommunicator* local)
+      : Communicator(local->spec()), local_(*local) {}
+
+  WorkerSchedule workers() const override { return local_.workers(); }
+  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override {
+    return local_.Pull(worker, missing, rows);
+  }
+  Status Push(int worker, Gradients& gradients) override { return local_.Push(worker, gradients); }
+  std::span<const float> dense() const override { return local_.dense(); }
+  int64_t global_step() const override { return local_.global_step(); }
+  double learning_rate() const override { return local_.learning_rate(); }
+  StatusOr<Tensor> ReadParameter(const std::string& name) override {
+    return local_.ReadParameter(name);
+  }
+  Status WriteParameter(const std::string& name, std::span<const float> values) override {
+    return local_.WriteParameter(name, values);
+  }
+  Status WriteRows(const std::string& table, const SparseRows& rows) override {
+    return local_.WriteRows(table, rows);
+  }
+  void ExpectBatches(int64_t batches) override {
+    calls.push_back(fmt::format("expect {}", batches));
+  }
+  Status BeginEpoch() override {
+    calls.push_back("begin");
+    return local_.BeginEpoch();
+  }
+  Status Flush() override {
+    calls.push_back("flush");
+    return local_.Flush();
+  }
+  StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override {
+    return local_.BeginSave(contents);
+  }
+  StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override {
+    return local_.Load(dir, options);
+  }
+
+  std::vector<std::string> calls;
+
+ private:
+  LocalCommunicator& local_;
+};
+
+TEST(TrainerTest, ACommunicatorIsToldHowManyBatchesAnEpochHas) {
+  const Model model = SmallModel();
+  const SteadyClock clock;
+  auto local = *LocalCommunicator::Make(SpecOf(model, 3), {});
+  NotingCommunicator communicator(local.get());
+  auto trainer = *Trainer::Make(&model, &communicator, &clock, {});
+  ASSERT_TRUE(trainer->TrainEpoch(*MakeDataset(50, 20), 0).ok());
+  EXPECT_EQ(communicator.calls, (std::vector<std::string>{"expect 3", "begin", "flush"}));
+}
+
 }  // namespace
 }  // namespace flotilla
