@@ -159,18 +159,7 @@ void AddResultFlags(CLI::App& command, Flags& flags) {
       .add_option("--plot", options.plot, "Draw the loss over the steps into this picture (.svg)")
       ->type_name("FILE")
       ->group(group);
-  command.add_option("--log_format", flags.log_format, "Of progress and messages: text or json")
-      ->type_name("NAME")
-      ->check(OneOf({"text", "json"}))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--progress_seconds", flags.view.progress_seconds,
-                  "Between two progress lines, where standard error is not a terminal")
-      ->type_name("X")
-      ->check(AboveZero())
-      ->capture_default_str()
-      ->group(group);
+  AddProgressFlags(command, group, &flags.log_format, &flags.view);
   command.add_option("--vectors", options.vectors, "Write the vectors to this file")
       ->type_name("FILE")
       ->group(group);

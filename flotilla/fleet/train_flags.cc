@@ -142,21 +142,26 @@ void AddViewFlags(CLI::App& command, TrainFlags& flags) {
       .add_option("--plot", view.plot, "Draw loss and AUC over the steps into this picture (.svg)")
       ->type_name("FILE")
       ->group(group);
-  command.add_option("--log_format", flags.log_format, "Of progress and messages: text or json")
+  AddProgressFlags(command, group, &flags.log_format, &view);
+}
+
+}  // namespace
+
+void AddProgressFlags(CLI::App& command, const std::string& group, std::string* log_format,
+                      ViewOptions* view) {
+  command.add_option("--log_format", *log_format, "Of progress and messages: text or json")
       ->type_name("NAME")
       ->check(OneOf({"text", "json"}))
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--progress_seconds", view.progress_seconds,
+      .add_option("--progress_seconds", view->progress_seconds,
                   "Between two progress lines, where standard error is not a terminal")
       ->type_name("X")
       ->check(AboveZero())
       ->capture_default_str()
       ->group(group);
 }
-
-}  // namespace
 
 void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddRunFlags(command, *flags);

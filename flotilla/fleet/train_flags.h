@@ -41,6 +41,9 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
 // An error is a usage error.
 Status SettleTrainFlags(const Model& model, TrainFlags* flags);
 
+// Declares --log_format and --progress_seconds. REQUIRES: what they fill outlives the command.
+void AddProgressFlags(CLI::App& command, const std::string& group, std::string* log_format,
+                      ViewOptions* view);
 // How the options want progress and messages shown.
 void SetView(const ViewOptions& options, ConsoleOptions* console);
 

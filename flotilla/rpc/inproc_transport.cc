@@ -16,6 +16,8 @@ namespace {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
+}  // namespace
+
 // One request under way. Whoever is first, the service, the deadline or the end of one side,
 // decides its outcome.
 class InprocCall {
@@ -34,8 +36,6 @@ class InprocCall {
   const ReplyCallback done_;
   std::atomic<bool> finished_ = false;
 };
-
-}  // namespace
 
 // One listener's queue and threads.
 class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
