@@ -141,8 +141,8 @@ struct LoadedModel {
 //   Begin -> rows changed in place, at the rate that Begin told -> End
 //
 // What is in between is one step. The step runs the update itself, so it must be plain gradient
-// descent (OptimizerSpec "sgd" without decay); Begin refuses anything else, and tables that grow.
-// Rows change under the reader when other workers are at work (Hogwild).
+// descent (OptimizerSpec "sgd" without decay) on tables made TableOptions::in_order; Begin refuses
+// anything else. Rows change under the reader when other workers are at work (Hogwild).
 class TablesInPlace {
  public:
   // One worker between Begin and End.

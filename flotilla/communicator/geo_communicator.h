@@ -34,7 +34,7 @@ struct GeoOptions {
   std::map<std::string, uint32_t> table_touches;
   // .. the others with every so many of them, and with Flush.
   int64_t rare_exchanges = 16;
-  TableOptions tables;
+  TableOptions tables;  // in_order: for steps in place
 };
 
 // Ok, or which option makes no sense.

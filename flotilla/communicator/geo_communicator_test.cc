@@ -173,6 +173,7 @@ TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
   ModeOptions mode = Mode();
   mode.geo.interval.push_nums = 3;
   mode.geo.divisor = GeoDivisor::kNone;
+  mode.geo.tables.in_order = true;
   ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
     TablesInPlace* in_place = communicator.tables_in_place();
     EXPECT_TRUE(in_place->wants_touched());

@@ -7,12 +7,6 @@
 
 namespace flotilla {
 
-namespace {
-
-bool HasStepsInPlace(const OptimizerSpec& optimizer) { return optimizer.name == "sgd"; }
-
-}  // namespace
-
 LocalCommunicator::LocalCommunicator(ModelSpec spec, LocalOptions options)
     // Joined workers push the sum of their gradients, which no single step has.
     : Communicator(std::move(spec), options.joined ? nullptr : this, this), options_(options) {}
@@ -23,14 +17,13 @@ StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec s
   std::unique_ptr<LocalCommunicator> local(new LocalCommunicator(std::move(spec), options));
   const ModelSpec& model = local->spec();
   FL_ASSIGN_OR_RETURN(local->dense_, DenseTable::Make(model));
-  TableOptions tables = options.tables;
-  tables.in_order = tables.in_order || HasStepsInPlace(model.optimizer);
   for (const TableSpec& table : model.tables) {
     std::unique_ptr<const UpdateRule> rule;
     if (table.attributes.trainable) {
       FL_ASSIGN_OR_RETURN(rule, MakeUpdateRule(model.optimizer));
     }
-    FL_ASSIGN_OR_RETURN(auto made, SparseTable::Make(table, model.seed, std::move(rule), tables));
+    FL_ASSIGN_OR_RETURN(auto made,
+                        SparseTable::Make(table, model.seed, std::move(rule), options.tables));
     local->tables_.push_back(std::move(made));
   }
   return local;
@@ -87,7 +80,7 @@ void LocalCommunicator::StartFrom(int64_t step, uint64_t seed) {
 
 StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
   const OptimizerSpec& optimizer = spec().optimizer;
-  if (!HasStepsInPlace(optimizer)) {
+  if (optimizer.name != "sgd") {
     return FailedPrecondition(
         "a step in place is plain gradient descent: the optimizer must be "
         "sgd, not {}",

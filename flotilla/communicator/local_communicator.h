@@ -24,8 +24,7 @@ struct LocalOptions {
   // when each has a communicator like this one (GEO). Adam's correction counts the pushes made
   // here, as its state does.
   int64_t steps_per_push = 1;
-  // Tables that may be trained in place, those of plain gradient descent, are in_order in any case.
-  TableOptions tables;
+  TableOptions tables;  // in_order: for steps in place
   WriterOptions save;
 };
 

@@ -225,7 +225,7 @@ TEST(LocalCommunicatorTest, WorkersPushAtTheSameTime) {
 TEST(LocalCommunicatorTest, StepsInPlaceChangeTheRowsAndCount) {
   ModelSpec spec = MakeSpec({.name = "sgd", .learning_rate = PolynomialDecay(1, 4, 0)});
   spec.tables[0].rows = 20;
-  auto local = MustMake(spec);
+  auto local = MustMake(spec, {.tables = {.in_order = true}});
   TablesInPlace* in_place = local->tables_in_place();
   ASSERT_NE(in_place, nullptr);
   EXPECT_FALSE(in_place->wants_touched());
@@ -247,13 +247,15 @@ TEST(LocalCommunicatorTest, StepsInPlaceChangeTheRowsAndCount) {
 }
 
 TEST(LocalCommunicatorTest, StepsInPlaceRefuseWhatTheyCannotDo) {
-  const auto error = [](const ModelSpec& spec) {
-    auto local = MustMake(spec);
+  const auto error = [](const ModelSpec& spec, bool in_order = true) {
+    auto local = MustMake(spec, {.tables = {.in_order = in_order}});
     return std::string(Message(local->tables_in_place()->Begin(0).status()));
   };
   ModelSpec spec = MakeSpec(Sgd(0.5));
   EXPECT_EQ(error(spec), "table emb: its rows cannot be opened together: it grows");
   spec.tables[0].rows = 10;
+  EXPECT_EQ(error(spec, false),
+            "table emb: its rows cannot be opened together: it was not made in_order");
   spec.tables[1].attributes.decay = Decay{.l2 = 0.1};
   EXPECT_EQ(error(spec), "table fixed: a step in place knows no weight decay");
   spec.optimizer = Adam(0.1);

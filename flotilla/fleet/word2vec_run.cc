@@ -141,7 +141,9 @@ Status Word2VecRun::Prepare() {
 
 Status Word2VecRun::Join() {
   FleetOptions options = FleetFor(options_, data_.vocabulary());
-  SetExchanges(options_.bias, &options.job.mode.geo);
+  ModeOptions& mode = options.job.mode;
+  SetExchanges(options_.bias, &mode.geo);
+  mode.geo.tables.in_order = mode.local.tables.in_order = true;
   FL_RETURN_IF_ERROR(
       InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed, terminal_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });

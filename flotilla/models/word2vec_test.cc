@@ -47,7 +47,7 @@ Batch Samples(const Window& window, bool cbow) {
 
 // A model whose rows are all set to random numbers, so that no gradient is zero.
 std::unique_ptr<LocalCommunicator> RandomTables(const Model& model) {
-  auto local = *LocalCommunicator::Make(SpecOf(model, 1), {});
+  auto local = *LocalCommunicator::Make(SpecOf(model, 1), {.tables = {.in_order = true}});
   for (const TableSpec& table : local->spec().tables) {
     SparseRows rows;
     rows.dim = table.dim;

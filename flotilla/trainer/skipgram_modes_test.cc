@@ -107,8 +107,10 @@ class SkipgramModesTest : public ::testing::Test {
                              {.servers = job.servers, .trainers = job.trainers, .policy = policy});
     SkipgramOutcome outcome;
     const Status status = cluster.RunTrainers([&](int trainer, PsClient& client) -> Status {
+      ModeOptions mode = job.mode;
+      mode.geo.tables.in_order = true;
       FL_ASSIGN_OR_RETURN(const auto communicator,
-                          MakeCommunicator(client.spec(), job.mode, &client, &clock_));
+                          MakeCommunicator(client.spec(), mode, &client, &clock_));
       FL_RETURN_IF_ERROR(client.Barrier("made"));
       FL_RETURN_IF_ERROR(TrainPart(job, trainer, *communicator, &outcome));
       return client.Barrier("end");
@@ -124,7 +126,7 @@ class SkipgramModesTest : public ::testing::Test {
   }
 
   SkipgramOutcome RunLocal(const SkipgramJob& job) {
-    const auto local = *LocalCommunicator::Make(Spec(job.bias), {});
+    const auto local = *LocalCommunicator::Make(Spec(job.bias), {.tables = {.in_order = true}});
     SkipgramOutcome outcome;
     const Status status = TrainPart(job, 0, *local, &outcome);
     EXPECT_TRUE(status.ok()) << status;

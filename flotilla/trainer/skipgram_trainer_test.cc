@@ -61,6 +61,7 @@ struct TrainingSetup {
     IdCorpusOptions options;
     options.blocks.block_bytes = 400;
     corpus = *LoadIdCorpus({dir.Write("text", LettersOfTwoTopics(lines))}, vocabulary, options);
+    local_options.tables.in_order = true;
     local = *LocalCommunicator::Make(SpecFor(vocabulary.size(), bias), local_options);
   }
 
@@ -192,7 +193,7 @@ TEST(SkipgramTrainerTest, EveryBatchIsAStepOfTheSchedule) {
   ModelSpec spec = SpecFor(setup.vocabulary.size(), false);
   const int64_t batches = setup.corpus->batches();
   spec.optimizer.learning_rate = PolynomialDecay(0.1, batches, 0);
-  setup.local = *LocalCommunicator::Make(spec, {});
+  setup.local = *LocalCommunicator::Make(spec, {.tables = {.in_order = true}});
   int64_t words = 0;
   auto trainer = setup.Trainer({.on_progress = [&](const SkipgramProgress& progress) {
     rates.push_back(progress.rate);
@@ -220,7 +221,7 @@ TEST(SkipgramTrainerTest, StopsBetweenBatchesWhenAsked) {
 TEST(SkipgramTrainerTest, WhatDoesNotFitIsAnError) {
   TrainingSetup setup;
   const auto error = [&](const ModelSpec& spec) {
-    setup.local = *LocalCommunicator::Make(spec, {});
+    setup.local = *LocalCommunicator::Make(spec, {.tables = {.in_order = true}});
     return std::string(Message(
         SkipgramTrainer::Make(setup.local.get(), setup.sampler.get(), &setup.clock, {}).status()));
   };
