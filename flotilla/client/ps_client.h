@@ -88,11 +88,12 @@ struct PushValues {
 // A push as each server knows it.
 using PushSequences = std::vector<uint64_t>;
 
-// Rows of all tables and ranges of the dense block that other trainers changed.
+// What a server has of the dense block that other trainers changed.
 struct DirtyDense {
   std::vector<DenseRange> ranges;  // in the whole block, ascending
   AlignedVector<float> values;     // of the ranges, one after the other
 };
+// Rows of all tables and dense values that other trainers changed.
 struct DirtyValues {
   std::vector<SparseRows> sparse;  // per table
   std::vector<DirtyDense> dense;   // per server

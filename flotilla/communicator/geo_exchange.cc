@@ -230,11 +230,13 @@ Status GeoExchange::TakeDirty() {
 }
 
 Status GeoExchange::TakeRows(int table, const SparseRows& fresh) {
+  FL_RETURN_IF_ERROR(ForEachRow(&local_->table(table), known_[table].get(), fresh.ids,
+                                [&](size_t i, float* live, float* known) {
+                                  HogwildTake(fresh.dim, fresh.row(i), live, known);
+                                }));
+  // After the tables have checked the ids.
   if (divisor_ == GeoDivisor::kTouched) changed_rows_[table].Add(fresh.ids);
-  return ForEachRow(&local_->table(table), known_[table].get(), fresh.ids,
-                    [&](size_t i, float* live, float* known) {
-                      HogwildTake(fresh.dim, fresh.row(i), live, known);
-                    });
+  return absl::OkStatus();
 }
 
 [[gnu::noinline]] void GeoExchange::HogwildTake(int64_t dim, const float* fresh, float* live,
