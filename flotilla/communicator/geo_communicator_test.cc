@@ -242,5 +242,21 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
   EXPECT_EQ(seen[0], std::vector<float>(rows[0].values.begin(), rows[0].values.end()));
 }
 
+// The server has rows that this trainer's tables have no place for.
+TEST(GeoExchangeTest, IdsThatAServerMustNotSendAreAnError) {
+  ModelSpec spec = CountingSpec();
+  for (TableSpec& table : spec.tables) table.rows = 1000;
+  InProcessCluster cluster(spec, Geo(1, 2));
+  ASSERT_OK(cluster.ConnectAll());
+  std::vector<SparseRows> rows;
+  for (const TableSpec& table : spec.tables) rows.push_back(RowsOf({5, 900}, table.dim, 1));
+  ASSERT_OK(cluster.client(0).Push({.kind = PushKind::kDelta, .sparse = rows}));
+  for (TableSpec& table : spec.tables) table.rows = 10;
+  const auto local = *LocalCommunicator::Make(spec, {});
+  const auto exchange = *GeoExchange::Make(&cluster.client(1), local.get(), GeoDivisor::kTouched);
+  EXPECT_EQ(Message(exchange->TakeDirty()),
+            fmt::format("table {}: id 900 is not below its 10 rows", spec.tables[0].name));
+}
+
 }  // namespace
 }  // namespace flotilla
