@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <ctime>
+#include <iterator>
 #include <utility>
 
 extern char** environ;
@@ -23,6 +24,8 @@ using std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kInputBytes = 256 << 10;
+// Where the child has its end of the guard: a number that scripts do not use for redirections.
+constexpr int kGuardFd = 63;
 
 void CloseFd(int* fd) {
   if (*fd >= 0) close(*fd);
@@ -86,8 +89,14 @@ class SpawnPlan {
   void GiveNothing(int as) {
     posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDONLY, 0);
   }
-  // Other code in this process may have opened files without O_CLOEXEC.
-  void CloseOthers() { posix_spawn_file_actions_addclosefrom_np(&actions_, 3); }
+  // Closes everything else but `guard`, which becomes kGuardFd: other code in this process may have
+  // opened files without O_CLOEXEC.
+  void CloseOthers(int guard) {
+    Give(guard, STDERR_FILENO + 1);
+    posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 2);
+    Give(STDERR_FILENO + 1, kGuardFd);
+    posix_spawn_file_actions_addclose(&actions_, STDERR_FILENO + 1);
+  }
 
   Status Run(const std::string& command, pid_t* child) {
     const char* arguments[] = {"sh", "-c", command.c_str(), nullptr};
@@ -169,12 +178,14 @@ PipeCommand::~PipeCommand() {
   CloseFd(&stdin_);
   CloseFd(&stdout_);
   CloseFd(&stderr_);
+  CloseFd(&guard_);
 }
 
 Status PipeCommand::Spawn() {
-  Pipe in, out, err;
+  Pipe in, out, err, guard;
   FL_RETURN_IF_ERROR(out.Open());
   FL_RETURN_IF_ERROR(err.Open());
+  FL_RETURN_IF_ERROR(guard.Open());
   SpawnPlan plan;
   const bool feeds = input_ != nullptr && input_->fd() < 0;
   if (feeds) {
@@ -187,8 +198,10 @@ Status PipeCommand::Spawn() {
   }
   plan.Give(out.write, STDOUT_FILENO);
   plan.Give(err.write, STDERR_FILENO);
-  plan.CloseOthers();
+  plan.CloseOthers(guard.read);
   FL_RETURN_IF_ERROR(plan.Run(command_, &child_));
+  GuardGroup(guard.read);
+  guard_ = std::exchange(guard.write, -1);
   if (feeds) {
     stdin_ = std::exchange(in.write, -1);
     SetNonBlocking(stdin_);
@@ -200,6 +213,20 @@ Status PipeCommand::Spawn() {
   return absl::OkStatus();
 }
 
+// Nothing is ever written to the guard, so its readers are notified once: when the last write end
+// is closed, which the kernel does for a process that is killed, too. PR_SET_PDEATHSIG would not
+// do: it follows the thread that started the child, not the process, and reaches the shell alone.
+// Where a kernel refuses, commands live on until they write.
+void PipeCommand::GuardGroup(int read_end) const {
+  fcntl(read_end, F_SETSIG, SIGKILL);
+  fcntl(read_end, F_SETOWN, -child_);
+  fcntl(read_end, F_SETFL, fcntl(read_end, F_GETFL) | O_ASYNC);
+}
+
+Status PipeCommand::Interrupted() const {
+  return options_.interrupt == nullptr ? absl::OkStatus() : options_.interrupt->status();
+}
+
 PipeCommand::TimePoint PipeCommand::IdleDeadline() const {
   return steady_clock::now() + milliseconds(options_.idle_timeout_ms);
 }
@@ -209,6 +236,8 @@ StatusOr<size_t> PipeCommand::Read(std::span<char> out) {
   if (ended_) return 0;
   const TimePoint deadline = IdleDeadline();
   while (true) {
+    const Status interrupted = Interrupted();
+    if (!interrupted.ok()) return Fail(interrupted);
     const ssize_t got = read(stdout_, out.data(), out.size());
     if (got > 0) return static_cast<size_t>(got);
     if (got == 0) {
@@ -229,9 +258,13 @@ StatusOr<size_t> PipeCommand::Read(std::span<char> out) {
 Status PipeCommand::AwaitOutput(TimePoint deadline) {
   while (true) {
     // A negative descriptor is passed over by poll.
-    pollfd fds[] = {{stdout_, POLLIN, 0}, {stderr_, POLLIN, 0}, {stdin_, POLLOUT, 0}};
-    const int ready = poll(fds, 3, MillisUntil(deadline));
+    pollfd fds[] = {{stdout_, POLLIN, 0},
+                    {stderr_, POLLIN, 0},
+                    {stdin_, POLLOUT, 0},
+                    {options_.interrupt == nullptr ? -1 : options_.interrupt->fd(), POLLIN, 0}};
+    const int ready = poll(fds, std::size(fds), MillisUntil(deadline));
     if (ready < 0 && errno != EINTR) return Failure(fmt::format("poll: {}", std::strerror(errno)));
+    FL_RETURN_IF_ERROR(Interrupted());
     if (ready > 0) {
       if (fds[1].revents != 0) ReadStderr();
       if (fds[0].revents != 0) return absl::OkStatus();
@@ -291,6 +324,7 @@ StatusOr<int> PipeCommand::AwaitExit(TimePoint deadline) {
     if (info.si_pid == child_) {
       return info.si_code == CLD_EXITED ? W_EXITCODE(info.si_status, 0) : info.si_status & 0x7f;
     }
+    FL_RETURN_IF_ERROR(Interrupted());
     if (steady_clock::now() >= deadline) {
       return Failure(
           fmt::format("closed its output and did not end within {} ms", options_.idle_timeout_ms));

@@ -13,6 +13,7 @@
 #include <string>
 
 #include "flotilla/base/byte_stream.h"
+#include "flotilla/base/interrupt.h"
 
 namespace flotilla {
 
@@ -22,13 +23,17 @@ struct PipeCommandOptions {
   int64_t idle_timeout_ms = 60'000;
   // How much of the end of its standard error is kept for messages.
   size_t stderr_tail_bytes = 2048;
+  // Ends every wait for the command: Read kills it and returns the cause. Null: nothing does.
+  // Must outlive the command.
+  const Interrupt* interrupt = nullptr;
 };
 
 // The child runs in a process group of its own, inherits no descriptor but the standard three and
-// starts with default signals. It may run ahead of the reader by a pipe's capacity (about 1 MB),
-// then it waits. Whatever it leaves running in its group is killed at its end, and it is always
-// reaped: by the Read that meets the end or an error, or by the destructor, which kills it. Its
-// standard error is read along and, when it succeeds, not shown.
+// 63, through which the kernel kills the group when this process ends, however it does, and starts
+// with default signals. It may run ahead of the reader by a pipe's capacity (about 1 MB), then it
+// waits. Whatever it leaves running in its group is killed at its end, and it is always reaped: by
+// the Read that meets the end or an error, or by the destructor, which kills it. Its standard error
+// is read along and, when it succeeds, not shown.
 //
 // Not thread-safe. Safe to use in a process with other threads and other children.
 class PipeCommand : public ByteStream {
@@ -47,8 +52,8 @@ class PipeCommand : public ByteStream {
 
   // The end of the stream is the end of the command's output, and only when it exits with code 0.
   // Another code, a signal or a hang is an error with name, command, cause and the end of its
-  // standard error; an error of the input is returned as it is. A command need not read all of its
-  // input. After an error every call returns the same one.
+  // standard error; an error of the input and the cause of an interrupt are returned as they are. A
+  // command need not read all of its input. After an error every call returns the same one.
   StatusOr<size_t> Read(std::span<char> out) override;
 
  private:
@@ -57,6 +62,10 @@ class PipeCommand : public ByteStream {
   PipeCommand(std::string command, std::string name, std::unique_ptr<ByteStream> input,
               const PipeCommandOptions& options);
   Status Spawn();
+  // Makes the kernel kill the process group once this process holds `guard_` no more.
+  void GuardGroup(int read_end) const;
+  // Ok, or the cause of an interrupt.
+  Status Interrupted() const;
   TimePoint IdleDeadline() const;
   // Waits until the output can be read, feeding the input and reading standard error meanwhile.
   Status AwaitOutput(TimePoint deadline);
@@ -82,6 +91,7 @@ class PipeCommand : public ByteStream {
   int stdin_ = -1;    // -1: the child has the input itself, or it is closed
   int stdout_ = -1;
   int stderr_ = -1;  // -1: closed by the child
+  int guard_ = -1;   // the only write end of a pipe whose read end the group holds
   std::string pending_input_;
   size_t pending_begin_ = 0;
   std::string stderr_tail_;

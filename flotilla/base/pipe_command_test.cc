@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -208,14 +209,14 @@ TEST(PipeCommandTest, WhatTheCommandLeavesRunningIsKilled) {
   EXPECT_TRUE(kill(left, 0) != 0 || state == "Z" || state == "X") << state;
 }
 
-TEST(PipeCommandTest, ChildInheritsOnlyTheStandardDescriptors) {
+TEST(PipeCommandTest, ChildInheritsOnlyTheStandardDescriptorsAndTheGuard) {
   TempDir dir;
   const int leaky = open(dir.Write("a", "x").c_str(), O_RDONLY);  // without O_CLOEXEC
   StatusOr<std::string> text = RunOn("ls /proc/self/fd | tr '\\n' ' '", nullptr);
   close(leaky);
   ASSERT_TRUE(text.ok()) << text.status();
-  // 3 is the directory that ls itself reads.
-  EXPECT_EQ(*text, "0 1 2 3 ");
+  // 3 is the directory that ls itself reads, 63 the guard.
+  EXPECT_EQ(*text, "0 1 2 3 63 ");
 }
 
 TEST(PipeCommandTest, ErrorOfTheInputIsTheErrorOfTheStream) {
@@ -264,6 +265,71 @@ TEST(PipeCommandTest, ShellQuotedIsOneWordWhateverItHolds) {
   StatusOr<std::string> text = RunOn("printf %s " + ShellQuoted(word), nullptr);
   ASSERT_TRUE(text.ok()) << text.status();
   EXPECT_EQ(*text, word);
+}
+
+// Ends the test process's reading as a signal would, once the command has said that it runs.
+TEST(PipeCommandTest, AnInterruptEndsTheWaitForASilentCommand) {
+  Interrupt interrupt;
+  auto pipe =
+      PipeCommand::Start("echo ready; sleep 1000", "the file", nullptr, {.interrupt = &interrupt});
+  ASSERT_TRUE(pipe.ok());
+  std::vector<char> buffer(100);
+  ASSERT_EQ((*pipe)->Read(buffer).value(), 6u);
+  std::thread raiser([&] { interrupt.Raise(absl::UnavailableError("server 0 is gone")); });
+  // As it is: the command is not to blame.
+  EXPECT_EQ((*pipe)->Read(buffer).status(), absl::UnavailableError("server 0 is gone"));
+  raiser.join();
+  EXPECT_TRUE(NoChildren());
+}
+
+TEST(PipeCommandTest, AnInterruptEndsTheWaitForTheEndOfACommand) {
+  Interrupt interrupt;
+  std::thread raiser;
+  auto pipe =
+      PipeCommand::Start("exec >&-; sleep 1000", "the file", nullptr, {.interrupt = &interrupt});
+  ASSERT_TRUE(pipe.ok());
+  raiser = std::thread([&] { interrupt.RaiseSignal(SIGTERM); });
+  std::vector<char> buffer(100);
+  EXPECT_TRUE(absl::IsCancelled((*pipe)->Read(buffer).status()));
+  raiser.join();
+  EXPECT_TRUE(NoChildren());
+}
+
+// Everything of the command, in a process that has many threads and is killed without a chance to
+// clean up. The thread that started the command has ended before, which must not matter.
+TEST(PipeCommandTest, TheCommandDiesWithAProcessThatIsKilled) {
+  int told[2];
+  ASSERT_EQ(pipe(told), 0);
+  // What the killed process leaves behind becomes a child of this one, which can wait for it.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const pid_t trainer = fork();
+  ASSERT_GE(trainer, 0);
+  if (trainer == 0) {
+    std::unique_ptr<PipeCommand> command;
+    std::thread([&] {
+      command =
+          PipeCommand::Start("echo $$; sleep 1000 | sleep 1001", "the file", nullptr, {}).value();
+    }).join();
+    char buffer[32];
+    const size_t got = command->Read(buffer).value();
+    if (write(told[1], buffer, got) < 0) _exit(1);
+    pause();
+  }
+  close(told[1]);
+  char buffer[32] = {};
+  ASSERT_GT(read(told[0], buffer, sizeof(buffer) - 1), 0);
+  close(told[0]);
+  const pid_t group = std::stoi(buffer);
+  EXPECT_EQ(kill(-group, 0), 0);  // the thread has ended, the command lives
+  kill(trainer, SIGKILL);
+  waitpid(trainer, nullptr, 0);
+  int ended = 0, status = 0;
+  while (waitpid(-group, &status, 0) > 0) {
+    ++ended;
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+  }
+  EXPECT_EQ(ended, 3);  // the shell and both sides of its pipe
+  prctl(PR_SET_CHILD_SUBREAPER, 0);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <cerrno>
 
 #include "flotilla/base/status.h"
 
@@ -11,32 +12,42 @@ namespace {
 
 // A handler has no other way to reach its object. Lock-free, hence safe in a handler.
 std::atomic<int> first_signal = 0;
+std::atomic<Interrupt*> interrupt_to_raise = nullptr;
 std::atomic<bool> installed = false;
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void OnSignal(int number) {
   int none = 0;
-  if (!first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) {
+  if (first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) {
+    const int kept = errno;
+    if (Interrupt* const interrupt = interrupt_to_raise) interrupt->RaiseSignal(number);
+    errno = kept;
+  } else if (number != SIGHUP) {
     _exit(128 + number);
   }
 }
 
 }  // namespace
 
-StopSignal::StopSignal() {
+StopSignal::StopSignal(Interrupt* interrupt) {
   FL_CHECK(!installed.exchange(true));
   first_signal = 0;
+  interrupt_to_raise = interrupt;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
   action.sa_flags = SA_RESTART;
   sigemptyset(&action.sa_mask);
   FL_CHECK(sigaction(SIGINT, &action, &former_int_) == 0);
   FL_CHECK(sigaction(SIGTERM, &action, &former_term_) == 0);
+  FL_CHECK(sigaction(SIGHUP, nullptr, &former_hup_) == 0);
+  if (former_hup_.sa_handler != SIG_IGN) FL_CHECK(sigaction(SIGHUP, &action, nullptr) == 0);
 }
 
 StopSignal::~StopSignal() {
   sigaction(SIGINT, &former_int_, nullptr);
   sigaction(SIGTERM, &former_term_, nullptr);
+  sigaction(SIGHUP, &former_hup_, nullptr);
+  interrupt_to_raise = nullptr;
   installed = false;
 }
 

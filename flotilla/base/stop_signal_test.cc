@@ -20,13 +20,40 @@ TEST(StopSignalTest, NothingHasComeAtFirst) {
 }
 
 TEST(StopSignalTest, TheFirstSignalSetsTheFlagAndTheExitCode) {
-  for (const int number : {SIGINT, SIGTERM}) {
+  for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     const StopSignal stop;  // a new one starts anew
     raise(number);
     EXPECT_TRUE(stop.stopped());
     EXPECT_EQ(stop.signal(), number);
     EXPECT_EQ(stop.exit_code(), 128 + number);
   }
+}
+
+TEST(StopSignalTest, TheFirstSignalRaisesTheInterrupt) {
+  Interrupt interrupt;
+  const StopSignal stop(&interrupt);
+  EXPECT_FALSE(interrupt.raised());
+  raise(SIGTERM);
+  EXPECT_EQ(interrupt.status(), absl::CancelledError("stopped by signal 15 (Terminated)"));
+}
+
+TEST(StopSignalTest, AnIgnoredHangUpStaysIgnored) {
+  struct sigaction ignore = {}, kept = {};
+  ignore.sa_handler = SIG_IGN;
+  sigaction(SIGHUP, &ignore, &kept);
+  {
+    const StopSignal stop;
+    raise(SIGHUP);
+    EXPECT_FALSE(stop.stopped());
+  }
+  sigaction(SIGHUP, &kept, nullptr);
+}
+
+TEST(StopSignalTest, AClosedTerminalMayHangUpTwice) {
+  const StopSignal stop;
+  raise(SIGHUP);
+  raise(SIGHUP);
+  EXPECT_EQ(stop.exit_code(), 128 + SIGHUP);
 }
 
 TEST(StopSignalTest, ASignalThatAnotherThreadTakesIsSeenHere) {

@@ -32,16 +32,21 @@ StatusOr<FileStamp> StampOf(const std::string& path) {
   return ToStamp(info);
 }
 
-StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path) {
-  // A copy of standard input, so that the stream can close what it owns.
+StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path,
+                                                 const Interrupt* interrupt) {
+  // A copy of standard input, so that the stream can close what it owns. A named pipe that nobody
+  // has opened for writing must not be waited for in open(), which no interrupt ends.
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
-                             : open(std::string(path).c_str(), O_RDONLY | O_CLOEXEC);
+                             : open(std::string(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return OpenError(path, errno);
-  std::unique_ptr<RawFile> file(new RawFile(path, fd));
+  std::unique_ptr<RawFile> file(new RawFile(path, fd, interrupt));
   struct stat info;
   if (fstat(fd, &info) != 0) return OpenError(path, errno);
   if (S_ISDIR(info.st_mode)) return InvalidArgument("{}: is a directory, expected a file", path);
   file->regular_ = S_ISREG(info.st_mode);
+  if (path != "-") fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  // Before its first writer comes a pipe reads as if it had ended.
+  if (S_ISFIFO(info.st_mode)) FL_RETURN_IF_ERROR(file->AwaitBytes());
   file->stamp_ = ToStamp(info);
   posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint: its failure changes nothing
   return file;
@@ -49,8 +54,14 @@ StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path) {
 
 RawFile::~RawFile() { close(fd_); }
 
+Status RawFile::AwaitBytes() const {
+  if (!regular_) return AwaitReadable(fd_, interrupt_);
+  return interrupt_ == nullptr ? absl::OkStatus() : interrupt_->status();
+}
+
 StatusOr<size_t> RawFile::Read(std::span<char> out) {
   while (true) {
+    FL_RETURN_IF_ERROR(AwaitBytes());
     const ssize_t got = read(fd_, out.data(), out.size());
     if (got > 0) return static_cast<size_t>(got);
     if (got == 0) {

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "flotilla/base/byte_stream.h"
+#include "flotilla/base/interrupt.h"
 
 namespace flotilla {
 
@@ -27,8 +28,10 @@ StatusOr<FileStamp> StampOf(const std::string& path);
 class RawFile : public ByteStream {
  public:
   // "-" is standard input. NotFound when there is no such file (or a link to none); InvalidArgument
-  // when it is a directory or cannot be opened.
-  static StatusOr<std::unique_ptr<RawFile>> Open(std::string_view path);
+  // when it is a directory or cannot be opened. `interrupt`, unless it is null, ends every wait for
+  // bytes, also for the first of a named pipe, with its cause; it must outlive the file.
+  static StatusOr<std::unique_ptr<RawFile>> Open(std::string_view path,
+                                                 const Interrupt* interrupt = nullptr);
   ~RawFile() override;
   RawFile(const RawFile&) = delete;
   RawFile& operator=(const RawFile&) = delete;
@@ -42,10 +45,14 @@ class RawFile : public ByteStream {
   Status CheckUnchanged() const override;
 
  private:
-  RawFile(std::string_view path, int fd) : path_(path), fd_(fd) {}
+  RawFile(std::string_view path, int fd, const Interrupt* interrupt)
+      : path_(path), fd_(fd), interrupt_(interrupt) {}
+  // Ok when a read does not wait for long.
+  Status AwaitBytes() const;
 
   const std::string path_;
   const int fd_;
+  const Interrupt* const interrupt_;
   bool regular_ = false;  // a regular file: it has a stamp and can seek
   FileStamp stamp_;       // when it was opened
 };

@@ -2,11 +2,15 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include <fstream>
+#include <thread>
+#include <vector>
 
 #include "flotilla/base/rng.h"
 #include "flotilla/testing/temp_dir.h"
@@ -240,6 +244,42 @@ TEST(TextFileTest, StampTellsVersionsApart) {
   EXPECT_NE(*StampOf(path), *first);
   EXPECT_EQ(StampOf(dir.path()).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(StampOf(path + "x").status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(RawFileTest, AnInterruptEndsTheWaitForANamedPipeThatNobodyWrites) {
+  TempDir dir;
+  const std::string path = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  Interrupt interrupt;
+  std::thread raiser([&] { interrupt.Raise(absl::UnavailableError("gone")); });
+  EXPECT_EQ(RawFile::Open(path, &interrupt).status(), absl::UnavailableError("gone"));
+  raiser.join();
+}
+
+TEST(RawFileTest, ANamedPipeIsReadUpToTheEndOfItsWriter) {
+  TempDir dir;
+  const std::string path = dir.path() + "/fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << "one\ntwo\n"; });
+  const Interrupt interrupt;
+  auto file = RawFile::Open(path, &interrupt);
+  ASSERT_TRUE(file.ok()) << file.status();
+  std::string text;
+  std::vector<char> buffer(3);
+  while (const size_t got = (*file)->Read(buffer).value()) text.append(buffer.data(), got);
+  EXPECT_EQ(text, "one\ntwo\n");
+  writer.join();
+}
+
+TEST(RawFileTest, AnInterruptEndsTheReadingOfAFile) {
+  TempDir dir;
+  Interrupt interrupt;
+  auto file = RawFile::Open(dir.Write("a", "one\ntwo\n"), &interrupt);
+  ASSERT_TRUE(file.ok());
+  std::vector<char> buffer(3);
+  EXPECT_EQ((*file)->Read(buffer).value(), 3u);
+  interrupt.RaiseSignal(SIGTERM);
+  EXPECT_TRUE(absl::IsCancelled((*file)->Read(buffer).status()));
 }
 
 }  // namespace

@@ -59,7 +59,10 @@ PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Tran
           [this](const Status& error) { calls_.Fail(error); }),
       seed_(spec_.seed),
       next_collective_(static_cast<size_t>(transport_->servers())) {
-  calls_.set_on_failure([this](const Status& error) { TellServers(error); });
+  calls_.set_on_failure([this](const Status& error) {
+    if (options_.on_failure) options_.on_failure(error);
+    TellServers(error);
+  });
 }
 
 PsClient::~PsClient() {

@@ -54,6 +54,8 @@ struct PsClientOptions {
   // A wait for other trainers: rounds and collective calls.
   int64_t wait_timeout_ms = 600'000;
   HeartbeatOptions heartbeat;
+  // Told, once, of the error that ends the job, by any thread. May be empty.
+  std::function<void(const Status&)> on_failure;
   // Servers see the model directories that this trainer names. Otherwise the models that it saves
   // and loads pass through it.
   bool shared_storage = true;

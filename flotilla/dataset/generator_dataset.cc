@@ -21,7 +21,7 @@ StatusOr<std::unique_ptr<Dataset>> GeneratorDataset::Make(std::vector<InputSpec>
   std::unique_ptr<Dataset> dataset(
       new GeneratorDataset(std::move(inputs), std::move(make_generator), options));
   if (options.prefetch_batches == 0) return dataset;
-  return PrefetchDataset::Make(std::move(dataset), options.prefetch_batches);
+  return PrefetchDataset::Make(std::move(dataset), options.prefetch_batches, options.interrupt);
 }
 
 GeneratorDataset::GeneratorDataset(std::vector<InputSpec> inputs, MakeRowGenerator make_generator,
@@ -88,6 +88,7 @@ Status GeneratorDataset::Generate(int64_t count, Batch* batch) {
     if (batch->rows == count || generator_ended_) return absl::OkStatus();
     pending_.Clear();
     pending_begin_ = 0;
+    if (options_.interrupt != nullptr) FL_RETURN_IF_ERROR(options_.interrupt->status());
     const StatusOr<bool> more = generator_(&pending_);
     if (!more.ok()) return Annotate(more.status(), "generator");
     generator_ended_ = !*more;

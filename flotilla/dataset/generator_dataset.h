@@ -9,6 +9,7 @@
 #include <mutex>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
 
@@ -33,6 +34,11 @@ struct GeneratorOptions {
   // Batches that are made ahead of the workers, on a thread of its own; 0: workers call the
   // generator themselves.
   int prefetch_batches = 2;
+  // Ends the epoch with its cause: before the generator is called again and, with a prefetch, while
+  // workers wait for it. A generator that may wait for long should end by itself then
+  // (AwaitReadable in base/interrupt.h): nothing else ends a call of it. Null: nothing does. Must
+  // outlive the dataset.
+  const Interrupt* interrupt = nullptr;
 };
 
 // Rows that do not fit the inputs are an error. To resume, an epoch is generated anew and the

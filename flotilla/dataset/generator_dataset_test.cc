@@ -2,9 +2,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <numeric>
+#include <semaphore>
+#include <thread>
 
 #include "flotilla/dataset/prefetch_dataset.h"
 #include "flotilla/dataset/queue_dataset.h"
@@ -184,6 +187,46 @@ TEST(PrefetchDatasetTest, WrongUseIsAnError) {
   auto dataset = Make(CountTo(10, 1), {.prefetch_batches = 1});
   Batch batch;
   EXPECT_EQ(dataset->Next(0, &batch).status().code(), absl::StatusCode::kFailedPrecondition);
+}
+
+TEST(GeneratorDatasetTest, AnInterruptEndsTheWaitForAGeneratorThatIsNotDone) {
+  Interrupt interrupt;
+  std::binary_semaphore called(0), done(0);
+  // Gives two batches; the third takes until the test lets it go.
+  const MakeRowGenerator slow = [&](int64_t) -> StatusOr<RowGenerator> {
+    return [&, rows = *CountTo(8, 4)(0), calls = 0](Batch* batch) mutable -> StatusOr<bool> {
+      if (++calls == 3) {
+        called.release();
+        done.acquire();
+      }
+      return rows(batch);
+    };
+  };
+  auto dataset = Make(slow, {.batch_size = 4, .prefetch_batches = 3, .interrupt = &interrupt});
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  Batch batch;
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(*dataset->Next(0, &batch));
+  called.acquire();
+  std::thread raiser([&] { interrupt.RaiseSignal(SIGTERM); });
+  EXPECT_TRUE(absl::IsCancelled(dataset->Next(0, &batch).status()));
+  raiser.join();
+  EXPECT_EQ(dataset->position().ordinal, 2);
+  EXPECT_EQ(dataset->counts().rows, 8);
+  done.release();
+}
+
+TEST(GeneratorDatasetTest, AnInterruptedGeneratorIsNotCalledAgain) {
+  Interrupt interrupt;
+  interrupt.RaiseSignal(SIGTERM);
+  const MakeRowGenerator never = [](int64_t) -> StatusOr<RowGenerator> {
+    return [](Batch*) -> StatusOr<bool> { return absl::InternalError("was called"); };
+  };
+  for (const int prefetch : {0, 2}) {
+    auto dataset = Make(never, {.prefetch_batches = prefetch, .interrupt = &interrupt});
+    ASSERT_TRUE(dataset->StartEpoch(0).ok());
+    Batch batch;
+    EXPECT_TRUE(absl::IsCancelled(dataset->Next(0, &batch).status()));
+  }
 }
 
 }  // namespace

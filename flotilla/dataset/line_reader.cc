@@ -50,12 +50,14 @@ void LineReader::Rewind() {
 }
 
 LinePosition LineReader::position() const {
+  if (!error_.ok()) return failed_at_;
   if (file_ == nullptr && begin_ == end_) return {.file = file_index_ + 1};
   return {.file = file_index_, .line = next_line_, .offset = offset_};
 }
 
 Status LineReader::Seek(const LinePosition& position) {
   Rewind();
+  failed_at_ = position;
   if (position.file < 0 || position.file > static_cast<int64_t>(files_.size())) {
     return error_ = InvalidArgument("cannot go on in file {} of {}", position.file, files_.size());
   }
@@ -198,16 +200,24 @@ int64_t LineReader::TakeBuffered(int64_t count, TextLines* lines) {
 
 StatusOr<int64_t> LineReader::Take(int64_t count, TextLines* lines) {
   FL_RETURN_IF_ERROR(error_);
+  const LinePosition begin = position();
+  StatusOr<int64_t> taken = TakeLines(count, lines);
+  if (!taken.ok()) {
+    failed_at_ = begin;
+    error_ = taken.status();
+  }
+  return taken;
+}
+
+StatusOr<int64_t> LineReader::TakeLines(int64_t count, TextLines* lines) {
   lines->clear();
   int64_t taken = 0;
   while (true) {
-    StatusOr<bool> at_rows = SkipHeader();
-    if (!at_rows.ok()) return error_ = at_rows.status();
-    if (*at_rows) taken += TakeBuffered(count - taken, lines);
+    FL_ASSIGN_OR_RETURN(const bool at_rows, SkipHeader());
+    if (at_rows) taken += TakeBuffered(count - taken, lines);
     if (taken == count) return taken;
-    StatusOr<bool> more = Fill();
-    if (!more.ok()) return error_ = more.status();
-    if (!*more) return taken;
+    FL_ASSIGN_OR_RETURN(const bool more, Fill());
+    if (!more) return taken;
   }
 }
 

@@ -94,7 +94,7 @@ class LineReader {
 
   // Starts again at the first line of the first file and forgets an error.
   void Rewind();
-  // Where the next Take begins.
+  // Where the next Take begins; after an error, where the Take that failed began.
   LinePosition position() const;
   // Goes on at a position that was taken from a reader of the same files: seeks in plain files,
   // reads up to it in others. An error, which stays, when the file ends before it.
@@ -103,6 +103,7 @@ class LineReader {
   const std::vector<std::string>& files() const { return files_; }
 
  private:
+  StatusOr<int64_t> TakeLines(int64_t count, TextLines* lines);
   // Makes buffer_[begin_, end_) longer, or moves on to the next file; false when the files end.
   StatusOr<bool> Fill();
   // Opens the next file and takes off its byte-order mark; false when there is none.
@@ -133,6 +134,7 @@ class LineReader {
   size_t begin_ = 0, end_ = 0;  // the unread bytes in buffer_
   size_t scanned_ = 0;          // bytes from begin_ on that are known to hold no line end
   Status error_;
+  LinePosition failed_at_;  // where the Take began that error_ is of
 };
 
 }  // namespace flotilla

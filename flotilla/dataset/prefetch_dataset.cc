@@ -1,18 +1,21 @@
 #include "flotilla/dataset/prefetch_dataset.h"
 
+#include <chrono>
 #include <optional>
 #include <utility>
 
 namespace flotilla {
 
 StatusOr<std::unique_ptr<PrefetchDataset>> PrefetchDataset::Make(std::unique_ptr<Dataset> inner,
-                                                                 int depth) {
+                                                                 int depth,
+                                                                 const Interrupt* interrupt) {
   if (depth < 1) return InvalidArgument("dataset: a prefetch of {} batches", depth);
-  return std::unique_ptr<PrefetchDataset>(new PrefetchDataset(std::move(inner), depth));
+  return std::unique_ptr<PrefetchDataset>(new PrefetchDataset(std::move(inner), depth, interrupt));
 }
 
-PrefetchDataset::PrefetchDataset(std::unique_ptr<Dataset> inner, int depth)
-    : inner_(std::move(inner)), depth_(depth) {}
+PrefetchDataset::PrefetchDataset(std::unique_ptr<Dataset> inner, int depth,
+                                 const Interrupt* interrupt)
+    : inner_(std::move(inner)), depth_(depth), interrupt_(interrupt) {}
 
 PrefetchDataset::~PrefetchDataset() { Stop(); }
 
@@ -73,9 +76,22 @@ void PrefetchDataset::NoteState(State state) {
   if (state.number > handed_out_.number) handed_out_ = std::move(state);
 }
 
+StatusOr<std::optional<PrefetchDataset::Item>> PrefetchDataset::Take() {
+  if (interrupt_ == nullptr) return ready_->Pop();
+  // In short waits: a signal handler cannot wake a waiter of the queue.
+  constexpr std::chrono::milliseconds kLook(50);
+  while (true) {
+    FL_RETURN_IF_ERROR(interrupt_->status());
+    std::optional<Item> item = ready_->PopUntil(std::chrono::steady_clock::now() + kLook);
+    if (item.has_value()) return item;
+    // Closed after the last item was pushed, so nothing is missed.
+    if (ready_->closed()) return ready_->TryPop();
+  }
+}
+
 StatusOr<bool> PrefetchDataset::Next(int /*worker*/, Batch* batch) {
   if (ready_ == nullptr) return FailedPrecondition("dataset: Next before StartEpoch");
-  std::optional<Item> item = ready_->Pop();
+  FL_ASSIGN_OR_RETURN(std::optional<Item> item, Take());
   if (!item.has_value()) {
     batch->Clear();
     std::lock_guard lock(mutex_);

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/queue.h"
 #include "flotilla/dataset/dataset.h"
 
@@ -17,8 +19,10 @@ namespace flotilla {
 // and position are those of the batches handed out, not of those read ahead.
 class PrefetchDataset : public Dataset {
  public:
-  // Keeps up to `depth` batches ready. InvalidArgument when that is less than 1.
-  static StatusOr<std::unique_ptr<PrefetchDataset>> Make(std::unique_ptr<Dataset> inner, int depth);
+  // Keeps up to `depth` batches ready. InvalidArgument when that is less than 1. `interrupt`,
+  // unless it is null, ends the waits of Next with its cause; it must outlive the dataset.
+  static StatusOr<std::unique_ptr<PrefetchDataset>> Make(std::unique_ptr<Dataset> inner, int depth,
+                                                         const Interrupt* interrupt = nullptr);
   // Waits for the batch that is being read.
   ~PrefetchDataset() override;
 
@@ -42,16 +46,19 @@ class PrefetchDataset : public Dataset {
     State after;
   };
 
-  PrefetchDataset(std::unique_ptr<Dataset> inner, int depth);
+  PrefetchDataset(std::unique_ptr<Dataset> inner, int depth, const Interrupt* interrupt);
   void Stop();
   void Start();
   void ReadAhead();
   State StateOfInner(int64_t number) const;
   void NoteState(State state);
+  // The next item; empty at the end of the epoch.
+  StatusOr<std::optional<Item>> Take();
 
   // Constant after construction.
   const std::unique_ptr<Dataset> inner_;
   const int depth_;
+  const Interrupt* const interrupt_;
 
   // Written between epochs only. The reader thread alone uses the inner dataset while it runs.
   std::unique_ptr<BoundedQueue<Item>> ready_;   // null before the first epoch

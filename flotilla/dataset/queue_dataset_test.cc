@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <signal.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -10,8 +11,10 @@
 
 #include <algorithm>
 #include <atomic>
+#include <filesystem>
 #include <fstream>
 #include <numeric>
+#include <thread>
 
 #include "flotilla/dataset/read_testing.h"
 #include "flotilla/testing/temp_dir.h"
@@ -467,6 +470,47 @@ TEST(QueueDatasetTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
     ASSERT_LT(ResidentBytes() - before, 30'000'000) << "after " << rows << " rows";
   }
   EXPECT_EQ(rows, 300'000);
+}
+
+TEST(QueueDatasetTest, AnInterruptedEpochGoesOnAfterTheLastBatch) {
+  TempDir dir;
+  const std::string go = dir.path() + "/go";
+  for (const int64_t shuffle_rows : {0, 4}) {
+    Interrupt interrupt;
+    QueueDatasetOptions options{.batch_size = 3, .shuffle_rows = shuffle_rows, .seed = 7};
+    // Silent in the middle of the third batch, or of the second window, unless it may go on.
+    const std::vector<std::string> files = {dir.Write("a", NumberLines(0, 12))};
+    options.reader.source.pipe_command =
+        "head -n 8 " + files[0] + "; [ -e " + go + " ] || sleep 1000; tail -n 4 " + files[0];
+    options.reader.source.interrupt = &interrupt;
+    auto dataset = MakeDataset(files, options);
+    ASSERT_TRUE(dataset->StartEpoch(0).ok());
+    BatchesByOrdinal batches;
+    Batch batch;
+    bool ids_match = true;
+    for (int i = 0; i < 2; ++i) {
+      ASSERT_TRUE(*dataset->Next(0, &batch));
+      batches.emplace(batch.ordinal, NumbersOf(batch, &ids_match));
+    }
+    const DatasetPosition before = dataset->position();
+    std::thread raiser([&] { interrupt.RaiseSignal(SIGTERM); });
+    EXPECT_TRUE(absl::IsCancelled(dataset->Next(0, &batch).status()));
+    raiser.join();
+    EXPECT_EQ(dataset->position(), before);
+    EXPECT_EQ(dataset->counts().rows, 6);
+
+    std::ofstream(go).put('x');
+    const Interrupt none;
+    options.reader.source.interrupt = &none;
+    auto other = MakeDataset(files, options);
+    ASSERT_TRUE(other->Resume(before).ok());
+    StatusOr<BatchesByOrdinal> rest = ReadRest(*other, 0, 1);
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    batches.merge(*rest);
+    EXPECT_EQ(batches, *ReadEpoch(*other, 0));
+    EXPECT_EQ(other->counts().rows, 12);
+    std::filesystem::remove(go);
+  }
 }
 
 }  // namespace

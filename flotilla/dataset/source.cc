@@ -9,12 +9,18 @@
 namespace flotilla {
 namespace {
 
+PipeCommandOptions CommandOptions(const SourceOptions& options) {
+  return {.idle_timeout_ms = options.idle_timeout_ms, .interrupt = options.interrupt};
+}
+
 StatusOr<std::unique_ptr<ByteStream>> OpenBytes(const std::string& name,
                                                 const SourceOptions& options) {
   const auto scheme = options.scheme_commands.find(SchemeOf(name));
-  if (scheme == options.scheme_commands.end()) return RawFile::Open(name);
+  if (scheme == options.scheme_commands.end()) {
+    return RawFile::Open(name, options.interrupt);
+  }
   return PipeCommand::Start(scheme->second + " " + ShellQuoted(name), name, nullptr,
-                            {.idle_timeout_ms = options.idle_timeout_ms});
+                            CommandOptions(options));
 }
 
 }  // namespace
@@ -24,8 +30,7 @@ StatusOr<std::unique_ptr<ByteStream>> OpenSource(const std::string& name,
   FL_ASSIGN_OR_RETURN(std::unique_ptr<ByteStream> bytes, OpenBytes(name, options));
   std::unique_ptr<ByteStream> text = Decompress(name, std::move(bytes));
   if (options.pipe_command.empty()) return text;
-  return PipeCommand::Start(options.pipe_command, name, std::move(text),
-                            {.idle_timeout_ms = options.idle_timeout_ms});
+  return PipeCommand::Start(options.pipe_command, name, std::move(text), CommandOptions(options));
 }
 
 }  // namespace flotilla

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "flotilla/base/byte_stream.h"
+#include "flotilla/base/interrupt.h"
 #include "flotilla/dataset/file_list.h"
 
 namespace flotilla {
@@ -22,6 +23,9 @@ struct SourceOptions {
   // A command that writes nothing for so long has hung, and that is an error.
   int64_t idle_timeout_ms = 60'000;
   SchemeCommands scheme_commands = {{"hdfs", "hadoop fs -cat"}};
+  // Ends every wait for bytes, and reading soon, with its cause. Null: nothing does. Must outlive
+  // what is opened.
+  const Interrupt* interrupt = nullptr;
 };
 
 // .gz and .zst are decompressed before the pipe command. Errors of opening and of reading name the

@@ -40,6 +40,8 @@ Status Fleet::init(FleetInit options) {
   if (options.role) role_ = *std::move(options.role);
   FL_RETURN_IF_ERROR(CheckRole(role_));
   seed_ = options.seed;
+  if (options.interrupt != nullptr) interrupt_ = options.interrupt;
+  job_options_.interrupt = interrupt_;
   if (options.clock != nullptr) clock_ = options.clock;
   log_ = options.log ? std::move(options.log)
                      : [](std::string_view line) { fmt::print(stderr, "{}\n", line); };

@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/communicator.h"
@@ -49,6 +50,9 @@ struct FleetInit {
   JobOptions job;
   // Of first values; the same in every process of a job.
   uint64_t seed = 0;
+  // Raised when the job ends with an error; a program raises it to end what it waits for
+  // (StopSignal). Null: the fleet has its own. Must outlive the fleet.
+  Interrupt* interrupt = nullptr;
   LogLine log;                   // empty: standard error
   const Clock* clock = nullptr;  // null: the machine's; must outlive the fleet
 };
@@ -103,6 +107,9 @@ class Fleet {
   Communicator& communicator() { return *job_.communicator; }
   Group& group() { return *job_.group; }
   const TrainerJob& job() const { return job_; }
+  // For datasets that read from pipe commands or wait otherwise (SlotDataset::set_interrupt): a
+  // worker that waits for data then hears of the end of the job.
+  const Interrupt& interrupt() const { return *interrupt_; }
 
   // The calls of the group are collective: every worker makes them, in the same order. So are
   // epochs: workers train as many of them, also those that have no file.
@@ -135,6 +142,8 @@ class Fleet {
   LogLine log_;
   SteadyClock own_clock_;
   const Clock* clock_ = &own_clock_;
+  Interrupt own_interrupt_;
+  Interrupt* interrupt_ = &own_interrupt_;
   ModelSpec spec_;
   TrainerJob job_;
 };

@@ -61,12 +61,13 @@ Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const st
 }
 
 Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
-                 Fleet* fleet) {
+                 Interrupt* interrupt, Fleet* fleet) {
   FL_RETURN_IF_ERROR(
       fleet->init({.role = options.role,
                    .environment = {},
                    .job = options.job,
                    .seed = seed,
+                   .interrupt = interrupt,
                    .log = [&](std::string_view line) { terminal.log.info("{}", line); },
                    .clock = &terminal.clock}));
   return fleet->distributed_optimizer(model, {.mode = options.job.mode.mode});
@@ -76,7 +77,7 @@ Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed
                   Terminal& terminal) {
   const StopSignal signal;
   Fleet fleet;
-  FL_RETURN_IF_ERROR(InitFleet(options, model, seed, terminal, &fleet));
+  FL_RETURN_IF_ERROR(InitFleet(options, model, seed, terminal, nullptr, &fleet));
   FL_RETURN_IF_ERROR(fleet.init_server());
   const Status status = fleet.run_server([&] { return signal.stopped(); });
   if (signal.stopped()) {

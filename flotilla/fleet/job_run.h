@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/terminal.h"
@@ -15,9 +16,10 @@
 namespace flotilla {
 
 // Tells *fleet the process's part in the run of a model that options describe: the next is
-// init_server or init_worker. REQUIRES: terminal outlives the fleet, which is new.
+// init_server or init_worker. `interrupt` may be null. REQUIRES: terminal and interrupt outlive the
+// fleet, which is new.
 Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
-                 Fleet* fleet);
+                 Interrupt* interrupt, Fleet* fleet);
 
 // The part of server_num and worker_num: starts this program again in each role, with the same
 // arguments and `more` behind them, and prints what trainer 0 has to print. The trainers share

@@ -11,11 +11,12 @@
 namespace flotilla {
 namespace {
 
-LineReaderOptions ReaderOf(const DataOptions& options) {
+LineReaderOptions ReaderOf(const DataOptions& options, const Interrupt* interrupt) {
   LineReaderOptions reader;
   reader.source.pipe_command = options.pipe_command;
   reader.source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
   reader.source.scheme_commands = options.schemes;
+  reader.source.interrupt = interrupt;
   return reader;
 }
 
@@ -30,7 +31,7 @@ Status LoadRows(const OpenDataOptions& what, const DataOptions& options,
                                   .may_be_empty = what.may_be_empty,
                                   .max_bad_rows = options.max_bad_rows,
                                   .threads = what.threads,
-                                  .reader = ReaderOf(options),
+                                  .reader = ReaderOf(options, what.interrupt),
                                   .readers = options.readers,
                                   .cache = {.dir = options.cache, .threads = what.threads},
                                   .log = log};
@@ -53,7 +54,7 @@ Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
   const QueueDatasetOptions queue{.batch_size = what.batch_size,
                                   .drop_last = what.for_training && options.drop_last,
                                   .max_bad_rows = options.max_bad_rows,
-                                  .reader = ReaderOf(options),
+                                  .reader = ReaderOf(options, what.interrupt),
                                   .shuffle_rows = what.for_training ? options.shuffle_rows : 0,
                                   .seed = what.seed,
                                   .readers = options.readers,

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
@@ -53,6 +54,8 @@ struct OpenDataOptions {
   bool may_be_empty = false;
   // Not null, and rows in memory: how the rows of all trainers are spread over them.
   RowExchange* exchange = nullptr;
+  // Ends every wait for rows with its cause; null: nothing does. Must outlive the dataset.
+  const Interrupt* interrupt = nullptr;
 };
 
 // Reads the rows, if they are to be in memory. Errors name the flag and the file. `log` is told

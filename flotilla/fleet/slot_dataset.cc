@@ -53,6 +53,10 @@ void SlotDataset::set_seed(uint64_t seed) {
   if (Changed().ok()) seed_ = seed;
 }
 
+void SlotDataset::set_interrupt(const Interrupt* interrupt) {
+  if (Changed().ok()) interrupt_ = interrupt;
+}
+
 StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
   FL_RETURN_IF_ERROR(status_);
   if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");
@@ -70,6 +74,7 @@ InMemoryOptions SlotDataset::LoadOptions() const {
                           .threads = threads_,
                           .readers = pipe_command_.empty() ? 1 : threads_};
   options.reader.source.pipe_command = pipe_command_;
+  options.reader.source.interrupt = interrupt_;
   return options;
 }
 
@@ -143,6 +148,7 @@ StatusOr<Dataset*> SlotDataset::open() {
                               .seed = seed_,
                               .readers = pipe_command_.empty() ? 1 : threads_};
   options.reader.source.pipe_command = pipe_command_;
+  options.reader.source.interrupt = interrupt_;
   FL_ASSIGN_OR_RETURN(dataset_, QueueDataset::Make(*files_, std::move(parser), options));
   return dataset_.get();
 }

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
@@ -53,6 +54,9 @@ class SlotDataset {
   void set_format(ParserSpec format);
   void set_max_bad_rows(int64_t rows);
   void set_seed(uint64_t seed);
+  // Ends every wait for rows with its cause: a fleet's, so that the end of the job is heard. Must
+  // outlive the dataset.
+  void set_interrupt(const Interrupt* interrupt);
 
   // In memory only; FailedPrecondition for a queue.
   Status load_into_memory();
@@ -91,6 +95,7 @@ class SlotDataset {
   ParserSpec format_ = {.format = "multislot"};
   int64_t max_bad_rows_ = 0;
   uint64_t seed_ = 0;
+  const Interrupt* interrupt_ = nullptr;
   uint64_t shuffles_ = 0;
   std::unique_ptr<Dataset> dataset_;
   InMemoryDataset* memory_ = nullptr;  // dataset_, where rows are in memory

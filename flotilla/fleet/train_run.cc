@@ -45,6 +45,8 @@ class TrainRun {
   // Trains one epoch, or what is left of it, tests and saves. False when the run is to end.
   StatusOr<bool> RunEpoch();
   StatusOr<bool> FinishEpoch(int64_t epoch);
+  // Sets *best to whether the model of this epoch is the best so far.
+  Status Test(int64_t epoch, bool* best);
   // Whether this test is the best so far; counts the epochs without a better one.
   bool NoteTest(const Report& test);
   Status Stop();
@@ -53,7 +55,8 @@ class TrainRun {
   const TrainOptions& options_;
   const Model& model_;
   Terminal& terminal_;
-  const StopSignal signal_;
+  Interrupt interrupt_;  // by a signal, or by the end of the job
+  const StopSignal signal_{&interrupt_};
   std::unique_ptr<RunView> view_;
   Fleet fleet_;
   OpenedData train_, test_;
@@ -73,7 +76,8 @@ Status TrainRun::Prepare() {
 }
 
 Status TrainRun::Join() {
-  FL_RETURN_IF_ERROR(InitFleet(options_.fleet, model_, options_.seed, terminal_, &fleet_));
+  FL_RETURN_IF_ERROR(
+      InitFleet(options_.fleet, model_, options_.seed, terminal_, &interrupt_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
@@ -124,7 +128,8 @@ Status TrainRun::OpenData() {
   OpenDataOptions train{.flag = "--data",
                         .batch_size = options_.batch_size,
                         .threads = options_.threads,
-                        .seed = options_.seed};
+                        .seed = options_.seed,
+                        .interrupt = &interrupt_};
   OpenDataOptions test = train;
   test.flag = "--test";
   test.for_training = false;
@@ -232,13 +237,10 @@ StatusOr<bool> TrainRun::RunEpoch() {
 StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
   bool best = false;
   if (test_.dataset != nullptr) {
-    FL_RETURN_IF_ERROR(fleet_.communicator().Refresh());
-    FL_ASSIGN_OR_RETURN(result_.test, trainer_->Evaluate(*test_.dataset));
-    FL_RETURN_IF_ERROR(
-        SumReports(fmt::format("test {}", epoch), model_.metrics, fleet_.group(), &*result_.test));
-    result_.summary.test_seconds += result_.test->seconds;
-    view_->TestDone(epoch, fleet_.communicator().global_step(), *result_.test);
-    best = NoteTest(*result_.test);
+    const Status tested = Test(epoch, &best);
+    // A test that a signal cut short tells nothing; the epoch is trained, and is saved.
+    const bool cut = alone() && absl::IsCancelled(tested) && signal_.stopped();
+    if (!tested.ok() && !cut) return tested;
   }
   // A signal reaches trainers at different moments, and what follows they do together.
   if (signal_.stopped() && !alone()) {
@@ -255,6 +257,18 @@ StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
   }
   if (signal_.stopped() && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
   return !last;
+}
+
+Status TrainRun::Test(int64_t epoch, bool* best) {
+  FL_RETURN_IF_ERROR(fleet_.communicator().Refresh());
+  FL_ASSIGN_OR_RETURN(Report test, trainer_->Evaluate(*test_.dataset));
+  FL_RETURN_IF_ERROR(
+      SumReports(fmt::format("test {}", epoch), model_.metrics, fleet_.group(), &test));
+  result_.summary.test_seconds += test.seconds;
+  view_->TestDone(epoch, fleet_.communicator().global_step(), test);
+  *best = NoteTest(test);
+  result_.test = std::move(test);
+  return absl::OkStatus();
 }
 
 bool TrainRun::NoteTest(const Report& test) {

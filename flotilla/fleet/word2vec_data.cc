@@ -54,6 +54,7 @@ Status Word2VecData::CountText() {
   CountWordsOptions count;
   count.tokenizer = options_.tokenizer;
   count.threads = options_.threads;
+  count.blocks.source.interrupt = interrupt_;
   count.on_progress = ReadProgress("count");
   FL_ASSIGN_OR_RETURN(CorpusCounts counts, CountWords(options_.files, count));
   terminal_.console.EndTask();
@@ -121,6 +122,7 @@ Status Word2VecData::OpenCorpus(int trainer, int trainers) {
   corpus.tokenizer = options_.tokenizer;
   corpus.text_is_ids = options_.text_is_ids;
   corpus.threads = options_.threads;
+  corpus.blocks.source.interrupt = interrupt_;
   corpus.part = trainer;
   corpus.parts = trainers;
   corpus.share_blocks = options_.share_blocks;

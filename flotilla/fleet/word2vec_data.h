@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/id_corpus.h"
 #include "flotilla/dataset/vocabulary.h"
@@ -25,9 +26,11 @@ class Word2VecData {
   // Vectors to start from, by table name.
   using InitTables = std::vector<std::pair<std::string, WordVectors>>;
 
-  // REQUIRES: options and terminal outlive the data.
-  Word2VecData(const Word2VecRunOptions* options, Terminal* terminal)
-      : options_(*options), terminal_(*terminal) {}
+  // `interrupt`, unless it is null, ends every pass over the text with its cause. REQUIRES: all
+  // outlive the data.
+  Word2VecData(const Word2VecRunOptions* options, Terminal* terminal,
+               const Interrupt* interrupt = nullptr)
+      : options_(*options), terminal_(*terminal), interrupt_(interrupt) {}
 
   // Reads --init_model, if there is one, and makes the dictionary: of --dict, or by counting the
   // words of all files. Words of --init_model are added. Errors name the flag.
@@ -50,6 +53,7 @@ class Word2VecData {
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
+  const Interrupt* const interrupt_;
   InitTables init_;
   Vocabulary vocabulary_;
   int64_t text_words_ = 0, text_bytes_ = 0;  // as far as a first pass told

@@ -71,11 +71,14 @@ void SetExchanges(bool bias, GeoOptions* geo) {
 class Word2VecRun {
  public:
   Word2VecRun(const Word2VecRunOptions& options, Terminal& terminal)
-      : options_(options), terminal_(terminal), data_(&options, &terminal) {}
+      : options_(options), terminal_(terminal), data_(&options, &terminal, &interrupt_) {}
 
   StatusOr<Word2VecResult> All();
   // Tells the servers, where there are any, how the run ended.
-  Status Leave(const Status& status) { return fleet_.stop_worker(status); }
+  Status Leave(const Status& status) {
+    if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
+    return fleet_.stop_worker(status);
+  }
 
  private:
   Status Prepare();
@@ -101,7 +104,8 @@ class Word2VecRun {
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
-  const StopSignal signal_;
+  Interrupt interrupt_;  // by a signal, or by the end of the job
+  const StopSignal signal_{&interrupt_};
   Word2VecData data_;
   Fleet fleet_;
   std::unique_ptr<Word2VecView> view_;
@@ -144,8 +148,8 @@ Status Word2VecRun::Join() {
   ModeOptions& mode = options.job.mode;
   SetExchanges(options_.bias, &mode.geo);
   mode.geo.tables.in_order = mode.local.tables.in_order = true;
-  FL_RETURN_IF_ERROR(
-      InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed, terminal_, &fleet_));
+  FL_RETURN_IF_ERROR(InitFleet(options, ModelOf(options_, data_.vocabulary()), options_.seed,
+                               terminal_, &interrupt_, &fleet_));
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 

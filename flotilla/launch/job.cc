@@ -146,6 +146,9 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   client.shared_storage = options.shared_storage;
   client.half_dense = options.half_dense;
   options.flags.Apply(&client);
+  if (Interrupt* const interrupt = options.interrupt; interrupt != nullptr) {
+    client.on_failure = [interrupt](const Status& error) { interrupt->Raise(error); };
+  }
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
   if (options.shared_memory) transport = ShareMemory(std::move(transport), SharedMemoryOptions());
   job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);

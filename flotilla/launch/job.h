@@ -8,6 +8,7 @@
 #include <string>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
@@ -30,6 +31,9 @@ struct JobOptions {
   int64_t start_timeout_ms = 300'000;
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
+  // Raised by a trainer with the error that ends the job, so that whoever waits for data hears of
+  // it. May be null; must outlive the TrainerJob.
+  Interrupt* interrupt = nullptr;
   CommunicatorFlags flags;
   std::string turns;  // of the trainers of this machine (AsyncOptions::turns); empty: none
   // Servers see the model directories that trainer 0 names; otherwise models pass through it.

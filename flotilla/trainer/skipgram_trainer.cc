@@ -102,9 +102,15 @@ bool SkipgramTrainer::Ends(Worker& worker) {
   return true;
 }
 
+StatusOr<bool> SkipgramTrainer::Read(Worker& worker, IdCorpus& corpus, IdBatch* batch) {
+  StatusOr<bool> any = corpus.Next(batch);
+  if (absl::IsCancelled(any.status()) && Ends(worker)) return false;
+  return any;
+}
+
 Status SkipgramTrainer::RunInPlace(int w, IdCorpus& corpus, int64_t epoch) {
   while (!Ends(workers_[w])) {
-    FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&workers_[w].batch));
+    FL_ASSIGN_OR_RETURN(const bool any, Read(workers_[w], corpus, &workers_[w].batch));
     if (!any) break;
     FL_RETURN_IF_ERROR(TrainInPlace(w, epoch));
   }
@@ -138,7 +144,7 @@ StatusOr<std::unique_ptr<PendingCall>> SkipgramTrainer::StartBlock(int w, IdCorp
                                                                    int64_t epoch,
                                                                    SkipgramBlock* block) {
   if (Ends(workers_[w])) return nullptr;
-  FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&block->batch()));
+  FL_ASSIGN_OR_RETURN(const bool any, Read(workers_[w], corpus, &block->batch()));
   if (!any) return nullptr;
   block->Prepare(epoch);
   return communicator_->StartPull(w, Missing::kCreate, block->rows());
@@ -181,7 +187,8 @@ Status SkipgramTrainer::RunJoined(IdCorpus& corpus, int64_t epoch) {
   while (!Ends(workers_[0])) {
     size_t batches = 0;
     for (; batches < workers_.size(); ++batches) {
-      FL_ASSIGN_OR_RETURN(const bool any, corpus.Next(&workers_[batches].blocks[0].batch()));
+      FL_ASSIGN_OR_RETURN(const bool any,
+                          Read(workers_[0], corpus, &workers_[batches].blocks[0].batch()));
       if (!any) break;
     }
     if (batches == 0) break;

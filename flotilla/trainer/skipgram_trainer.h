@@ -117,6 +117,8 @@ class SkipgramTrainer {
                                                     SkipgramBlock* block);
   // The windows of a block whose rows are here; what they lead to is in worker.gradients.
   void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);
+  // The next batch of text; false at its end or when a stop cancelled the read.
+  StatusOr<bool> Read(Worker& worker, IdCorpus& corpus, IdBatch* batch);
   // Whether the epoch is to end; notes it if options_.stop says so.
   bool Ends(Worker& worker);
   void Count(int64_t epoch, double rate, const IdBatch& batch, const KeptWords& kept,

@@ -28,6 +28,13 @@ Status RunStep(Step& step, Communicator& communicator, Gradients& gradients) {
 
 }  // namespace
 
+StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
+                                 Batch* batch) {
+  StatusOr<bool> more = dataset.Next(worker, batch);
+  if (absl::IsCancelled(more.status()) && stop && stop()) return false;
+  return more;
+}
+
 Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
                         const Clock& clock, Gradients& gradients, StageTimes& times) {
   FL_RETURN_IF_ERROR(PrepareRows(slice, step, clock, times));

@@ -2,11 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/communicator.h"
+#include "flotilla/dataset/dataset.h"
 #include "flotilla/graph/step.h"
 
 namespace flotilla {
@@ -21,6 +23,11 @@ struct StageTimes {
 
   void Add(const StageTimes& other);
 };
+
+// dataset.Next, where a read that was cancelled because `stop` is true is the end of the data, not
+// an error. `stop` may be empty.
+StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
+                                 Batch* batch);
 
 // Rows needed -> Pull -> forward and backward: the gradients of a slice of a batch. Where the
 // communicator offers dense parameters in place and nothing must be clipped first, they are updated

@@ -63,7 +63,8 @@ Status Trainer::Init() {
       train.push_back(worker.train.get());
       evaluate.push_back(worker.evaluate.get());
     }
-    train_parts_ = std::make_unique<WorkerRound>(train, communicator_, clock_, &pool_);
+    train_parts_ =
+        std::make_unique<WorkerRound>(train, communicator_, clock_, &pool_, options_.stop);
     evaluate_parts_ = std::make_unique<WorkerRound>(evaluate, communicator_, clock_, &pool_);
   } else if (communicator_->workers() == WorkerSchedule::kJoined) {
     train_round_ = std::make_unique<JoinedRound>(train_plan_.get(), options_.chunk_rows,
@@ -121,7 +122,7 @@ StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
 Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
   Worker& worker = workers_[w];
   while (!failed_.load(std::memory_order_relaxed)) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &worker.batch));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, options_.stop, &worker.batch));
     if (!more) return absl::OkStatus();
     const BatchSlice slice(worker.batch);
     FL_RETURN_IF_ERROR(ComputeGradients(w, slice, *worker.train, *communicator_, *clock_,
@@ -159,7 +160,7 @@ Status Trainer::TrainAhead(int w, Dataset& dataset, int64_t epoch) {
 
 Status Trainer::StartLane(int w, Dataset& dataset, Lane& lane) {
   Worker& worker = workers_[w];
-  FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &lane.batch));
+  FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, options_.stop, &lane.batch));
   if (!more) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(lane.pull, StartGradients(w, BatchSlice(lane.batch), *lane.step,
                                                 *communicator_, *clock_, worker.times));
@@ -194,7 +195,7 @@ Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
   Worker& first = workers_[0];
   const kernels::FlushDenormals flush;
   while (true) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, &first.batch));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, options_.stop, &first.batch));
     if (!more) break;
     FL_ASSIGN_OR_RETURN(Gradients* const gradients,
                         train_round_->Compute(first.batch, pool_, steps, times));
@@ -336,9 +337,10 @@ Status Trainer::RunWorkers(const std::function<Status(int)>& work) {
   return first_error_;
 }
 
-StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset, Batch* batch) {
+StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset,
+                             const std::function<bool()>& stop, Batch* batch) {
   const int64_t start = clock_->NowNanos();
-  StatusOr<bool> more = dataset.Next(w, batch);
+  StatusOr<bool> more = NextUnlessStopped(dataset, w, stop, batch);
   worker.times.read += clock_->NowNanos() - start;
   return more;
 }

@@ -63,7 +63,8 @@ struct TrainerOptions {
   std::function<Status()> at_pause;
 
   // Asked after every batch, by any worker. Once true, every worker ends after the batch it is in
-  // (Report::stopped).
+  // (Report::stopped). So that a worker that waits for its next batch ends too, what sets it must
+  // interrupt the dataset, whose error is then Cancelled: no error of an epoch that is stopped.
   std::function<bool()> stop;
 };
 
@@ -145,7 +146,9 @@ class Trainer {
   MetricSet MergedMetrics() const;
   // Runs `work` on every worker; the first error makes the others stop at their next batch.
   Status RunWorkers(const std::function<Status(int)>& work);
-  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset, Batch* batch);
+  // NextUnlessStopped.
+  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset, const std::function<bool()>& stop,
+                      Batch* batch);
   void Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched);
   void CountEvaluated(int w, int64_t rows, std::span<const FetchedValue> fetched);
   void CollectFetched(Worker& worker, const Step& step);

@@ -23,7 +23,7 @@ Status Trainer::EvaluateFree(int w, Dataset& dataset) {
   Worker& worker = workers_[w];
   Step& step = *worker.evaluate;
   while (!failed_.load(std::memory_order_relaxed)) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, &worker.batch));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, {}, &worker.batch));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(Predict(w, BatchSlice(worker.batch), step, *communicator_));
     CollectFetched(worker, step);
@@ -38,7 +38,7 @@ Status Trainer::EvaluateJoined(Dataset& dataset) {
   std::vector<StageTimes> times(workers_.size());
   Worker& first = workers_[0];
   while (true) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, &first.batch));
+    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, {}, &first.batch));
     if (!more) return absl::OkStatus();
     FL_RETURN_IF_ERROR(evaluate_round_->Compute(first.batch, pool_, steps, times).status());
     CountEvaluated(0, first.batch.rows, evaluate_round_->fetched());

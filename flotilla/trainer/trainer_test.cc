@@ -255,6 +255,55 @@ TEST(TrainerTest, FetchedValuesAreThoseOfTheBatch) {
   }
 }
 
+// Rows that stop coming after some batches: Next then fails with `error`, after `on_end`.
+class BrokenOffDataset : public Dataset {
+ public:
+  BrokenOffDataset(std::unique_ptr<Dataset> rows, int64_t batches, Status error,
+                   std::function<void()> on_end)
+      : rows_(std::move(rows)), left_(batches), error_(std::move(error)), on_end_(on_end) {}
+  std::span<const InputSpec> inputs() const override { return rows_->inputs(); }
+  Status StartEpoch(int64_t epoch) override { return rows_->StartEpoch(epoch); }
+  StatusOr<bool> Next(int worker, Batch* batch) override {
+    if (left_.fetch_sub(1) > 0) return rows_->Next(worker, batch);
+    on_end_();
+    return error_;
+  }
+  DatasetCounts counts() const override { return rows_->counts(); }
+  DatasetPosition position() const override { return rows_->position(); }
+  Status Resume(const DatasetPosition& position) override { return rows_->Resume(position); }
+
+ private:
+  const std::unique_ptr<Dataset> rows_;
+  std::atomic<int64_t> left_;
+  const Status error_;
+  const std::function<void()> on_end_;
+};
+
+TEST(TrainerTest, AReadThatAStopCancelsEndsTheEpochLikeAStop) {
+  for (const bool joined : {true, false}) {
+    std::atomic<bool> stop = false;
+    TrainerOptions options{.workers = 2};
+    options.stop = [&] { return stop.load(); };
+    Session session({}, joined, options);
+    BrokenOffDataset dataset(MakeDataset(1000, 50), 7, absl::CancelledError("signal 15"),
+                             [&] { stop = true; });
+    const auto report = session.trainer->TrainEpoch(dataset, 0);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_TRUE(report->stopped);
+    EXPECT_EQ(report->batches, 7);
+    EXPECT_EQ(dataset.position().ordinal, 7);
+    // A test that is cut short tells nothing.
+    EXPECT_TRUE(absl::IsCancelled(session.trainer->Evaluate(dataset).status()));
+  }
+}
+
+TEST(TrainerTest, AReadThatFailsBecauseTheJobHasEndedIsTheErrorOfTheEpoch) {
+  const Status gone = absl::UnavailableError("server 0 is gone");
+  Session session({}, false, {.workers = 2, .stop = [] { return true; }});
+  BrokenOffDataset dataset(MakeDataset(1000, 50), 0, gone, [] {});
+  EXPECT_EQ(session.trainer->TrainEpoch(dataset, 0).status(), gone);
+}
+
 TEST(TrainerTest, AStoppedEpochGoesOnWithTheSameBits) {
   auto whole = MakeDataset(1000, 50);
   Session straight({}, true, {.workers = 2});

@@ -5,10 +5,11 @@
 namespace flotilla {
 
 WorkerRound::WorkerRound(std::vector<Step*> steps, Communicator* communicator, const Clock* clock,
-                         WorkerPool* pool)
+                         WorkerPool* pool, std::function<bool()> stop)
     : communicator_(communicator),
       clock_(clock),
       pool_(pool),
+      stop_(std::move(stop)),
       merger_(communicator->spec()),
       parts_(steps.size()) {
   for (size_t w = 0; w < steps.size(); ++w) parts_[w].step = steps[w];
@@ -33,7 +34,7 @@ Status WorkerRound::Read(Dataset& dataset) {
   for (Part& part : parts_) {
     part.pull = nullptr;
     const int64_t start = clock_->NowNanos();
-    FL_ASSIGN_OR_RETURN(const bool more, dataset.Next(0, &part.batch));
+    FL_ASSIGN_OR_RETURN(const bool more, NextUnlessStopped(dataset, 0, stop_, &part.batch));
     part.times.read += clock_->NowNanos() - start;
     if (!more) break;
     ++batches_;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <utility>
@@ -22,9 +23,11 @@ namespace flotilla {
 // Not thread-safe. All errors: the first in the order of workers.
 class WorkerRound {
  public:
-  // steps[w] belongs to worker w of the pool. REQUIRES: everything pointed to outlives the object.
+  // steps[w] belongs to worker w of the pool. `stop`, unless it is empty, tells whether a read that
+  // was cancelled is the end of the data (NextUnlessStopped). REQUIRES: everything pointed to
+  // outlives the object.
   WorkerRound(std::vector<Step*> steps, Communicator* communicator, const Clock* clock,
-              WorkerPool* pool);
+              WorkerPool* pool, std::function<bool()> stop = {});
 
   // Reads a batch for every worker, in worker order, and finds the rows that they need; at the end
   // of the data fewer workers have one. May run while a push of the round before is under way.
@@ -70,6 +73,7 @@ class WorkerRound {
   Communicator* const communicator_;
   const Clock* const clock_;
   WorkerPool* const pool_;
+  const std::function<bool()> stop_;
   GradientMerger merger_;
   std::vector<Part> parts_;
   std::vector<Result> results_;
