@@ -81,7 +81,8 @@ Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed
   FL_RETURN_IF_ERROR(fleet.init_server());
   const Status status = fleet.run_server([&] { return signal.stopped(); });
   if (signal.stopped()) {
-    terminal.log.info("stopped by signal {}: {}", signal.signal(), Message(status));
+    terminal.log.info("stopped by signal {}: {}", signal.signal(),
+                      status.ok() ? "the trainers have ended" : Message(status));
     terminal.exit_code = signal.exit_code();
     return absl::OkStatus();
   }

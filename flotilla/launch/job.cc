@@ -20,6 +20,8 @@ constexpr std::chrono::milliseconds kLook(100);
 // How long a server that is told to stop waits until the trainers have heard of it: they ping every
 // second.
 constexpr int64_t kTellMs = 1'500;
+// Trainers that say nothing for so long have ended, or will not save any more.
+constexpr int64_t kHeardMs = 3'000;
 
 UpdatePolicy PolicyOf(const std::string& mode) {
   if (mode == "sync") return UpdatePolicy::kOnBarrier;
@@ -117,6 +119,15 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   std::atomic<bool> ended = false;
   std::thread watcher([&] {
     while (!ended && !stop()) std::this_thread::sleep_for(kLook);
+    if (ended) return;
+    log(fmt::format("told to stop: goes on until the trainers have ended, at most {} s",
+                    static_cast<double>(options.stop_grace_ms) * 1e-3));
+    const auto until =
+        std::chrono::steady_clock::now() + std::chrono::milliseconds(options.stop_grace_ms);
+    while (!ended && std::chrono::steady_clock::now() < until &&
+           server->service().liveness().AnyHeard(kHeardMs)) {
+      std::this_thread::sleep_for(kLook);
+    }
     if (ended) return;
     server->service().Fail(absl::CancelledError(fmt::format("server {} was stopped", role.index)));
     server->service().liveness().WaitUntilTold(kTellMs);

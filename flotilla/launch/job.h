@@ -29,6 +29,8 @@ struct JobOptions {
   std::string graph_text;
   std::string dictionary_hash;
   int64_t start_timeout_ms = 300'000;
+  // How long a server that is told to stop goes on for trainers that have not ended.
+  int64_t stop_grace_ms = 10'000;
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
   // Raised by a trainer with the error that ends the job, so that whoever waits for data hears of
@@ -46,8 +48,10 @@ struct JobOptions {
 };
 
 // Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log` is
-// told what a user should know. `stop` is asked about ten times a second; true ends the job, and
-// the server once its trainers have heard of it. REQUIRES: role.is_server(); the mode has servers.
+// told what a user should know. `stop` is asked about ten times a second. Once it is true the
+// server goes on for its trainers, which were probably told to stop as well and may save, as long
+// as any of them is heard, but no longer than stop_grace_ms; then it ends the job, and itself when
+// the trainers have heard of it. REQUIRES: role.is_server(); the mode has servers.
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
                  const Clock* clock, const LogLine& log, const std::function<bool()>& stop);
 

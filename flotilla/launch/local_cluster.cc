@@ -52,7 +52,6 @@ StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
     }
     const int64_t now = clock_->NowNanos();
     if (kill_at_nanos_ == 0 && stop_at_nanos_ != 0 && now >= stop_at_nanos_) StopAll(failure_);
-    if (kill_at_nanos_ != 0 && now >= kill_at_nanos_) KillAll();
     if (servers_until_nanos_ == 0 && TrainersEnded()) {
       servers_until_nanos_ = now + Nanos(options_.server_seconds);
     }
@@ -60,6 +59,7 @@ StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
       log_("all trainers have ended, servers have not: stopping them");
       StopAll("all trainers have ended");
     }
+    GoOnStopping();
   }
   RemoveStatusFiles();
   return result_;
@@ -178,18 +178,32 @@ void LocalCluster::Look() {
 }
 
 void LocalCluster::StopAll(const std::string& why) {
+  stop_cause_ = why;
+  AskToEnd(/*servers=*/false);
+}
+
+void LocalCluster::GoOnStopping() {
+  if (kill_at_nanos_ == 0) return;
+  if (!servers_asked_ && OwnTrainersEnded()) {
+    servers_asked_ = true;
+    AskToEnd(/*servers=*/true);
+  }
+  if (clock_->NowNanos() >= kill_at_nanos_) KillAsked();
+}
+
+void LocalCluster::AskToEnd(bool servers) {
   kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
   for (const auto& member : members_) {
-    if (member->ended) continue;
-    member->process->Note(fmt::format("{}: stopping this process", why));
+    if (member->ended || member->role.is_server() != servers) continue;
+    member->process->Note(fmt::format("{}: stopping this process", stop_cause_));
     member->process->Signal(SIGTERM);
   }
 }
 
-void LocalCluster::KillAll() {
+void LocalCluster::KillAsked() {
   kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
   for (const auto& member : members_) {
-    if (member->ended) continue;
+    if (member->ended || member->role.is_server() != servers_asked_) continue;
     member->process->Note(
         fmt::format("still running after {} s: killing this process", options_.grace_seconds));
     member->process->Signal(SIGKILL);
@@ -205,13 +219,17 @@ bool LocalCluster::AllEnded() const {
   return std::all_of(members_.begin(), members_.end(), [](const auto& m) { return m->ended; });
 }
 
+bool LocalCluster::OwnTrainersEnded() const {
+  return std::all_of(members_.begin(), members_.end(),
+                     [](const auto& m) { return m->ended || m->role.is_server(); });
+}
+
 bool LocalCluster::TrainersEnded() const {
   const auto here = std::count_if(members_.begin(), members_.end(),
                                   [](const auto& m) { return m->role.is_trainer(); });
   // Those of other hosts may go on.
   if (static_cast<size_t>(here) < options_.trainer_hosts.size()) return false;
-  return std::all_of(members_.begin(), members_.end(),
-                     [](const auto& m) { return m->ended || m->role.is_server(); });
+  return OwnTrainersEnded();
 }
 
 }  // namespace flotilla

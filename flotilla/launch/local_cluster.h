@@ -1,6 +1,7 @@
 // Starts the servers and trainers of a job on this machine as processes of any program, tells each
 // its role through the environment, watches them, and stops everything at the first failure, whose
-// cause it adds to every log: the launcher behind `flotilla launch`.
+// cause it adds to every log: the launcher behind `flotilla launch`. Trainers are stopped first,
+// and servers when the trainers have ended, so that a trainer can save through its servers.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,7 @@ struct LocalClusterOptions {
   // After the first failure: how long the others may take to hear of it from each other, and to end
   // by themselves with the true cause in their logs, before they are asked to end.
   double hear_seconds = 2;
-  // Between asking processes to end and killing them.
+  // Between asking processes to end and killing them: for trainers, then for servers.
   double grace_seconds = 10;
   // How long servers may live on when every trainer has ended well, where all were started here.
   double server_seconds = 30;
@@ -71,11 +72,18 @@ class LocalCluster {
   Status StartMember(const Role& role, const std::string& log_name);
   // Looks at everyone; the first failure is kept.
   void Look();
-  // Asks those that run to end, and tells their logs why.
+  // Begins to stop everything: trainers are asked to end now, servers when they have.
   void StopAll(const std::string& why);
-  void KillAll();
+  // Goes on with it.
+  void GoOnStopping();
+  // Asks the servers, or the trainers, that run to end, and tells their logs why.
+  void AskToEnd(bool servers);
+  // Kills those that were asked.
+  void KillAsked();
   void RemoveStatusFiles() const;
   bool AllEnded() const;
+  // Whether no trainer runs that was started here.
+  bool OwnTrainersEnded() const;
   // Whether all trainers of the job were started here, and have ended.
   bool TrainersEnded() const;
   void WaitForEvent() const;
@@ -90,6 +98,8 @@ class LocalCluster {
   std::string failure_;              // the first; empty: none
   int64_t stop_at_nanos_ = 0;        // 0: nothing has failed
   int64_t kill_at_nanos_ = 0;        // 0: nobody was asked to stop
+  bool servers_asked_ = false;       // to stop, after the trainers
+  std::string stop_cause_;           // why everything is stopped
   int64_t servers_until_nanos_ = 0;  // 0: trainers still run
 };
 

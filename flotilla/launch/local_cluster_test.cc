@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -42,7 +43,7 @@ class LocalClusterTest : public ::testing::Test {
     options.trainer_hosts = {"127.0.0.1", "127.0.0.1"};
     options.log_dir = Log();
     options.hear_seconds = 0.1;
-    options.grace_seconds = 0.3;
+    options.grace_seconds = grace_seconds_;
     options.server_seconds = 0.2;
     options.turns = turns_;
     LocalCluster cluster(options, &clock_, [&](std::string_view line) {
@@ -62,6 +63,7 @@ class LocalClusterTest : public ::testing::Test {
   const SteadyClock clock_;
   std::string said_;
   int turns_ = 0;
+  double grace_seconds_ = 0.3;
 };
 
 TEST_F(LocalClusterTest, TellsEveryProcessItsRoleAndKeepsItsOutput) {
@@ -134,6 +136,23 @@ TEST_F(LocalClusterTest, ASignalStopsAllAlsoThoseWhoDoNotListen) {
   EXPECT_TRUE(result->failed.empty());
   EXPECT_THAT(Read("serverlog.0"), HasSubstr("launcher: the launcher got signal 15"));
   EXPECT_THAT(Read("serverlog.0"), HasSubstr("killing this process"));
+}
+
+// A trainer that saves through its servers needs them until it has ended.
+TEST_F(LocalClusterTest, ASignalStopsServersAfterTheTrainersHaveEnded) {
+  grace_seconds_ = 60;
+  const std::string order = dir_.path() + "/order";
+  const auto result =
+      Run("end() { [ \"$TRAINING_ROLE\" = PSERVER ] || sleep 0.1; echo $TRAINING_ROLE >> " + order +
+              "; exit 0; }; trap end TERM; echo up >> " + order + "; while :; do sleep 0.01; done",
+          [&] {
+            std::ifstream file(order);
+            const std::string text{std::istreambuf_iterator<char>(file), {}};
+            return std::count(text.begin(), text.end(), 'u') == 4 ? SIGTERM : 0;
+          });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 128 + SIGTERM);
+  EXPECT_EQ(ContentOf(order), "up\nup\nup\nup\nTRAINER\nTRAINER\nPSERVER\nPSERVER\n");
 }
 
 TEST_F(LocalClusterTest, ServersThatStayAreStoppedWhenTheTrainersHaveEnded) {

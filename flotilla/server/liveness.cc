@@ -129,6 +129,14 @@ bool Liveness::AllTold() const {
                       [](const Trainer& t) { return t.state == State::kAlive && !t.told; });
 }
 
+bool Liveness::AnyHeard(int64_t within_ms) const {
+  std::lock_guard lock(mutex_);
+  const int64_t since = clock_->NowNanos() - within_ms * kNanosPerMs;
+  return std::any_of(trainers_.begin(), trainers_.end(), [&](const Trainer& t) {
+    return t.state == State::kAlive && t.heard_nanos >= since;
+  });
+}
+
 bool Liveness::WaitForEnd(int64_t max_wait_ms) const {
   std::unique_lock lock(mutex_);
   return changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),

@@ -47,6 +47,10 @@ class Liveness {
   // The trainer has been told of the error.
   void Told(int trainer);
 
+  // Whether a trainer that has neither stopped nor died said something within the last so many
+  // milliseconds.
+  bool AnyHeard(int64_t within_ms) const;
+
   // Waits until all trainers have stopped or the job failed. False when max_wait_ms was over first.
   bool WaitForEnd(int64_t max_wait_ms) const;
   // Waits until every trainer that is alive has been told of the failure. False likewise.
