@@ -64,7 +64,7 @@ Status Launch(const LaunchFlags& flags, Terminal& terminal) {
   if (flags.servers.empty()) {
     FL_ASSIGN_OR_RETURN(cluster.servers, FreeAddresses(flags.server_num, flags.start_port));
     cluster.trainer_hosts.assign(static_cast<size_t>(flags.worker_num), "127.0.0.1");
-    if (flags.threads == 0) {
+    if (flags.threads == 0 && !ProcessEnvironment().contains("CPU_NUM")) {
       cluster.variables["CPU_NUM"] = fmt::to_string(std::max(1, Cores() / flags.worker_num));
     }
   } else {
@@ -90,7 +90,9 @@ void AddCounts(CLI::App& command, LaunchFlags& flags) {
       ->check(WholeNumber(0, 65535))
       ->capture_default_str();
   command
-      .add_option("--threads", flags.threads, "CPU_NUM of each trainer; 0: the cores shared out")
+      .add_option(
+          "--threads", flags.threads,
+          "CPU_NUM of each trainer (0: CPU_NUM of the environment, else the cores shared out)")
       ->type_name("N")
       ->check(WholeNumber(0, kMaxThreads))
       ->capture_default_str();

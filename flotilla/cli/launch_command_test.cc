@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <fstream>
 
 #include "flotilla/cli/run_program_testing.h"
@@ -38,6 +39,15 @@ TEST_F(LaunchCommandTest, RunsAnyProgramInEveryRole) {
   ASSERT_EQ(run.code, kSuccess) << run.err;
   EXPECT_EQ(Log("workerlog.2"), "TRAINER 3 5\n");
   EXPECT_EQ(Log("serverlog.0"), "PSERVER 3 5\n");
+}
+
+TEST_F(LaunchCommandTest, TheNumberOfWorkersOfTheEnvironmentReachesTheTrainers) {
+  setenv("CPU_NUM", "7", 1);
+  EXPECT_EQ(Launch({"--worker_num", "2"}, "echo $CPU_NUM").code, kSuccess);
+  EXPECT_EQ(Log("workerlog.1"), "7\n");
+  EXPECT_EQ(Launch({"--worker_num", "2", "--threads", "5"}, "echo $CPU_NUM").code, kSuccess);
+  EXPECT_EQ(Log("workerlog.1"), "5\n");
+  unsetenv("CPU_NUM");
 }
 
 TEST_F(LaunchCommandTest, ReturnsTheExitCodeOfTheFirstFailureAndShowsItsLog) {

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/run_program_testing.h"
@@ -121,6 +123,19 @@ TEST_F(TrainCommandTest, BadRowsAreErrorsWithTheirPlaceOrCounted) {
   ASSERT_EQ(counted.code, kSuccess) << counted.err;
   EXPECT_EQ(json::parse(counted.out)["skipped"], 1);
   EXPECT_EQ(json::parse(counted.out)["examples"], 300);
+}
+
+TEST_F(TrainCommandTest, TheNumberOfWorkersOfTheEnvironmentHoldsUnlessAFlagSaysIt) {
+  const auto threads = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", "lr", "--data", train_, "--json"});
+    const ProgramRun run = RunForTest(more);
+    EXPECT_EQ(run.code, kSuccess) << run.err;
+    return json::parse(run.out)["threads"];
+  };
+  setenv("CPU_NUM", "3", 1);
+  EXPECT_EQ(threads({}), 3);
+  EXPECT_EQ(threads({"--threads", "1"}), 1);
+  unsetenv("CPU_NUM");
 }
 
 TEST_F(TrainCommandTest, MissingFilesAreFailuresThatNameTheFlag) {

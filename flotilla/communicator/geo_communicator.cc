@@ -18,6 +18,7 @@ Status CheckGeoOptions(const GeoOptions& options) {
     return InvalidArgument("geo: cost_share is {}, must be in (0, 1]", interval.cost_share);
   }
   const std::pair<const char*, int64_t> at_least_one[] = {
+      {"pushes_under_way", options.pushes_under_way},
       {"exchanges_per_epoch", interval.exchanges_per_epoch},
       {"warm_up", interval.warm_up},
       {"first_batches", interval.first_batches},
@@ -67,7 +68,8 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
   FL_ASSIGN_OR_RETURN(
       auto local, LocalCommunicator::Make(client->spec(),
                                           {.steps_per_push = trainers, .tables = options.tables}));
-  FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), options.divisor));
+  FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), options.divisor,
+                                                       options.pushes_under_way));
   std::unique_ptr<GeoCommunicator> geo(
       new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
   // Servers that have loaded a model have its step and seed.

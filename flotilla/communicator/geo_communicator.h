@@ -26,6 +26,8 @@ namespace flotilla {
 
 struct GeoOptions {
   GeoDivisor divisor = GeoDivisor::kTouched;
+  // Pushes of one exchange that may be under way at once; the tutorials' thread_pool_size.
+  int pushes_under_way = 1;
   // push_nums of it is the tutorials' geo_sgd_need_push_nums.
   GeoIntervalOptions interval;
   // Rows touched at least so often since they were exchanged last go with every exchange ..

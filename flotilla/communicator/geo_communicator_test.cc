@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <condition_variable>
+#include <mutex>
 #include <thread>
 
 #include "flotilla/communicator/mode_testing.h"
@@ -256,6 +258,81 @@ TEST(GeoExchangeTest, IdsThatAServerMustNotSendAreAnError) {
   const auto exchange = *GeoExchange::Make(&cluster.client(1), local.get(), GeoDivisor::kTouched);
   EXPECT_EQ(Message(exchange->TakeDirty()),
             fmt::format("table {}: id 900 is not below its 10 rows", spec.tables[0].name));
+}
+
+// Answers to pushes are held back until the test lets them go.
+class HoldingTransport : public Transport {
+ public:
+  explicit HoldingTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
+  int servers() const override { return inner_->servers(); }
+  const std::string& address(int server) const override { return inner_->address(server); }
+  void Call(int server, Payload request, int64_t timeout_ms, ReplyCallback done) override {
+    const bool push = DecodeRequest(request)->head.method() == wire::METHOD_PUSH;
+    inner_->Call(server, std::move(request), timeout_ms,
+                 [this, push, done = std::move(done)](StatusOr<Payload> reply) {
+                   if (!push || !Hold([=] { done(reply); })) done(reply);
+                 });
+  }
+  void Close() override { inner_->Close(); }
+
+  // Whether so many are held at once, now or soon.
+  bool Holds(size_t answers) {
+    std::unique_lock lock(mutex_);
+    return changed_.wait_for(lock, std::chrono::seconds(20),
+                             [&] { return held_.size() == answers; });
+  }
+  void LetGo() {
+    std::vector<std::function<void()>> held;
+    {
+      std::lock_guard lock(mutex_);
+      let_go_ = true;
+      held.swap(held_);
+    }
+    for (const auto& answer : held) answer();
+  }
+
+ private:
+  bool Hold(std::function<void()> answer) {
+    std::lock_guard lock(mutex_);
+    if (let_go_) return false;
+    held_.push_back(std::move(answer));
+    changed_.notify_all();
+    return true;
+  }
+
+  const std::unique_ptr<Transport> inner_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  // Guarded by mutex_.
+  std::vector<std::function<void()>> held_;
+  bool let_go_ = false;
+};
+
+TEST(GeoExchangeTest, AsManyPushesAsToldAreUnderWayAtOnce) {
+  constexpr int kPushes = 3;
+  const ModelSpec spec = CountingSpec();
+  InProcessCluster cluster(spec, Geo(1, 1));
+  auto transport = std::make_unique<HoldingTransport>(cluster.MakeTransport(0));
+  HoldingTransport& holding = *transport;
+  const SteadyClock clock;
+  PsClientOptions options = PatientClient();
+  options.job_id = "test";
+  PsClient client(spec, options, std::move(transport), &clock, {});
+  ASSERT_OK(client.WaitForServers(60'000));
+  const auto local = *LocalCommunicator::Make(spec, {});
+  const auto exchange = *GeoExchange::Make(&client, local.get(), GeoDivisor::kTouched, kPushes);
+  // Rows for one push more than may be under way.
+  std::vector<TouchedIds> touched(spec.tables.size());
+  for (uint64_t id = 0; id < (kPushes << 15) + 1; ++id) touched[0].ids.push_back(id);
+  touched[0].counts.assign(touched[0].ids.size(), 1);
+  Status sent;
+  std::thread sender([&] { sent = exchange->SendDeltas(touched, 1); });
+  EXPECT_TRUE(holding.Holds(kPushes));
+  holding.LetGo();
+  sender.join();
+  ASSERT_OK(sent);
+  EXPECT_EQ(client.ReadTable(0)->size(), touched[0].ids.size());
+  ASSERT_OK(client.Stop());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <deque>
 #include <utility>
 
 namespace flotilla {
@@ -46,8 +47,20 @@ Status ForEachRow(SparseTable* live, SparseTable* known, std::span<const uint64_
 
 }  // namespace
 
-GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor)
-    : client_(client), local_(local), divisor_(divisor) {
+const char* GeoDivisorName(GeoDivisor divisor) {
+  switch (divisor) {
+    case GeoDivisor::kTouched:
+      return "touched";
+    case GeoDivisor::kTrainers:
+      return "trainers";
+    case GeoDivisor::kNone:
+      break;
+  }
+  return "none";
+}
+
+GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor, int pushes)
+    : client_(client), local_(local), divisor_(divisor), pushes_(pushes) {
   for (const TableSpec& table : local->spec().tables) changed_rows_.emplace_back(table.rows);
   const std::span<const float> dense = local->dense();
   known_dense_.assign(dense.begin(), dense.end());
@@ -60,8 +73,8 @@ GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor 
 }
 
 StatusOr<std::unique_ptr<GeoExchange>> GeoExchange::Make(PsClient* client, LocalCommunicator* local,
-                                                         GeoDivisor divisor) {
-  std::unique_ptr<GeoExchange> made(new GeoExchange(client, local, divisor));
+                                                         GeoDivisor divisor, int pushes) {
+  std::unique_ptr<GeoExchange> made(new GeoExchange(client, local, divisor, pushes));
   const ModelSpec& spec = local->spec();
   // Tables of the same spec and seed have the same first values: rows that nobody touched need no
   // place.
@@ -104,8 +117,8 @@ void GeoExchange::WriteParameter(int parameter, std::span<const float> values) {
 
 Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches) {
   std::vector<size_t> sent(touched.size(), 0);
-  // One push is under way while the next is made.
-  std::unique_ptr<PendingCalls> under_way;
+  // Pushes are under way while the next is made.
+  std::deque<std::unique_ptr<PendingCalls>> under_way;
   bool first = true;
   bool more = true;
   while (more) {
@@ -127,11 +140,15 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
     } else {
       deltas->dense.clear();
     }
-    if (under_way != nullptr) FL_RETURN_IF_ERROR(under_way->Wait());
-    under_way = StartPush(deltas, first ? batches : 0);
+    if (under_way.size() == static_cast<size_t>(pushes_)) {
+      FL_RETURN_IF_ERROR(under_way.front()->Wait());
+      under_way.pop_front();
+    }
+    under_way.push_back(StartPush(deltas, first ? batches : 0));
     first = false;
   }
-  return under_way->Wait();
+  for (const std::unique_ptr<PendingCalls>& push : under_way) FL_RETURN_IF_ERROR(push->Wait());
+  return absl::OkStatus();
 }
 
 float GeoExchange::RowScale(bool changed, uint8_t touches) const {

@@ -45,13 +45,17 @@ enum class GeoDivisor {
   kNone,      // what was learned here counts in full: steps of N trainers in one direction add up
 };
 
+// "touched", "trainers", "none".
+const char* GeoDivisorName(GeoDivisor divisor);
+
 // Not thread-safe; runs beside pulls and pushes of the local communicator.
 class GeoExchange {
  public:
   // `divisor` of what has gradients; statistics are averaged over the trainers in any case. The
-  // client and the local communicator must outlive it; the latter has the client's model.
+  // client and the local communicator must outlive it; the latter has the client's model. A part
+  // of the rows is one push, of which `pushes` may be under way at once.
   static StatusOr<std::unique_ptr<GeoExchange>> Make(PsClient* client, LocalCommunicator* local,
-                                                     GeoDivisor divisor);
+                                                     GeoDivisor divisor, int pushes = 1);
 
   // Makes x and y what the servers have, for parameters that are not fresh any more: a model that
   // was loaded, a job that is under way. REQUIRES: nobody trains here.
@@ -79,7 +83,7 @@ class GeoExchange {
     std::vector<SparseRows> sparse;
   };
 
-  GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor);
+  GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor, int pushes);
 
   // The deltas of rows that were touched so often.
   Status MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows);
@@ -99,6 +103,7 @@ class GeoExchange {
   PsClient* const client_;
   LocalCommunicator* const local_;
   const GeoDivisor divisor_;
+  const int pushes_;
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
   std::array<float, 256> row_scales_;                // of rows that others have changed, by touches

@@ -28,7 +28,7 @@ Status Fleet::Need(Stage wanted, const char* call, const char* before) const {
 Status Fleet::init(FleetInit options) {
   FL_RETURN_IF_ERROR(Need(Stage::kNew, "init", "nothing else"));
   job_options_ = std::move(options.job);
-  if (options.environment) {
+  if (!options.environment.empty()) {
     FL_ASSIGN_OR_RETURN(JobEnvironment found,
                         JobFromEnvironment(options.environment, {.flags = job_options_.flags,
                                                                  .job_id = job_options_.job_id}));
@@ -96,7 +96,7 @@ Status Fleet::init_worker(const std::function<bool()>& stop) {
   if (stop) job_options_.stop = stop;
   const std::string& mode = job_options_.mode.mode;
   if (role_.is_trainer()) Tell(fmt::format("{}, mode {}", role_.ToString(), mode));
-  if (role_.is_trainer()) Tell("communication:\n" + job_options_.flags.Table(mode));
+  if (role_.is_trainer()) Tell("communication:\n" + job_options_.flags.Table(job_options_.mode));
   FL_ASSIGN_OR_RETURN(job_, JoinJob(role_, spec_, job_options_, clock_, log_));
   stage_ = Stage::kWorker;
   return absl::OkStatus();

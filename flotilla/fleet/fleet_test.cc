@@ -231,17 +231,11 @@ TEST_F(FleetTest, InitServerNamesAModelThatIsNotThereOrDoesNotFit) {
 }
 
 TEST(FleetRoleTest, TheEnvironmentGivesTheRoleAndContradictionsNameTheVariable) {
-  std::map<std::string, std::string> variables = {
-      {"TRAINING_ROLE", "TRAINER"},
-      {"PADDLE_TRAINERS_NUM", "2"},
-      {"PADDLE_TRAINER_ID", "1"},
-      {"PADDLE_PSERVERS_IP_PORT_LIST", "127.0.0.1:6170,127.0.0.1:6171"},
-      {"CPU_NUM", "3"}};
-  const Environment environment = [&](const std::string& name) -> std::optional<std::string> {
-    const auto at = variables.find(name);
-    if (at == variables.end()) return std::nullopt;
-    return at->second;
-  };
+  Environment environment = {{"TRAINING_ROLE", "TRAINER"},
+                             {"PADDLE_TRAINERS_NUM", "2"},
+                             {"PADDLE_TRAINER_ID", "1"},
+                             {"PADDLE_PSERVERS_IP_PORT_LIST", "127.0.0.1:6170,127.0.0.1:6171"},
+                             {"CPU_NUM", "3"}};
   Fleet fleet;
   ASSERT_TRUE(fleet.init({.environment = environment}).ok());
   EXPECT_TRUE(fleet.is_worker() && !fleet.is_first_worker());
@@ -256,7 +250,7 @@ TEST(FleetRoleTest, TheEnvironmentGivesTheRoleAndContradictionsNameTheVariable) 
   EXPECT_THAT(std::string(fleet.distributed_optimizer(built.model, {.mode = "local"}).message()),
               HasSubstr("TRAINING_ROLE"));
 
-  variables["PADDLE_TRAINER_ID"] = "2";
+  environment["PADDLE_TRAINER_ID"] = "2";
   EXPECT_THAT(std::string(Fleet().init({.environment = environment}).message()),
               HasSubstr("PADDLE_TRAINER_ID is 2"));
 }

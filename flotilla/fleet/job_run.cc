@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "flotilla/base/stop_signal.h"
+#include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/launch_run.h"
 #include "flotilla/launch/free_port.h"
 #include "flotilla/launch/job_environment.h"
@@ -34,7 +35,7 @@ std::vector<std::string> WithoutOwnFlags(const std::vector<std::string>& args) {
 
 }  // namespace
 
-Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const std::string> more,
+Status TrainInCluster(const FleetOptions& fleet, std::span<const std::string> more,
                       Terminal& terminal) {
   LocalClusterOptions cluster;
   std::error_code error;
@@ -46,12 +47,12 @@ Status TrainInCluster(const FleetOptions& fleet, int threads, std::span<const st
   FL_ASSIGN_OR_RETURN(cluster.servers, FreeAddresses(fleet.server_num, fleet.start_port));
   cluster.trainer_hosts.assign(static_cast<size_t>(fleet.worker_num), "127.0.0.1");
   cluster.log_dir = fleet.log_dir;
-  const int own_threads = std::max(1, threads / fleet.worker_num);
   const std::string results = fleet.log_dir + "/results";
   std::filesystem::remove(results, error);
-  cluster.variables = {{kJobIdVariable, NewJobId()},
-                       {kResultFileVariable, results},
-                       {"CPU_NUM", fmt::to_string(own_threads)}};
+  cluster.variables = {{kJobIdVariable, NewJobId()}, {kResultFileVariable, results}};
+  if (!fleet.role.threads) {
+    cluster.variables["CPU_NUM"] = fmt::to_string(std::max(1, Cores() / fleet.worker_num));
+  }
   FL_RETURN_IF_ERROR(RunCluster(std::move(cluster), terminal));
   if (terminal.exit_code != 0) return absl::OkStatus();
   std::ifstream file(results);

@@ -22,9 +22,9 @@ Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed,
                  Interrupt* interrupt, Fleet* fleet);
 
 // The part of server_num and worker_num: starts this program again in each role, with the same
-// arguments and `more` behind them, and prints what trainer 0 has to print. The trainers share
-// `threads`.
-Status TrainInCluster(const FleetOptions& options, int threads, std::span<const std::string> more,
+// arguments and `more` behind them, and prints what trainer 0 has to print. Where neither a flag
+// nor CPU_NUM says how many workers a trainer has, the trainers share the cores.
+Status TrainInCluster(const FleetOptions& options, std::span<const std::string> more,
                       Terminal& terminal);
 
 // The part of a server: serves the model's parameters until the trainers have ended.

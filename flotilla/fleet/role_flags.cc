@@ -48,7 +48,7 @@ StatusOr<Role> ChooseRole(const RoleFlags& flags, const Role& from_environment) 
                   .index = *flags.index,
                   .servers = flags.servers,
                   .trainers = *flags.trainers,
-                  .threads = {}};
+                  .threads = from_environment.threads};
   FL_RETURN_IF_ERROR(Annotate(CheckRole(role), "--role " + *flags.role));
   return role;
 }

@@ -70,7 +70,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--threads", flags.threads,
-                  "Workers of a trainer. Default: CPU_NUM in a job, else the number of cores")
+                  "Workers of a trainer (default: CPU_NUM, else the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_option("--seed", options.seed, "Of all that is random")

@@ -85,7 +85,7 @@ Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal&
   const FleetOptions& fleet = options.fleet;
   if (fleet.role.is_server()) return ServeModel(fleet, model, options.seed, terminal);
   if (fleet.server_num > 0 && !fleet.role.is_trainer()) {
-    return TrainInCluster(fleet, options.threads, {}, terminal);
+    return TrainInCluster(fleet, {}, terminal);
   }
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
   // A run that was stopped has no results to show but where to go on, which the log tells; of

@@ -350,7 +350,7 @@ Status StartWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
     FL_RETURN_IF_ERROR(data.vocabulary().Save(path));
     more = {"--dict", path};
   }
-  return TrainInCluster(options.fleet, options.threads, more, terminal);
+  return TrainInCluster(options.fleet, more, terminal);
 }
 
 }  // namespace flotilla

@@ -1,14 +1,30 @@
 #include "flotilla/launch/communicator_flags.h"
 
+#include <algorithm>
+#include <iterator>
 #include <limits>
 #include <optional>
+#include <vector>
 
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/base/parse_number.h"
 
 namespace flotilla {
 namespace {
 
 constexpr int64_t kWaitMillis = 10;  // one of FLAGS_communicator_send_wait_times
+
+// Variables with these names are ours: others may belong to other programs.
+constexpr const char* kPrefixes[] = {"FLAGS_communicator_", "FLAGS_rpc_", "FLAGS_worker_"};
+// Names of the original that have no meaning here: there is no such bucket, no such thread and no
+// such file.
+constexpr const char* kOfTheOriginal[] = {"FLAGS_communicator_merge_sparse_bucket",
+                                          "FLAGS_rpc_disable_reuse_port",
+                                          "FLAGS_rpc_get_thread_num",
+                                          "FLAGS_rpc_prefetch_thread_num",
+                                          "FLAGS_rpc_retry_bind_port",
+                                          "FLAGS_rpc_send_thread_num",
+                                          "FLAGS_rpc_server_profile_path"};
 
 class Reader {
  public:
@@ -18,7 +34,7 @@ class Reader {
   // is there.
   template <typename T>
   Status Number(const std::string& name, int64_t low, int64_t high, T* value) {
-    const std::optional<std::string> text = environment_(name);
+    const std::optional<std::string> text = Look(name);
     if (!text) return absl::OkStatus();
     const std::optional<int64_t> number = ParseWhole<int64_t>(*text);
     if (!number || *number < low || *number > high) {
@@ -32,7 +48,7 @@ class Reader {
 
   // Sets *value from 0, 1, true or false.
   Status Switch(const std::string& name, std::optional<bool>* value) {
-    const std::optional<std::string> text = environment_(name);
+    const std::optional<std::string> text = Look(name);
     if (!text) return absl::OkStatus();
     if (*text == "1" || *text == "true" || *text == "True") {
       *value = true;
@@ -45,9 +61,32 @@ class Reader {
     return absl::OkStatus();
   }
 
+  // An error names the first variable of ours that nobody has asked for.
+  Status CheckRest() {
+    for (const char* name : kOfTheOriginal) {
+      if (Look(name)) *set_ += (set_->empty() ? "" : " ") + std::string(name);
+    }
+    for (const auto& [name, value] : environment_) {
+      const bool ours =
+          std::any_of(std::begin(kPrefixes), std::end(kPrefixes),
+                      [&name = name](const char* prefix) { return name.starts_with(prefix); });
+      if (ours && std::find(known_.begin(), known_.end(), name) == known_.end()) {
+        return InvalidArgument("{} is set, but there is no such variable{}", name,
+                               DidYouMean(name, known_));
+      }
+    }
+    return absl::OkStatus();
+  }
+
  private:
+  std::optional<std::string> Look(const std::string& name) {
+    known_.push_back(name);
+    return ValueOf(environment_, name);
+  }
+
   const Environment& environment_;
   std::string* const set_;
+  std::vector<std::string> known_;
 };
 
 constexpr int kMany = 1 << 20;
@@ -91,6 +130,7 @@ StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment
   FL_RETURN_IF_ERROR(
       reader.Number("FLAGS_worker_update_interval_secs", 1, 1'000'000, &silent_seconds));
   if (silent_seconds) flags.silent_bound_ms = *silent_seconds * 1000;
+  FL_RETURN_IF_ERROR(reader.CheckRest());
   return flags;
 }
 
@@ -100,23 +140,34 @@ void CommunicatorFlags::Apply(PsClientOptions* client) const {
   client->heartbeat.silent_bound_ms = silent_bound_ms;
 }
 
-std::string CommunicatorFlags::Table(const std::string& mode) const {
+std::string CommunicatorFlags::Table(const ModeOptions& mode) const {
   std::string table;
-  const auto add = [&](const std::string& name, const std::string& value, bool used) {
-    const bool was_set = (" " + set + " ").find(" " + name + " ") != std::string::npos;
-    if (!used && !was_set) return;
-    table += fmt::format("  {:<48}{:>12}{}\n", name, value,
-                         !used     ? "  (set, but only async reads it)"
-                         : was_set ? "  (set)"
-                                   : "");
+  const auto was_set = [&](const std::string& name) {
+    return (" " + set + " ").find(" " + name + " ") != std::string::npos;
   };
-  const auto of_async = [&](const std::string& name, const auto& value) {
-    add("FLAGS_communicator_" + name, fmt::format("{}", value), mode == "async");
+  const auto line = [&](const std::string& name, const std::string& value,
+                        const std::string& remark) {
+    table += fmt::format("  {:<48}{:>12}{}\n", name, value, remark);
+  };
+  const auto add = [&](const std::string& name, const std::string& value) {
+    line(name, value, was_set(name) ? "  (set)" : "");
+  };
+  // What modes other than these do not read.
+  const auto of_modes = [&](const std::string& flag, const auto& value,
+                            std::initializer_list<std::string_view> modes, const char* readers) {
+    const std::string name = "FLAGS_communicator_" + flag;
+    const bool used = std::find(modes.begin(), modes.end(), mode.mode) != modes.end();
+    if (used) add(name, fmt::format("{}", value));
+    if (!used && was_set(name)) line(name, fmt::format("{}", value), readers);
+  };
+  const auto of_async = [&](const std::string& flag, const auto& value) {
+    of_modes(flag, value, {"async"}, "  (set, but only async reads it)");
   };
   of_async("max_merge_var_num", async.max_merge);
   of_async("send_queue_size", async.send_queue_size);
   of_async("send_wait_times", async.merge_wait_ms / kWaitMillis);
-  of_async("thread_pool_size", async.send_threads);
+  of_modes("thread_pool_size", async.send_threads, {"async", "geo"},
+           "  (set, but only async and geo read it)");
   of_async("min_send_grad_num_before_recv", async.sends_per_refresh);
   of_async("independent_recv_thread", async.independent_receive ? 1 : 0);
   of_async("is_sgd_optimizer", async.merge_rule == MergeRule::kByOptimizer ? "by the rule"
@@ -124,9 +175,18 @@ std::string CommunicatorFlags::Table(const std::string& mode) const {
                                                                            : "0");
   of_async("merge_sparse_grad", 1);
   of_async("fake_rpc", async.fake_rpc ? 1 : 0);
-  add("FLAGS_rpc_deadline", fmt::to_string(rpc_deadline_ms), true);
-  add("FLAGS_rpc_retry_times", fmt::to_string(rpc_retry_times), true);
-  add("FLAGS_worker_update_interval_secs", fmt::to_string(silent_bound_ms / 1000), true);
+  add("FLAGS_rpc_deadline", fmt::to_string(rpc_deadline_ms));
+  add("FLAGS_rpc_retry_times", fmt::to_string(rpc_retry_times));
+  add("FLAGS_worker_update_interval_secs", fmt::to_string(silent_bound_ms / 1000));
+  for (const char* name : kOfTheOriginal) {
+    if (was_set(name)) line(name, "", "  (set, but has no meaning here)");
+  }
+  if (mode.mode == "geo") {
+    const int64_t push_nums = mode.geo.interval.push_nums;
+    line("geo_sgd_need_push_nums", push_nums > 0 ? fmt::to_string(push_nums) : "automatic",
+         "  batches between two exchanges");
+    line("geo divisor", GeoDivisorName(mode.geo.divisor), "  of differences");
+  }
   return table;
 }
 

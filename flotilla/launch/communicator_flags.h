@@ -6,7 +6,7 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/client/ps_client.h"
-#include "flotilla/communicator/async_communicator.h"
+#include "flotilla/communicator/make_communicator.h"
 #include "flotilla/launch/role_environment.h"
 
 namespace flotilla {
@@ -20,15 +20,17 @@ struct CommunicatorFlags {
   // Sets what they say in a client's options.
   void Apply(PsClientOptions* client) const;
   // "name value" lines for a trainer in this mode, with a mark where a variable set it. Variables
-  // that only async reads are shown in other modes if they were set, as such.
-  std::string Table(const std::string& mode) const;
+  // that the mode does not read are shown if they were set, as such.
+  std::string Table(const ModeOptions& mode) const;
 
   std::string set;  // names of the variables that were set, separated by blanks
 };
 
 // A variable that is set overrides what `flags` has, which are our defaults or a program's own.
 // Errors name the variable, its value and what was expected; a value that has no meaning here
-// (merge_sparse_grad 0) is one.
+// (merge_sparse_grad 0) is one, and so is a name that begins with FLAGS_communicator_, FLAGS_rpc_
+// or FLAGS_worker_ and that the original does not have either. Its other names are accepted and
+// shown in the table.
 StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment,
                                                   CommunicatorFlags flags = {});
 

@@ -8,14 +8,9 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-using Variables = std::map<std::string, std::string>;
 
-StatusOr<CommunicatorFlags> FlagsFrom(const Variables& variables) {
-  return CommunicatorFlagsFrom([&](const std::string& name) -> std::optional<std::string> {
-    const auto at = variables.find(name);
-    if (at == variables.end()) return std::nullopt;
-    return at->second;
-  });
+StatusOr<CommunicatorFlags> FlagsFrom(const Environment& variables) {
+  return CommunicatorFlagsFrom(variables);
 }
 
 TEST(CommunicatorFlagsTest, WithoutVariablesOurDefaultsHold) {
@@ -52,13 +47,13 @@ TEST(CommunicatorFlagsTest, TheSeedsNumbersApplyWhenTheyAreSet) {
   EXPECT_EQ(client.rpc_timeout_ms, 5000);
   EXPECT_EQ(client.retry.retry_times, 7);
   EXPECT_EQ(client.heartbeat.silent_bound_ms, 30'000);
-  EXPECT_THAT(flags.Table("async"), HasSubstr("FLAGS_rpc_deadline"));
-  EXPECT_THAT(flags.Table("async"), HasSubstr("5000  (set)"));
+  EXPECT_THAT(flags.Table({.mode = "async"}), HasSubstr("FLAGS_rpc_deadline"));
+  EXPECT_THAT(flags.Table({.mode = "async"}), HasSubstr("5000  (set)"));
 }
 
 TEST(CommunicatorFlagsTest, TheTableShowsWhatAModeReadsAndWhatWasSetInVain) {
   const CommunicatorFlags flags = *FlagsFrom({{"FLAGS_communicator_send_queue_size", "10"}});
-  const std::string async = flags.Table("async"), geo = flags.Table("geo");
+  const std::string async = flags.Table({.mode = "async"}), geo = flags.Table({.mode = "geo"});
   for (const char* name : {"max_merge_var_num", "is_sgd_optimizer", "fake_rpc"}) {
     EXPECT_THAT(async, HasSubstr(name));
     EXPECT_THAT(geo, Not(HasSubstr(name)));
@@ -68,17 +63,50 @@ TEST(CommunicatorFlagsTest, TheTableShowsWhatAModeReadsAndWhatWasSetInVain) {
   EXPECT_THAT(geo, HasSubstr("FLAGS_rpc_deadline"));
 }
 
+TEST(CommunicatorFlagsTest, TheTableOfGeoShowsPushStepDivisorAndThreads) {
+  const CommunicatorFlags flags = *FlagsFrom({{"FLAGS_communicator_thread_pool_size", "3"}});
+  ModeOptions mode{.mode = "geo"};
+  EXPECT_THAT(flags.Table(mode), HasSubstr(" 3  (set)\n"));
+  EXPECT_THAT(flags.Table(mode), HasSubstr("automatic  batches between two exchanges\n"));
+  EXPECT_THAT(flags.Table(mode), HasSubstr("touched  of differences\n"));
+  mode.geo.interval.push_nums = 400;
+  mode.geo.divisor = GeoDivisor::kTrainers;
+  EXPECT_THAT(flags.Table(mode), HasSubstr("400  batches between two exchanges\n"));
+  EXPECT_THAT(flags.Table(mode), HasSubstr("trainers  of differences\n"));
+  EXPECT_THAT(flags.Table({.mode = "sync"}), HasSubstr("(set, but only async and geo read it)\n"));
+}
+
+TEST(CommunicatorFlagsTest, AMisspeltNameIsAnErrorWithTheNearestOne) {
+  const auto error = [](const std::string& name) {
+    return std::string(Message(FlagsFrom({{name, "5"}}).status()));
+  };
+  EXPECT_EQ(
+      error("FLAGS_communicator_thread_poolsize"),
+      "FLAGS_communicator_thread_poolsize is set, but there is no such variable, did you mean "
+      "FLAGS_communicator_thread_pool_size?");
+  EXPECT_THAT(error("FLAGS_rpc_retry_time"), HasSubstr("did you mean FLAGS_rpc_retry_times?"));
+  EXPECT_THAT(error("FLAGS_worker_update_interval_sec"),
+              HasSubstr("did you mean FLAGS_worker_update_interval_secs?"));
+}
+
+TEST(CommunicatorFlagsTest, NamesOfOtherProgramsAndOfTheOriginalAreAccepted) {
+  const auto flags = FlagsFrom({{"FLAGS_allocator_strategy", "auto_growth"},
+                                {"FLAGS_eager_delete_tensor_gb", "0"},
+                                {"FLAGS_rpc_send_thread_num", "12"}});
+  ASSERT_TRUE(flags.ok()) << flags.status();
+  const std::string table = flags->Table({.mode = "async"});
+  EXPECT_THAT(table, HasSubstr("FLAGS_rpc_send_thread_num"));
+  EXPECT_THAT(table, HasSubstr("(set, but has no meaning here)\n"));
+  EXPECT_THAT(table, Not(HasSubstr("allocator")));
+}
+
 TEST(CommunicatorFlagsTest, WhatAProgramSetHoldsUnlessAVariableSaysOtherwise) {
   CommunicatorFlags own;
   own.async.max_staleness = 3;
   own.async.merge_wait_ms = 15;
   own.rpc_deadline_ms = 7000;
   own.silent_bound_ms = 1500;
-  const auto environment = [](const std::string& name) -> std::optional<std::string> {
-    if (name == "FLAGS_rpc_deadline") return "5000";
-    return std::nullopt;
-  };
-  const CommunicatorFlags flags = *CommunicatorFlagsFrom(environment, own);
+  const CommunicatorFlags flags = *CommunicatorFlagsFrom({{"FLAGS_rpc_deadline", "5000"}}, own);
   EXPECT_EQ(flags.async.max_staleness, 3);
   EXPECT_EQ(flags.async.merge_wait_ms, 15);
   EXPECT_EQ(flags.rpc_deadline_ms, 5000);

@@ -167,6 +167,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   ModeOptions mode = options.mode;
   mode.async = options.flags.async;
   mode.async.turns = OpenTurns(options.turns, log);
+  mode.geo.pushes_under_way = options.flags.async.send_threads;
   job.group = MakeClientGroup(job.client.get());
   auto communicator = MakeCommunicator(spec, mode, job.client.get(), clock);
   if (!communicator.ok()) {

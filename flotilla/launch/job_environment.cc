@@ -11,10 +11,10 @@ namespace flotilla {
 StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job) {
   FL_ASSIGN_OR_RETURN(job.role, RoleFromEnvironment(environment));
   FL_ASSIGN_OR_RETURN(job.flags, CommunicatorFlagsFrom(environment, std::move(job.flags)));
-  job.job_id = environment(kJobIdVariable).value_or(job.job_id);
-  job.status_file = environment(kStatusFileVariable).value_or(job.status_file);
-  job.result_file = environment(kResultFileVariable).value_or(job.result_file);
-  job.turns = environment(kTurnsVariable).value_or(job.turns);
+  job.job_id = ValueOf(environment, kJobIdVariable).value_or(job.job_id);
+  job.status_file = ValueOf(environment, kStatusFileVariable).value_or(job.status_file);
+  job.result_file = ValueOf(environment, kResultFileVariable).value_or(job.result_file);
+  job.turns = ValueOf(environment, kTurnsVariable).value_or(job.turns);
   return job;
 }
 

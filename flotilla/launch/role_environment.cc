@@ -2,8 +2,10 @@
 
 #include <fmt/ranges.h>
 
+#include <unistd.h>
+
 #include <algorithm>
-#include <cstdlib>
+#include <string_view>
 
 #include "flotilla/base/parse_number.h"
 #include "flotilla/rpc/address.h"
@@ -13,7 +15,7 @@ namespace {
 
 StatusOr<std::string> Need(const Environment& environment, const std::string& name,
                            const std::string& expected) {
-  std::optional<std::string> value = environment(name);
+  std::optional<std::string> value = ValueOf(environment, name);
   if (value && !value->empty()) return *std::move(value);
   return InvalidArgument("{} is {}: {} was expected", name, value ? "empty" : "not set", expected);
 }
@@ -52,6 +54,13 @@ StatusOr<std::vector<std::string>> Servers(const Environment& environment) {
   return servers;
 }
 
+Status FillThreads(const Environment& environment, Role* role) {
+  if (!environment.contains("CPU_NUM")) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(role->threads,
+                      NeedNumber(environment, "CPU_NUM", 1, "a number of workers of at least 1"));
+  return absl::OkStatus();
+}
+
 Status FillTrainer(const Environment& environment, Role* role) {
   role->kind = Role::Kind::kTrainer;
   FL_ASSIGN_OR_RETURN(role->index, NeedNumber(environment, "PADDLE_TRAINER_ID", 0,
@@ -62,11 +71,7 @@ Status FillTrainer(const Environment& environment, Role* role) {
         "expected",
         role->index, role->trainers);
   }
-  if (environment("CPU_NUM")) {
-    FL_ASSIGN_OR_RETURN(role->threads,
-                        NeedNumber(environment, "CPU_NUM", 1, "a number of workers of at least 1"));
-  }
-  return absl::OkStatus();
+  return FillThreads(environment, role);
 }
 
 Status FillServer(const Environment& environment, Role* role) {
@@ -95,7 +100,7 @@ Status FillServer(const Environment& environment, Role* role) {
 // Without TRAINING_ROLE nothing may be there that only a process of a job has.
 Status CheckNoRole(const Environment& environment) {
   for (const char* name : {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINER_ID", "PADDLE_PORT"}) {
-    if (const std::optional<std::string> value = environment(name)) {
+    if (const std::optional<std::string> value = ValueOf(environment, name)) {
       return InvalidArgument(
           "TRAINING_ROLE is not set: TRAINER or PSERVER was expected, because {} is '{}'; leave "
           "both out to train in one process",
@@ -108,18 +113,28 @@ Status CheckNoRole(const Environment& environment) {
 }  // namespace
 
 Environment ProcessEnvironment() {
-  return [](const std::string& name) -> std::optional<std::string> {
-    const char* value = std::getenv(name.c_str());
-    if (value == nullptr) return std::nullopt;
-    return std::string(value);
-  };
+  Environment variables;
+  for (char** each = environ; *each != nullptr; ++each) {
+    const std::string_view text = *each;
+    const size_t equals = text.find('=');
+    if (equals == std::string_view::npos) continue;
+    variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+  }
+  return variables;
+}
+
+std::optional<std::string> ValueOf(const Environment& environment, const std::string& name) {
+  const auto at = environment.find(name);
+  if (at == environment.end()) return std::nullopt;
+  return at->second;
 }
 
 StatusOr<Role> RoleFromEnvironment(const Environment& environment) {
   Role role;
-  const std::optional<std::string> kind = environment("TRAINING_ROLE");
+  const std::optional<std::string> kind = ValueOf(environment, "TRAINING_ROLE");
   if (!kind) {
     FL_RETURN_IF_ERROR(CheckNoRole(environment));
+    FL_RETURN_IF_ERROR(FillThreads(environment, &role));
     return role;
   }
   if (*kind != "TRAINER" && *kind != "PSERVER") {

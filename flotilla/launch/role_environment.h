@@ -5,10 +5,9 @@
 //   PADDLE_TRAINER_ID              this trainer's number, from 0
 //   PADDLE_PSERVERS_IP_PORT_LIST   the servers, "host:port,host:port"
 //   POD_IP, PADDLE_PORT            this server's own address; its place in the list is its number
-//   CPU_NUM                        workers of a trainer; optional
+//   CPU_NUM                        workers of a trainer, or of a local run; optional
 #pragma once
 
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -18,11 +17,14 @@
 
 namespace flotilla {
 
-// The value of a variable, or nothing if it is not set.
-using Environment = std::function<std::optional<std::string>(const std::string& name)>;
+// Variables and their values.
+using Environment = std::map<std::string, std::string>;
 
 // The process's own.
 Environment ProcessEnvironment();
+
+// The value of a variable, or nothing if it is not set.
+std::optional<std::string> ValueOf(const Environment& environment, const std::string& name);
 
 // Finds every contradiction before anything is connected; an error names the variable, its value
 // and what was expected.

@@ -7,15 +7,9 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
-using Variables = std::map<std::string, std::string>;
+using Variables = Environment;
 
-StatusOr<Role> RoleFrom(const Variables& variables) {
-  return RoleFromEnvironment([&](const std::string& name) -> std::optional<std::string> {
-    const auto at = variables.find(name);
-    if (at == variables.end()) return std::nullopt;
-    return at->second;
-  });
-}
+StatusOr<Role> RoleFrom(const Variables& variables) { return RoleFromEnvironment(variables); }
 
 Variables TrainerVariables() {
   return {{"TRAINING_ROLE", "TRAINER"},
@@ -45,6 +39,13 @@ std::string ErrorOf(Variables variables, const std::string& name, const std::str
 
 TEST(RoleEnvironmentTest, WithoutTheVariableARunIsLocal) {
   EXPECT_EQ(RoleFrom({{"PADDLE_TRAINERS_NUM", "3"}})->kind, Role::Kind::kLocal);
+}
+
+TEST(RoleEnvironmentTest, TheNumberOfWorkersIsReadInALocalRunToo) {
+  EXPECT_EQ(RoleFrom({})->threads, std::nullopt);
+  EXPECT_EQ(RoleFrom({{"CPU_NUM", "3"}})->threads, 3);
+  EXPECT_THAT(std::string(Message(RoleFrom({{"CPU_NUM", "0"}}).status())),
+              HasSubstr("CPU_NUM is '0': a number of workers of at least 1"));
 }
 
 TEST(RoleEnvironmentTest, WithoutTheVariableNothingMayBeThereThatOnlyAJobHas) {
