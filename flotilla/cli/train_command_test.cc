@@ -156,6 +156,15 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
               HasSubstr("mode geo sends no dense gradients"));
   EXPECT_THAT(error({"--no_shared_memory"}), HasSubstr("mode local has no servers"));
   EXPECT_THAT(error({"--max_staleness", "3"}), HasSubstr("--max_staleness is for --mode async"));
+  for (const auto& [flag, value] : std::map<std::string, std::string>{{"--save_via", "trainer"},
+                                                                      {"--data_split", "none"},
+                                                                      {"--start_timeout", "10"},
+                                                                      {"--log_dir", "elsewhere"},
+                                                                      {"--start_port", "6170"}}) {
+    EXPECT_THAT(error({flag, value}),
+                HasSubstr(flag + " is for modes with servers, not for local"));
+  }
+  EXPECT_THAT(error({"--global_shuffle"}), HasSubstr("--global_shuffle spreads rows over"));
   EXPECT_THAT(error({"--role", "trainer"}), HasSubstr("--role trainer needs --role_index"));
   EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
                      "--trainers", "1", "--server_num", "1"}),

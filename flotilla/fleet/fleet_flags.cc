@@ -43,31 +43,39 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
       ->type_name("N")
       ->check(WholeNumber(1, 512))
       ->group(group);
-  command
-      .add_option("--start_port", fleet.start_port,
-                  "First port of the servers that are started; 0: any that are free")
-      ->type_name("N")
-      ->check(WholeNumber(0, 65535))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--log_dir", fleet.log_dir, "Logs of what is started: serverlog.N, workerlog.N")
-      ->type_name("DIR")
-      ->capture_default_str()
-      ->group(group);
+  const CLI::Option* start_port =
+      command
+          .add_option("--start_port", fleet.start_port,
+                      "First port of the servers that are started; 0: any that are free")
+          ->type_name("N")
+          ->check(WholeNumber(0, 65535))
+          ->capture_default_str()
+          ->group(group);
+  const CLI::Option* log_dir = command
+                                   .add_option("--log_dir", fleet.log_dir,
+                                               "Logs of what is started: serverlog.N, workerlog.N")
+                                   ->type_name("DIR")
+                                   ->capture_default_str()
+                                   ->group(group);
   flags.data_split = splits.front();
-  command.add_option("--data_split", flags.data_split, SplitHelp(splits))
-      ->type_name("NAME")
-      ->check(OneOf(splits))
-      ->capture_default_str()
-      ->group(group);
-  command
-      .add_option("--start_timeout", fleet.start_timeout_seconds,
-                  "Seconds that trainers wait for the servers, and servers for the trainers")
-      ->type_name("N")
-      ->check(WholeNumber(1, 1'000'000))
-      ->capture_default_str()
-      ->group(group);
+  const CLI::Option* data_split =
+      command.add_option("--data_split", flags.data_split, SplitHelp(splits))
+          ->type_name("NAME")
+          ->check(OneOf(splits))
+          ->capture_default_str()
+          ->group(group);
+  const CLI::Option* start_timeout =
+      command
+          .add_option("--start_timeout", fleet.start_timeout_seconds,
+                      "Seconds that trainers wait for the servers, and servers for the trainers")
+          ->type_name("N")
+          ->check(WholeNumber(1, 1'000'000))
+          ->capture_default_str()
+          ->group(group);
+  flags.of_servers = {{start_port, "no servers are started"},
+                      {log_dir, "no processes are started"},
+                      {data_split, "one process reads all files"},
+                      {start_timeout, "there is nobody to wait for"}};
   AddRoleFlags(command, group, &flags.role);
   AddSwitch(command, "shared_memory", &flags.shared_memory,
             "Processes of one machine hand each other tensors through shared memory (default)",
@@ -114,15 +122,34 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
 }
 
 void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
-  command
-      .add_option(
-          "--save_via", flags.save_via,
-          "Who writes and reads models: servers, each its own rows, in parallel, on storage "
-          "that all see; or trainer: trainer 0 for all")
-      ->type_name("NAME")
-      ->check(OneOf({"servers", "trainer"}))
-      ->capture_default_str()
-      ->group("What is kept");
+  const CLI::Option* save_via =
+      command
+          .add_option(
+              "--save_via", flags.save_via,
+              "Who writes and reads models: servers, each its own rows, in parallel, on storage "
+              "that all see; or trainer: trainer 0 for all")
+          ->type_name("NAME")
+          ->check(OneOf({"servers", "trainer"}))
+          ->capture_default_str()
+          ->group("What is kept");
+  flags.of_servers.emplace_back(save_via, "this process writes and reads its models itself");
+}
+
+// Refuses flags that say nothing to the mode.
+Status CheckFlagsOfModes(const FleetFlags& flags, const std::string& mode) {
+  for (const auto& [option, own] : flags.of_one_mode) {
+    if (mode != own && Changed(*option)) {
+      return InvalidArgument("{} is for --mode {}, not for {}: leave it out", option->get_name(),
+                             own, mode);
+    }
+  }
+  for (const auto& [option, why] : flags.of_servers) {
+    if (!HasServers(mode) && Changed(*option)) {
+      return InvalidArgument("{} is for modes with servers, not for {}, where {}: leave it out",
+                             option->get_name(), mode, why);
+    }
+  }
+  return absl::OkStatus();
 }
 
 Status CheckModeAndRole(const std::string& mode, const FleetOptions& fleet) {
@@ -181,12 +208,7 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.shared_storage = flags.save_via == "servers";
   fleet.split_files = flags.data_split == "by_file";
-  for (const auto& [option, own] : flags.of_one_mode) {
-    if (mode != own && Changed(*option)) {
-      return InvalidArgument("{} is for --mode {}, not for {}: leave it out", option->get_name(),
-                             own, mode);
-    }
-  }
+  FL_RETURN_IF_ERROR(CheckFlagsOfModes(flags, mode));
   if (fleet.job.half_dense && (!HasServers(mode) || mode == "geo")) {
     return InvalidArgument(
         "--half_dense: mode {} sends no dense gradients; leave it out, or choose sync, half-async "

@@ -22,6 +22,8 @@ struct FleetFlags {
   std::string save_via = "servers";
   std::optional<bool> shared_memory;  // default true
   RoleFlags role;
+  // Flags that only modes with servers read, with why local does not.
+  std::vector<std::pair<const CLI::Option*, std::string>> of_servers;
   // Flags that one mode alone reads.
   std::vector<std::pair<const CLI::Option*, std::string>> of_one_mode;
 };

@@ -206,6 +206,11 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
         "--shuffle needs the rows in memory: leave out --no_in_memory, or shuffle a stream with "
         "--shuffle_rows");
   }
+  if (data.global_shuffle && !HasServers(options.fleet.job.mode.mode)) {
+    return InvalidArgument(
+        "--global_shuffle spreads rows over the trainers of a job, not for local, where --shuffle "
+        "mixes all rows: leave it out");
+  }
   if (data.global_shuffle && !data.in_memory) {
     return InvalidArgument("--global_shuffle needs the rows in memory: leave out --no_in_memory");
   }

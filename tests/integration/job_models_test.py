@@ -34,15 +34,16 @@ class JobModelsTest(unittest.TestCase):
     def run_program(self, *command, **env):
         return fleet_job.run(*command, env=fleet_job.environment(**env), cwd=self.dir)
 
-    def train_run(self, log, *more):
+    def train_run(self, *more):
         """A training run that must end well; its results."""
         run = self.run_program(PROGRAM, "train", *MODEL, "--data", self.dir / "train", "--test",
-                               self.rows / "test", "--log_dir", self.dir / log, "--json", *more)
+                               self.rows / "test", "--json", *more)
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)
 
     def job(self, log, mode, servers, workers, *more):
-        return self.train_run(log, "--mode", mode, "--server_num", servers, "--worker_num", workers, *more)
+        return self.train_run("--mode", mode, "--server_num", servers, "--worker_num", workers, "--log_dir",
+                              self.dir / log, *more)
 
     def infer(self, model):
         run = self.run_program(PROGRAM, "infer", model, "--data", self.rows / "test", "--json")
@@ -134,7 +135,7 @@ class JobModelsTest(unittest.TestCase):
 
     def test_every_mode_starts_from_and_resumes_models_of_other_jobs(self):
         local = self.dir / "from_local"
-        start = self.train_run("start", "--epochs", "1", "--out", local, "--seed", "3")
+        start = self.train_run("--epochs", "1", "--out", local, "--seed", "3")
         for mode, via in (("sync", "servers"), ("half-async", "servers"), ("async", "trainer"),
                           ("geo", "trainer")):
             with self.subTest(mode=mode, via=via):

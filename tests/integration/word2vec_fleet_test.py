@@ -41,8 +41,9 @@ class Word2VecFleetTest(unittest.TestCase):
     def train(self, name, *more):
         self.out = pathlib.Path(self.dir.name) / name
         self.log = pathlib.Path(self.dir.name) / f"log_{name}"
-        return run("train", "word2vec", "--data", self.data / "corpus", "--dim", 32, "--epochs", EPOCHS,
-                   "--log_dir", self.log, "--out", self.out, "--questions", self.questions, "--json", *more)
+        job = ["--log_dir", self.log] if "--mode" in more else []
+        return run("train", "word2vec", "--data", self.data / "corpus", "--dim", 32, "--epochs", EPOCHS, *job,
+                   "--out", self.out, "--questions", self.questions, "--json", *more)
 
     def check(self, trained):
         self.assertEqual(trained.returncode, 0, trained.stderr)
