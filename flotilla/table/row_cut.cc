@@ -59,8 +59,9 @@ Status RowCut::Read(int shard_number, std::span<const uint32_t> rows,
   }
   std::lock_guard lock(shard.mutex);
   shard.done = true;
-  shard.copies = {};
-  shard.bytes = {};
+  // Not `= {}`, which empties a vector and keeps its memory.
+  shard.copies = absl::flat_hash_map<uint32_t, size_t>();
+  shard.bytes = std::vector<std::byte>();
   return absl::OkStatus();
 }
 
