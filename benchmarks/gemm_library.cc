@@ -51,8 +51,12 @@ class DnnlMatmul : public PreparedGemm {
     const dnnl::memory::desc db({s.k, s.n}, type, s.transpose_b ? Tag::ba : Tag::ab);
     const dnnl::memory::desc dc({s.m, s.n}, type, Tag::ab);
     const dnnl::memory::desc any({s.k, s.n}, type, Tag::any);
-    const dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(da, packed ? any : db, dc),
-                                            Engine());
+    const dnnl::memory::desc& weights = packed ? any : db;
+#if DNNL_VERSION_MAJOR >= 3
+    const dnnl::matmul::primitive_desc desc(Engine(), da, weights, dc);
+#else
+    const dnnl::matmul::primitive_desc desc(dnnl::matmul::desc(da, weights, dc), Engine());
+#endif
     matmul_ = dnnl::matmul(desc);
     plain_b_ = dnnl::memory(db, Engine(), b);
     b_ = plain_b_;

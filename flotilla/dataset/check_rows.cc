@@ -55,7 +55,9 @@ void Add(const Found& found, CheckReport* report) {
 
 StatusOr<CheckReport> CheckRows(const std::vector<std::string>& files, const Parser& parser,
                                 const CheckRowsOptions& options) {
-  LinePassOptions pass{.threads = options.threads, .on_progress = options.on_progress};
+  LinePassOptions pass;
+  pass.threads = options.threads;
+  pass.on_progress = options.on_progress;
   pass.reader = ReaderOptionsFor(parser, options.reader, options.log);
   CheckReport report;
   report.ids.resize(parser.inputs().size());
