@@ -8,6 +8,7 @@
 #include <memory>
 #include <utility>
 
+#include "flotilla/base/process_start.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/train_flags.h"
 #include "flotilla/fleet/train_report.h"
@@ -17,6 +18,7 @@ namespace flotilla {
 
 int Main(int argc, char** argv, const ModelFunction& model) {
   const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "train").filename().string();
+  PrepareProcess(name);
   return RunMain(name, {argv + std::min(1, argc), argv + argc}, model, std::cout, std::cerr);
 }
 
