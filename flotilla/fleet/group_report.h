@@ -12,9 +12,9 @@
 namespace flotilla {
 
 // Replaces rows, batches, skipped, dropped, loss, metrics and hints of *report by those of all
-// trainers; seconds become those of the slowest. Stage times and bad-row samples stay this
-// trainer's. The same bits in every trainer. Collective: every trainer calls it with the same
-// name.
+// trainers; seconds become those of the slowest, and step the last that any has seen: whoever ended
+// earlier does not know it. Stage times and bad-row samples stay this trainer's. The same bits in
+// every trainer. Collective: every trainer calls it with the same name.
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
 

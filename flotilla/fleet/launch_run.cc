@@ -1,6 +1,8 @@
 #include "flotilla/fleet/launch_run.h"
 
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,8 +13,21 @@
 namespace flotilla {
 namespace {
 
-// The figures that trainers left in their files, as one moment of the whole job.
-TaskMoment JobMoment(const std::vector<std::string>& files) {
+// A speed is that of the last seconds (ProgressMeter); so long a file says what is true now.
+constexpr double kFreshSeconds = 5;
+
+// What is left of a speed that a file told and that nothing has confirmed since.
+double ShareOfSpeed(const std::string& path, std::filesystem::file_time_type now) {
+  std::error_code error;
+  const auto written = std::filesystem::last_write_time(path, error);
+  if (error) return 1;
+  const double age = std::chrono::duration<double>(now - written).count();
+  return kFreshSeconds / std::max(kFreshSeconds, age);
+}
+
+}  // namespace
+
+TaskMoment JobMoment(const std::vector<std::string>& files, std::filesystem::file_time_type now) {
   double rate = 0, rows = 0, loss = 0, auc = 0;
   int64_t epoch = 0, told = 0;
   bool text = false;  // words instead of rows
@@ -25,7 +40,7 @@ TaskMoment JobMoment(const std::vector<std::string>& files) {
     };
     ++told;
     text = text || json.contains("words");
-    rate += number(text ? "words_per_second" : "examples_per_second");
+    rate += ShareOfSpeed(path, now) * number(text ? "words_per_second" : "examples_per_second");
     rows += number(text ? "words" : "rows");
     // A trainer that has read little says little.
     const double weight = number(text ? "words" : "rows");
@@ -46,17 +61,19 @@ TaskMoment JobMoment(const std::vector<std::string>& files) {
   return moment;
 }
 
-}  // namespace
-
 Status RunCluster(LocalClusterOptions options, Terminal& terminal) {
   const StopSignal signal;
   LocalCluster cluster(std::move(options), &terminal.clock,
                        [&](std::string_view line) { terminal.log.info("{}", line); });
-  FL_ASSIGN_OR_RETURN(
-      const ClusterResult result,
-      cluster.Run(
-          [&] { return signal.signal(); },
-          [&] { terminal.console.Update([&] { return JobMoment(cluster.status_files()); }); }));
+  FL_ASSIGN_OR_RETURN(const ClusterResult result,
+                      cluster.Run([&] { return signal.signal(); },
+                                  [&] {
+                                    terminal.console.Update([&] {
+                                      return JobMoment(
+                                          cluster.status_files(),
+                                          std::filesystem::file_time_type::clock::now());
+                                    });
+                                  }));
   terminal.console.EndTask();
   terminal.exit_code = result.exit_code;
   return absl::OkStatus();

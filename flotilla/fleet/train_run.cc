@@ -230,7 +230,8 @@ StatusOr<bool> TrainRun::RunEpoch() {
   FL_RETURN_IF_ERROR(
       SumReports(fmt::format("epoch {}", epoch), model_.metrics, fleet_.group(), &result_.train));
   result_.examples += result_.train.rows;
-  view_->EpochDone(epoch, fleet_.communicator().global_step(), result_.train);
+  result_.steps = result_.train.step;
+  view_->EpochDone(epoch, result_.steps, result_.train);
   return FinishEpoch(epoch);
 }
 
@@ -265,7 +266,7 @@ Status TrainRun::Test(int64_t epoch, bool* best) {
   FL_RETURN_IF_ERROR(
       SumReports(fmt::format("test {}", epoch), model_.metrics, fleet_.group(), &test));
   result_.summary.test_seconds += test.seconds;
-  view_->TestDone(epoch, fleet_.communicator().global_step(), test);
+  view_->TestDone(epoch, result_.steps, test);
   *best = NoteTest(test);
   result_.test = std::move(test);
   return absl::OkStatus();
@@ -302,7 +303,7 @@ Status TrainRun::Stop() {
 Status TrainRun::Finish() {
   result_.summary.workers = options_.threads;
   result_.best_auc = state_.best_auc;
-  result_.steps = fleet_.communicator().global_step();
+  result_.steps = std::max(result_.steps, fleet_.communicator().global_step());
   if (LocalCommunicator* const local = fleet_.job().local; local != nullptr) {
     for (size_t t = 0; t < local->spec().tables.size(); ++t) {
       result_.table_rows += local->table(static_cast<int>(t)).size();

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "flotilla/base/hash.h"
 #include "flotilla/base/stop_signal.h"
@@ -87,7 +89,7 @@ class Word2VecRun {
   Status MakeTrainer();
   Status TrainEpochs();
   Status TrainEpoch(int64_t epoch);
-  // Makes a report that of all trainers; seconds are those of the slowest.
+  // Makes a report that of all trainers; seconds are those of the slowest, step is the last.
   Status SumReport(int64_t epoch, SkipgramReport* report);
   Status Save();
   Status SaveModel();
@@ -238,7 +240,6 @@ Status Word2VecRun::TrainEpochs() {
     FL_RETURN_IF_ERROR(TrainEpoch(epoch));
   }
   if (result_.stopped) terminal_.exit_code = signal_.exit_code();
-  result_.steps = fleet_.communicator().global_step();
   return view_->Draw();
 }
 
@@ -255,7 +256,8 @@ Status Word2VecRun::TrainEpoch(int64_t epoch) {
   result_.train_seconds += report.seconds;
   result_.loss = report.loss;
   result_.stopped = report.stopped;
-  view_->EpochDone(epoch, fleet_.communicator().global_step(), report);
+  result_.steps = report.step;
+  view_->EpochDone(epoch, report.step, report);
   return absl::OkStatus();
 }
 
@@ -265,16 +267,20 @@ Status Word2VecRun::SumReport(int64_t epoch, SkipgramReport* report) {
   std::vector<double> sums = {static_cast<double>(report->words), kept,
                               static_cast<double>(report->batches), report->loss * kept};
   const size_t figures = sums.size();
-  // Seconds of each trainer in a place of its own: what is added up is then all of them.
-  sums.resize(figures + static_cast<size_t>(fleet_.group().trainers()), 0);
-  sums[figures + static_cast<size_t>(fleet_.group().trainer())] = report->seconds;
+  // Seconds and step of each trainer in a place of its own: what is added up is then all of them.
+  const auto trainers = static_cast<size_t>(fleet_.group().trainers());
+  const auto trainer = static_cast<size_t>(fleet_.group().trainer());
+  sums.resize(figures + 2 * trainers, 0);
+  sums[figures + trainer] = report->seconds;
+  sums[figures + trainers + trainer] = static_cast<double>(report->step);
   FL_RETURN_IF_ERROR(fleet_.group().Sum(fmt::format("epoch {}", epoch), sums));
   report->words = static_cast<int64_t>(sums[0]);
   report->kept = static_cast<int64_t>(sums[1]);
   report->batches = static_cast<int64_t>(sums[2]);
   report->loss = sums[1] > 0 ? sums[3] / sums[1] : 0;
-  report->seconds =
-      *std::max_element(sums.begin() + static_cast<std::ptrdiff_t>(figures), sums.end());
+  const std::span<const double> places = std::span<const double>(sums).subspan(figures);
+  report->seconds = std::ranges::max(places.first(trainers));
+  report->step = static_cast<int64_t>(std::ranges::max(places.last(trainers)));
   return absl::OkStatus();
 }
 

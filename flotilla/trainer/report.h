@@ -36,6 +36,7 @@ struct Progress {
 struct Report {
   int64_t rows = 0;
   int64_t batches = 0;
+  int64_t step = 0;     // global, after the last update
   int64_t skipped = 0;  // bad rows that the dataset left out
   int64_t dropped = 0;  // rows of a short last batch, left out because the options say so
   std::vector<std::string> bad_rows;  // the first few of the skipped, with their place

@@ -78,6 +78,7 @@ Status SkipgramTrainer::RunAll(IdCorpus& corpus, int64_t epoch) {
 SkipgramReport SkipgramTrainer::Sum() const {
   SkipgramReport total;
   total.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+  total.step = communicator_->global_step();
   WindowLoss loss;
   for (const Worker& worker : workers_) {
     total.words += worker.report.words;

@@ -61,6 +61,7 @@ struct SkipgramReport {
   int64_t words = 0;  // of the text, before down-sampling
   int64_t kept = 0;   // of them, trained as targets
   int64_t batches = 0;
+  int64_t step = 0;    // global, after the last update
   double loss = 0;     // of a true pair and its negatives, from a sample of the windows
   double seconds = 0;  // from the first batch to the last update
   bool stopped = false;

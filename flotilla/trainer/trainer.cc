@@ -287,6 +287,7 @@ void Trainer::StartRun() {
 Report Trainer::FinishRun(const Dataset& dataset) {
   Report report;
   report.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+  report.step = communicator_->global_step();
   DatasetCounts counts = dataset.counts();
   report.skipped = counts.skipped;
   report.dropped = counts.dropped;

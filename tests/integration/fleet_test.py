@@ -14,6 +14,9 @@ import fleet_job
 from fleet_job import MODES, environment, make_rows
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
+# How far below one process a job's AUC may lie here, where that of 6000 rows differs by 0.01 from seed
+# to seed. benchmarks/run fleet asks for 0.003 (sync: 0.001) on a million rows.
+POINTS_BELOW = 0.02
 MODEL = ["ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--learning_rate", "0.005"]
 
 
@@ -37,7 +40,14 @@ class FleetTest(unittest.TestCase):
     def train_job(self, name, *more):
         return fleet_job.run(*self.command(name, *more))
 
+    def local_auc(self, *more):
+        run = fleet_job.run(PROGRAM, "train", *MODEL, "--data", self.train, "--test", self.rows / "test",
+                            "--threads", 1, "--json", *more)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        return json.loads(run.stdout)["auc"]
+
     def test_every_mode_trains_all_rows_and_saves_what_infer_reads(self):
+        local = self.local_auc("--epochs", 2)
         # With four trainers one has no file; with three servers some have no dense parameters.
         for mode in MODES:
             for servers, workers in ((1, 1), (2, 2), (3, 4)):
@@ -50,7 +60,9 @@ class FleetTest(unittest.TestCase):
                     result = json.loads(run.stdout)
                     self.assertEqual(result["examples"], 12000)
                     self.assertEqual(result["mode"], mode)
-                    self.assertGreater(result["auc"], 0.5)
+                    if mode == "async":  # every batch is a step, whichever trainer made it
+                        self.assertEqual(result["steps"], 240)
+                    self.assertGreater(result["auc"], local - POINTS_BELOW)
                     if workers == 4:
                         self.assertIn("no file for this trainer", (self.log / "workerlog.3").read_text())
                     infer = fleet_job.run(PROGRAM, "infer", out, "--data", self.rows / "test", "--json")
