@@ -7,6 +7,7 @@ so a slow phase of a shared machine falls on all sides of a ratio. All programs 
 group and session, where the kernel's scheduling treats them alike.
 """
 
+import datetime
 import json
 import os
 import pathlib
@@ -157,6 +158,7 @@ class Report:
 
     def __init__(self, board):
         self.board, self.ratios, self.figures, self.skipped = board, [], {}, []
+        self.quick = False
 
     def ratio(self, name, values, **asked):
         """Adds a ratio that has one value per round."""
@@ -185,7 +187,10 @@ class Report:
             "ratios": [ratio.as_json() for ratio in self.ratios],
             "figures": self.figures,
             "skipped": self.skipped,
+            "quick": self.quick,
             "machine": machine(),
+            "commit": commit(),
+            "date": datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d"),
         }
 
     def print_text(self):
@@ -193,20 +198,39 @@ class Report:
         for ratio in self.ratios:
             print(ratio.as_text())
         for name, value in self.figures.items():
-            print(f"  {name:<56} {value:>12,.{0 if value >= 1000 else 1}f}")
+            decimals = 0 if value >= 1000 else 1 if value >= 10 else 4
+            print(f"  {name:<56} {value:>12,.{decimals}f}")
         for skipped in self.skipped:
             print(f"  {skipped['name']:<56} skipped: {skipped['reason']}")
 
 
 def machine():
-    """The processor's name, and the cores this process may use."""
-    name = "unknown"
+    """The processor's name and widest vector instructions, and the cores this process may use."""
+    about = {}
     try:
-        with open("/proc/cpuinfo") as lines:
-            name = next(l.split(":", 1)[1].strip() for l in lines if l.startswith("model name"))
-    except (OSError, StopIteration):
+        for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+            key, _, value = line.partition(":")
+            about.setdefault(key.strip(), value.strip())
+    except OSError:
         pass
-    return {"processor": name, "cores": len(os.sched_getaffinity(0))}
+    flags = about.get("flags", "").split()
+    vectors = "AVX-512" if "avx512f" in flags else "AVX2" if "avx2" in flags else ""
+    return {"processor": about.get("model name", "unknown"), "instructions": vectors,
+            "cores": len(os.sched_getaffinity(0))}
+
+
+def commit():
+    """The commit of the checkout that holds this file; "+" behind it where files were changed."""
+    def git(*arguments):
+        done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True,
+                              check=False)
+        return done.stdout.strip() if done.returncode == 0 else None
+
+    name = git("rev-parse", "--short=7", "HEAD")
+    if not name:
+        return "unknown"
+    changed = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!benchmarks/results")
+    return name + ("+" if changed else "")
 
 
 def torch_python(preferred=None):

@@ -16,14 +16,15 @@ FEW_ROWS, MANY_ROWS = 10**5, 10**7
 def compare_pulls(report, rows, rounds, kind, figures):
     rates = figures["mrows_per_s"]
 
-    def against(peer, **asked):
+    def against(peer, label, **asked):
         ours, theirs = rates["table"], rates[peer]
-        report.summed_up(f"pull: table / {peer}, {kind}", ours["median"] / theirs["median"],
+        report.summed_up(f"pull: table / {label}, {kind}", ours["median"] / theirs["median"],
                          ours["min"] / theirs["max"], ours["max"] / theirs["min"], rounds, **asked)
 
-    against("flat_hash_map", at_least=OVER_HASH_MAP)
-    against("flat_hash_map, prefetched", at_least=OVER_PREFETCHED_MAP)
-    against("array", at_least=OF_PLAIN_ARRAY)
+    against("flat_hash_map", "flat_hash_map with huge pages", at_least=OVER_HASH_MAP)
+    against("flat_hash_map, prefetched", "flat_hash_map with huge pages and prefetch",
+            at_least=OVER_PREFETCHED_MAP)
+    against("array", "array", at_least=OF_PLAIN_ARRAY)
     extra = figures["bytes_per_row_above_floats"]
     report.summed_up(f"bytes of a row above its floats, {kind}", extra, extra, extra, 1,
                      at_most=BYTES_ABOVE_FLOATS)
