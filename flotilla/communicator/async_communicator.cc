@@ -232,9 +232,9 @@ Status AsyncCommunicator::ReceiveError() {
   return receive_error_;
 }
 
-Status AsyncCommunicator::BeginEpoch() { return HogwildReceive(); }
+Status AsyncCommunicator::DoBeginEpoch(const EpochStart& /*start*/) { return HogwildReceive(); }
 
-Status AsyncCommunicator::Flush() {
+Status AsyncCommunicator::DoFlush() {
   FL_RETURN_IF_ERROR(sender_.Flush());
   FL_RETURN_IF_ERROR(ReceiveError());
   return HogwildReceive();

@@ -95,13 +95,14 @@ class AsyncCommunicator : public ServerCommunicator {
   // Takes the buffers and returns, unless the queue is full. An error of an earlier send or receive
   // comes back here, and from pulls and Flush.
   Status Push(int worker, Gradients& gradients) override;
-  Status BeginEpoch() override;
-  Status Flush() override;
   // What this trainer pushed before is in it.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 
  private:
   AsyncCommunicator(PsClient* client, const AsyncOptions& options);
+
+  Status DoBeginEpoch(const EpochStart& start) override;
+  Status DoFlush() override;
 
   Status Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches);
   Status HogwildSend(const PushValues& values);

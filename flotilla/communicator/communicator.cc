@@ -98,4 +98,15 @@ StatusOr<std::unique_ptr<PendingCall>> Communicator::StartPull(int worker, Missi
   return std::make_unique<DoneCall>();
 }
 
+Status Communicator::BeginEpoch(const EpochStart& start) {
+  FL_RETURN_IF_ERROR(DoBeginEpoch(start));
+  in_epoch_ = true;
+  return absl::OkStatus();
+}
+
+Status Communicator::Flush() {
+  in_epoch_ = false;
+  return DoFlush();
+}
+
 }  // namespace flotilla

@@ -162,6 +162,12 @@ class TablesInPlace {
   virtual bool wants_touched() const = 0;
 };
 
+// What a trainer knows of an epoch before its first batch.
+struct EpochStart {
+  bool has_batch = true;  // this trainer has at least one batch in it
+  int64_t batches = 0;    // batches of this trainer; 0: not known
+};
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -219,21 +225,20 @@ class Communicator {
   // Sets rows of a table to the given weights and fresh optimizer state.
   virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
 
-  // Tells how many batches an epoch of this trainer has, if that is known before its end: modes
-  // that do something every so often (geo) take their pace from it. Between epochs.
-  virtual void ExpectBatches(int64_t /*batches*/) {}
-
   // Begins an epoch: called by every trainer before its first batch, also by one that will have no
-  // batch. Sync waits here for all trainers.
-  virtual Status BeginEpoch() { return absl::OkStatus(); }
+  // batch. Sync and geo wait here for all trainers.
+  Status BeginEpoch(const EpochStart& start = {});
+  // Whether an epoch has begun that Flush has not ended.
+  bool in_epoch() const { return in_epoch_; }
 
   // Renews this process's copy of what others have changed since: before a test that comes after
   // the other trainers' epochs. Between epochs, when no worker is in a call.
   virtual Status Refresh() { return absl::OkStatus(); }
 
-  // Everything pushed before is applied when it returns: queues are empty, tails are sent.
-  // Called by every trainer at the end of each epoch, by one thread, when no worker is in a call.
-  virtual Status Flush() = 0;
+  // Ends an epoch: everything pushed before is applied when it returns, queues are empty, tails are
+  // sent. Called by every trainer at the end of each epoch, by one thread, when no worker is in a
+  // call. Geo waits here for all trainers.
+  Status Flush();
 
   // Marks this moment for a save: copies dense parameters, begins the cuts of tables. Short; what
   // is consistent with what is told in docs/checkpoint_format.md, "What a save holds". Errors: a
@@ -256,10 +261,15 @@ class Communicator {
   void set_seed(uint64_t seed) { spec_.seed = seed; }
 
  private:
+  // What BeginEpoch and Flush do in a mode.
+  virtual Status DoBeginEpoch(const EpochStart& /*start*/) { return absl::OkStatus(); }
+  virtual Status DoFlush() = 0;
+
   ModelSpec spec_;  // constant but for the seed
   const DenseLayout layout_;
   DenseInPlace* const dense_in_place_;
   TablesInPlace* const tables_in_place_;
+  bool in_epoch_ = false;
 };
 
 }  // namespace flotilla

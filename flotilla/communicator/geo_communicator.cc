@@ -1,5 +1,6 @@
 #include "flotilla/communicator/geo_communicator.h"
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -44,7 +45,8 @@ GeoCommunicator::GeoCommunicator(PsClient* client, const GeoOptions& options, co
       local_(std::move(local)),
       touched_(spec().tables),
       exchange_(std::move(exchange)),
-      interval_(options.interval) {
+      interval_(options.interval),
+      active_trainers_(client->options().trainers) {
   for (const TableSpec& table : spec().tables) {
     const auto own = options.table_touches.find(table.name);
     frequent_touches_.push_back(own == options.table_touches.end() ? options.frequent_touches
@@ -64,10 +66,8 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
       return InvalidArgument("geo: table_touches names {}, which the model has not", table);
     }
   }
-  const int trainers = client->options().trainers;
-  FL_ASSIGN_OR_RETURN(
-      auto local, LocalCommunicator::Make(client->spec(),
-                                          {.steps_per_push = trainers, .tables = options.tables}));
+  FL_ASSIGN_OR_RETURN(auto local,
+                      LocalCommunicator::Make(client->spec(), {.tables = options.tables}));
   FL_ASSIGN_OR_RETURN(auto exchange, GeoExchange::Make(client, local.get(), options.divisor,
                                                        options.pushes_under_way));
   std::unique_ptr<GeoCommunicator> geo(
@@ -162,31 +162,48 @@ Status GeoCommunicator::Exchange(bool all) {
   return absl::OkStatus();
 }
 
-void GeoCommunicator::ExpectBatches(int64_t batches) {
-  std::lock_guard lock(exchange_mutex_);
-  interval_.set_epoch_batches(batches);
-  next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
-}
-
-Status GeoCommunicator::BeginEpoch() {
+Status GeoCommunicator::DoBeginEpoch(const EpochStart& start) {
   FL_RETURN_IF_ERROR(error());
   if (!begun_) FL_RETURN_IF_ERROR(KeepError(FollowLoad()));
   begun_ = true;
-  epoch_start_ = batches_;
+  const StatusOr<int> trainers = CountTrainers(start.has_batch);
+  FL_RETURN_IF_ERROR(KeepError(trainers.status()));
+  active_trainers_ = *trainers;
+  local_->CountFrom(epoch_start_step_, active_trainers_);
   std::lock_guard lock(exchange_mutex_);
+  exchange_->SetTrainers(active_trainers_);
   exchanged_nanos_ = clock_->NowNanos();
+  if (start.batches > 0) interval_.set_epoch_batches(start.batches);
+  next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
   return absl::OkStatus();
 }
 
-Status GeoCommunicator::Flush() {
+Status GeoCommunicator::DoFlush() {
   FL_RETURN_IF_ERROR(error());
   std::lock_guard lock(exchange_mutex_);
   FL_RETURN_IF_ERROR(KeepError(Exchange(true)));
-  FL_RETURN_IF_ERROR(KeepError(client_->Barrier("geo flush")));
+  const StatusOr<int64_t> batches = CountBatches();
+  FL_RETURN_IF_ERROR(KeepError(batches.status()));
   FL_RETURN_IF_ERROR(KeepError(exchange_->TakeDirty()));
   if (batches_ > epoch_start_) interval_.set_epoch_batches(batches_ - epoch_start_);
   next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
+  epoch_start_ = batches_;
+  epoch_start_step_ += *batches;
+  // Trainers had different numbers of batches: their schedules meet again.
+  local_->CountFrom(epoch_start_step_, active_trainers_);
   return absl::OkStatus();
+}
+
+StatusOr<int> GeoCommunicator::CountTrainers(bool has_batch) {
+  double trainers = has_batch ? 1 : 0;
+  FL_RETURN_IF_ERROR(client_->Sum("geo begin", {&trainers, 1}));
+  return std::max(1, static_cast<int>(trainers));
+}
+
+StatusOr<int64_t> GeoCommunicator::CountBatches() {
+  double batches = static_cast<double>(batches_ - epoch_start_);
+  FL_RETURN_IF_ERROR(client_->Sum("geo flush", {&batches, 1}));
+  return static_cast<int64_t>(batches);
 }
 
 Status GeoCommunicator::KeepError(const Status& status) {
@@ -249,6 +266,9 @@ Status GeoCommunicator::StartFrom(int64_t step, uint64_t seed) {
   std::lock_guard lock(exchange_mutex_);
   set_seed(seed);
   local_->StartFrom(step, seed);
+  local_->CountFrom(step, active_trainers_);
+  epoch_start_ = batches_;
+  epoch_start_step_ = step;
   exchange_->SetSeed(seed);
   return exchange_->TakeAll();
 }

@@ -58,7 +58,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Trains the copy. An error of an exchange comes back here and from Flush.
   Status Push(int worker, Gradients& gradients) override;
   std::span<const float> dense() const override { return local_->dense(); }
-  // Batches here x trainers.
+  // Batches here x trainers with data; exact between epochs.
   int64_t global_step() const override { return local_->global_step(); }
   double learning_rate() const override { return local_->learning_rate(); }
   // The servers' values. Flush comes first, if what was learned since the last exchange counts.
@@ -66,13 +66,6 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Here and at the servers; the copies of other trainers do not hear of it.
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
-  void ExpectBatches(int64_t batches) override;
-  // Collective. The first one takes over what trainer 0 has loaded.
-  Status BeginEpoch() override;
-  // Sends what is left, waits until every trainer has done so, and takes over what they sent: all
-  // trainers end an epoch with the same model (but with GeoDivisor::kTrainers). Collective: every
-  // trainer must call it.
-  Status Flush() override;
   // The servers' values, after what was learned here was sent. They have no optimizer state, so a
   // save has none, whatever `contents` says.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
@@ -87,6 +80,14 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   GeoCommunicator(PsClient* client, const GeoOptions& options, const Clock* clock,
                   std::unique_ptr<LocalCommunicator> local, std::unique_ptr<GeoExchange> exchange);
 
+  // Collective. The trainers that have a batch are those that differences are divided by and steps
+  // are counted for, up to the next one. The first one takes over what trainer 0 has loaded.
+  Status DoBeginEpoch(const EpochStart& start) override;
+  // Sends what is left, waits until every trainer has done so, and takes over what they sent: all
+  // trainers end an epoch with the same model (but with GeoDivisor::kTrainers). Collective: every
+  // trainer must call it.
+  Status DoFlush() override;
+
   // Steps in place work on the copy, and tell which rows they change.
   StatusOr<Work> Begin(int worker) override;
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
@@ -96,6 +97,10 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   Status StartFrom(int64_t step, uint64_t seed);
   // Hears from trainer 0 what it has loaded, and goes on from there.
   Status FollowLoad();
+  // Hears how many trainers have data.
+  StatusOr<int> CountTrainers(bool has_batch);
+  // The sum over trainers of the batches of this epoch; waits until all have called it.
+  StatusOr<int64_t> CountBatches();
   void Loop();
   // Counts a batch and wakes the thread when an exchange is due.
   void CountBatch();
@@ -133,9 +138,11 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   Status error_;
 
   // Used by BeginEpoch, Flush and Load.
-  int64_t epoch_start_ = 0;  // batches_ at the start of the epoch
-  bool begun_ = false;       // an epoch has begun
-  std::string loaded_;       // what trainer 0 tells the others of a model that it loaded
+  int active_trainers_;           // with data in this epoch
+  int64_t epoch_start_ = 0;       // batches_ at the start of the epoch
+  int64_t epoch_start_step_ = 0;  // the global step then
+  bool begun_ = false;            // an epoch has begun
+  std::string loaded_;            // what trainer 0 tells the others of a model that it loaded
 
   std::thread thread_;
 };

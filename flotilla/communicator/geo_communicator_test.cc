@@ -167,6 +167,41 @@ TEST(GeoCommunicatorTest, SchedulesCountTheBatchesOfAllTrainers) {
   }));
 }
 
+// Epoch by epoch, how many steps each of three trainers makes.
+TEST(GeoCommunicatorTest, TrainersWithoutDataAreNotCounted) {
+  const int steps[3][3] = {{8, 0, 0}, {4, 2, 0}, {0, 0, 3}};
+  for (const GeoDivisor divisor :
+       {GeoDivisor::kTouched, GeoDivisor::kTrainers, GeoDivisor::kNone}) {
+    InProcessCluster cluster(CountingSpec(), Geo(1, 3));
+    ModeOptions mode = Mode();
+    mode.geo.divisor = divisor;
+    ASSERT_OK(RunModes(cluster, mode, [&](int trainer, Communicator& communicator) -> Status {
+      for (int epoch = 0; epoch < 3; ++epoch) {
+        const int own = steps[epoch][trainer];
+        FL_RETURN_IF_ERROR(communicator.BeginEpoch({.has_batch = own > 0}));
+        const int64_t before = communicator.global_step();
+        for (int step = 0; step < own; ++step) {
+          Gradients gradients = Count(communicator.spec(), {static_cast<uint64_t>(trainer)});
+          FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
+        }
+        const int trainers = epoch == 1 ? 2 : 1;
+        EXPECT_EQ(communicator.global_step(), before + own * trainers) << "epoch " << epoch;
+        FL_RETURN_IF_ERROR(communicator.Flush());
+        if (epoch == 0) {
+          EXPECT_EQ(communicator.dense()[0], 8) << "nothing is divided";
+        }
+        EXPECT_EQ(communicator.global_step(), epoch == 0 ? 8 : epoch == 1 ? 14 : 17);
+      }
+      return absl::OkStatus();
+    }));
+    AlignedVector<float> dense(static_cast<size_t>(cluster.client(0).layout().size()));
+    ASSERT_OK(cluster.client(0).PullDense(dense));
+    // What kTrainers holds back in an epoch goes with the next one, undivided where one has data.
+    EXPECT_EQ(dense[0], divisor == GeoDivisor::kTouched ? 8 + 3 + 3 : 8 + 6 + 3);
+    EXPECT_EQ(RowAtServers(cluster.client(0), 0, 2), 3);
+  }
+}
+
 TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
   ModelSpec spec = CountingSpec();
   spec.parameters.clear();

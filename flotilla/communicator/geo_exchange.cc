@@ -64,10 +64,15 @@ GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor 
   for (const TableSpec& table : local->spec().tables) changed_rows_.emplace_back(table.rows);
   const std::span<const float> dense = local->dense();
   known_dense_.assign(dense.begin(), dense.end());
-  const auto trainers = static_cast<float>(client->options().trainers);
+  SetTrainers(client->options().trainers);
+}
+
+void GeoExchange::SetTrainers(int trainers) {
+  trainers_ = trainers;
   for (size_t touches = 0; touches < row_scales_.size(); ++touches) {
     // Touches come like raindrops: another trainer has missed the row with the probability exp(-n).
-    const float others = (trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
+    const float others =
+        static_cast<float>(trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
     row_scales_[touches] = 1 / std::sqrt(1 + std::max(1.0f, others));
   }
 }
@@ -152,11 +157,10 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
 }
 
 float GeoExchange::RowScale(bool changed, uint8_t touches) const {
-  const int trainers = client_->options().trainers;
-  if (divisor_ == GeoDivisor::kTrainers) return 1.0f / static_cast<float>(trainers);
+  if (divisor_ == GeoDivisor::kTrainers) return 1.0f / static_cast<float>(trainers_);
   // A row that is touched so often is touched by all, also when they have not sent it yet.
   const bool shared = changed || touches >= kSurelyShared;
-  if (divisor_ == GeoDivisor::kNone || !shared || trainers == 1) return 1;
+  if (divisor_ == GeoDivisor::kNone || !shared || trainers_ == 1) return 1;
   return row_scales_[touches];
 }
 
@@ -186,7 +190,7 @@ float GeoExchange::DenseScale(int parameter) const {
   // Each trainer's statistic is an estimate of the same thing: their sum would mean nothing.
   const bool statistic = local_->spec().parameters[parameter].moving_average_keep != 0;
   if (divisor_ == GeoDivisor::kNone && !statistic) return 1;
-  return 1.0f / static_cast<float>(client_->options().trainers);
+  return 1.0f / static_cast<float>(trainers_);
 }
 
 void GeoExchange::MakeDenseDelta(AlignedVector<float>* delta) {

@@ -35,10 +35,12 @@ namespace flotilla {
 
 // What a difference is divided by before it is sent.
 enum class GeoDivisor {
-  // By how many trainers change it. Dense parameters are averaged over all: their sum overshoots. A
-  // row is divided by the root of the number of trainers that have touched it since its last
-  // exchange: the mean learns too slowly, the sum overshoots when there are many trainers. Only
-  // whether anybody else has is known; how many is estimated from how often this trainer did.
+  // By how many trainers change it. Dense parameters are averaged over the trainers with data:
+  // their
+  // sum overshoots. A row is divided by the root of the number of trainers that have touched it
+  // since its last exchange: the mean learns too slowly, the sum overshoots when there are many
+  // trainers. Only whether anybody else has is known; how many is estimated from how often this
+  // trainer did.
   kTouched,
   kTrainers,  // the tutorials' rule: a row that one trainer alone touches learns at 1/N of its
               // speed
@@ -56,6 +58,10 @@ class GeoExchange {
   // of the rows is one push, of which `pushes` may be under way at once.
   static StatusOr<std::unique_ptr<GeoExchange>> Make(PsClient* client, LocalCommunicator* local,
                                                      GeoDivisor divisor, int pushes = 1);
+
+  // How many trainers learn beside each other from now on, this one included or not; divisors
+  // follow. All trainers of the job until then. REQUIRES: trainers >= 1.
+  void SetTrainers(int trainers);
 
   // Makes x and y what the servers have, for parameters that are not fresh any more: a model that
   // was loaded, a job that is under way. REQUIRES: nobody trains here.
@@ -104,6 +110,7 @@ class GeoExchange {
   LocalCommunicator* const local_;
   const GeoDivisor divisor_;
   const int pushes_;
+  int trainers_ = 1;                                 // that learn
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
   std::array<float, 256> row_scales_;                // of rows that others have changed, by touches

@@ -25,11 +25,12 @@ class HalfAsyncCommunicator : public ServerCommunicator, public RoundPush {
   StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
                                                    std::span<SparseRows> rows) override;
   RoundPush* round_push() override { return this; }
-  // Push has applied everything already; brings what other trainers did meanwhile.
-  Status Flush() override { return RefreshDense(); }
 
  private:
   explicit HalfAsyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
+
+  // Push has applied everything already; brings what other trainers did meanwhile.
+  Status DoFlush() override { return RefreshDense(); }
 
   PushSequences last_push_;
 };

@@ -145,7 +145,8 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   }
   set_seed(info.seed);
   for (const auto& table : tables_) table->SetSeed(info.seed);
-  pushes_ = options.optimizer_state ? info.step / options_.steps_per_push : 0;
+  pushes_ = options.optimizer_state ? info.step : 0;
+  CountFrom(pushes(), 1);
   return LoadedModel{.step = info.step,
                      .seed = info.seed,
                      .sections = info.sections,

@@ -72,10 +72,16 @@ double LocalCommunicator::RateOf(int64_t push) const {
 }
 
 void LocalCommunicator::StartFrom(int64_t step, uint64_t seed) {
-  first_step_ = step;
   pushes_ = 0;
+  CountFrom(step, steps_per_push_);
   set_seed(seed);
   for (const auto& table : tables_) table->SetSeed(seed);
+}
+
+void LocalCommunicator::CountFrom(int64_t step, int64_t steps_per_push) {
+  first_step_ = step;
+  first_push_ = pushes();
+  steps_per_push_ = steps_per_push;
 }
 
 StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {

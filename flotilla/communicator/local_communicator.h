@@ -20,10 +20,6 @@ struct LocalOptions {
   // Workers meet after each round and the trainer pushes once (deterministic training); otherwise
   // each worker pushes for itself (Hogwild).
   bool joined = false;
-  // Steps that a push stands for in the global step, which schedules count: the number of trainers
-  // when each has a communicator like this one (GEO). Adam's correction counts the pushes made
-  // here, as its state does.
-  int64_t steps_per_push = 1;
   TableOptions tables;  // in_order: for steps in place
   WriterOptions save;
 };
@@ -47,8 +43,6 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
-  // Push has applied everything already.
-  Status Flush() override { return absl::OkStatus(); }
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
@@ -58,9 +52,16 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // Goes on with a training that was somewhere else: the global step is `step` now, and rows that
   // are made from now on start as in the model with this seed. REQUIRES: no step is under way.
   void StartFrom(int64_t step, uint64_t seed);
+  // The global step is `step` now, and every push adds so many to it: the trainers at work when
+  // each has a communicator like this one (GEO). Adam's correction goes on counting the pushes made
+  // here, as its state does. REQUIRES: no step is under way.
+  void CountFrom(int64_t step, int64_t steps_per_push);
 
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
+
+  // Push has applied everything already.
+  Status DoFlush() override { return absl::OkStatus(); }
 
   void Update(int parameter, GradientSource gradient) override;
 
@@ -69,7 +70,9 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   bool wants_touched() const override { return false; }
 
   // The global step after so many pushes.
-  int64_t StepOf(int64_t pushes) const { return first_step_ + pushes * options_.steps_per_push; }
+  int64_t StepOf(int64_t pushes) const {
+    return first_step_ + (pushes - first_push_) * steps_per_push_;
+  }
   int64_t pushes() const { return pushes_.load(std::memory_order_relaxed); }
   // The schedule's rate for the push with this number, counted from 1.
   double RateOf(int64_t push) const;
@@ -81,7 +84,10 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::atomic<int64_t> pushes_ = 0;
-  int64_t first_step_ = 0;  // the global step before the first push
+  // The global step was first_step_ after first_push_ pushes, and each one since adds to it.
+  int64_t first_step_ = 0;
+  int64_t first_push_ = 0;
+  int64_t steps_per_push_ = 1;
 };
 
 }  // namespace flotilla

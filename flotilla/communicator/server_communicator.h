@@ -36,8 +36,6 @@ class ServerCommunicator : public Communicator {
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
   Status Refresh() override { return RefreshDense(); }
-  // Renews the copy of the dense parameters, which others may have changed since the last epoch.
-  Status BeginEpoch() override { return RefreshDense(); }
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
@@ -59,6 +57,9 @@ class ServerCommunicator : public Communicator {
                                                              PushSequences* sequences = nullptr);
 
  private:
+  // Renews the copy of the dense parameters, which others may have changed since the last epoch.
+  Status DoBeginEpoch(const EpochStart& /*start*/) override { return RefreshDense(); }
+
   PsClient* const client_;
   GradientBuffers buffers_;
   AlignedVector<float> dense_;

@@ -18,14 +18,14 @@ Status SyncCommunicator::Push(int /*worker*/, Gradients& gradients) {
   return push->Wait();
 }
 
-Status SyncCommunicator::BeginEpoch() {
+Status SyncCommunicator::DoBeginEpoch(const EpochStart& /*start*/) {
   if (!in_rounds_) FL_RETURN_IF_ERROR(client().EnterRounds());
   in_rounds_ = true;
   // Nothing is applied before this trainer's own first push, so all start from the same values.
   return RefreshDense();
 }
 
-Status SyncCommunicator::Flush() {
+Status SyncCommunicator::DoFlush() {
   if (!in_rounds_) return absl::OkStatus();
   in_rounds_ = false;
   FL_RETURN_IF_ERROR(client().LeaveRounds());

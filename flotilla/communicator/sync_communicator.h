@@ -24,14 +24,15 @@ class SyncCommunicator : public ServerCommunicator, public RoundPush {
   // A round ends when the last trainer has pushed, maybe long after; nothing is pulled before.
   bool pulls_behind_push() const override { return false; }
   RoundPush* round_push() override { return this; }
-  // Enters the rounds, which waits until every trainer does. A trainer without data enters too, and
-  // leaves at once with Flush.
-  Status BeginEpoch() override;
-  // Leaves the rounds: the others go on without this trainer until the next epoch.
-  Status Flush() override;
 
  private:
   explicit SyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
+
+  // Enters the rounds, which waits until every trainer does. A trainer without data enters too, and
+  // leaves at once with Flush.
+  Status DoBeginEpoch(const EpochStart& start) override;
+  // Leaves the rounds: the others go on without this trainer until the next epoch.
+  Status DoFlush() override;
 
   bool in_rounds_ = false;
 };

@@ -140,7 +140,6 @@ Status Word2VecRun::Prepare() {
   const double joined = Seconds();
   FL_RETURN_IF_ERROR(data_.OpenCorpus(fleet_.group().trainer(), fleet_.group().trainers()));
   view_->set_epoch_words(data_.corpus().words());
-  fleet_.communicator().ExpectBatches(data_.corpus().batches());
   result_.load_seconds = Seconds() - joined;
   return MakeTrainer();
 }

@@ -65,6 +65,7 @@ struct Job {
   OptimizerSpec optimizer = Adam(1e-2);
   int servers = 1;
   int trainers = 1;
+  int idle = 0;  // of them, the last, have no data
   int workers = 1;
   int64_t rows = 600;
   int64_t batch_size = 20;
@@ -105,7 +106,9 @@ Outcome RunJob(const Job& job) {
   Outcome outcome;
   outcome.status = cluster.RunTrainers([&](int t, PsClient& client) -> Status {
     FL_ASSIGN_OR_RETURN(auto communicator, MakeCommunicator(spec, job.mode, &client, &kClock));
-    const auto dataset = DataOf(t, job.trainers, job.rows, job.batch_size);
+    const int busy = job.trainers - job.idle;
+    const auto dataset = t < busy ? DataOf(t, busy, job.rows, job.batch_size)
+                                  : std::make_unique<EmptyDataset>(ClickInputs());
     FL_ASSIGN_OR_RETURN(const auto reports, TrainOne(job, model, *communicator, *dataset));
     FL_RETURN_IF_ERROR(client.Barrier("end"));
     std::lock_guard lock(mutex);
@@ -203,6 +206,18 @@ TEST(ModesTest, GeoWithOneTrainerEqualsLocal) {
     Job job{.mode = {.mode = "geo"}, .optimizer = optimizer, .servers = 2, .epochs = 2};
     job.mode.geo.interval.push_nums = 3;
     ExpectNear(RunJob(job).parameters, Local(optimizer, 600, 20, 2));
+  }
+}
+
+TEST(ModesTest, GeoWithOneTrainerThatHasDataAmongManyEqualsLocal) {
+  for (const GeoDivisor divisor :
+       {GeoDivisor::kTouched, GeoDivisor::kTrainers, GeoDivisor::kNone}) {
+    Job job{.mode = {.mode = "geo"}, .servers = 2, .trainers = 4, .idle = 3, .epochs = 2};
+    job.mode.geo.interval.push_nums = 3;
+    job.mode.geo.divisor = divisor;
+    const Outcome outcome = RunJob(job);
+    ExpectNear(outcome.parameters, Local(job.optimizer, 600, 20, 2));
+    EXPECT_EQ(outcome.global_step, 60);
   }
 }
 

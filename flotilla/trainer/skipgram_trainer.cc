@@ -47,13 +47,16 @@ StatusOr<std::unique_ptr<SkipgramTrainer>> SkipgramTrainer::Make(Communicator* c
 }
 
 StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t epoch) {
-  FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
   corpus.StartEpoch();
   for (Worker& worker : workers_) {
     worker.report = {};
     worker.loss = {};
   }
   failed_ = false;
+  has_first_ = false;
+  FL_ASSIGN_OR_RETURN(has_first_, Next(0, corpus, &first_));
+  FL_RETURN_IF_ERROR(
+      communicator_->BeginEpoch({.has_batch = has_first_, .batches = corpus.batches()}));
   progress_words_ = 0;
   start_nanos_ = clock_->NowNanos();
   FL_RETURN_IF_ERROR(RunAll(corpus, epoch));
@@ -103,15 +106,9 @@ bool SkipgramTrainer::Ends(Worker& worker) {
   return true;
 }
 
-StatusOr<bool> SkipgramTrainer::Read(Worker& worker, IdCorpus& corpus, IdBatch* batch) {
-  StatusOr<bool> any = corpus.Next(batch);
-  if (absl::IsCancelled(any.status()) && Ends(worker)) return false;
-  return any;
-}
-
 Status SkipgramTrainer::RunInPlace(int w, IdCorpus& corpus, int64_t epoch) {
   while (!Ends(workers_[w])) {
-    FL_ASSIGN_OR_RETURN(const bool any, Read(workers_[w], corpus, &workers_[w].batch));
+    FL_ASSIGN_OR_RETURN(const bool any, Next(w, corpus, &workers_[w].batch));
     if (!any) break;
     FL_RETURN_IF_ERROR(TrainInPlace(w, epoch));
   }
@@ -141,11 +138,22 @@ Status SkipgramTrainer::TrainInPlace(int w, int64_t epoch) {
   return absl::OkStatus();
 }
 
+StatusOr<bool> SkipgramTrainer::Next(int w, IdCorpus& corpus, IdBatch* batch) {
+  if (w != 0 || !has_first_) {
+    StatusOr<bool> any = corpus.Next(batch);
+    if (absl::IsCancelled(any.status()) && Ends(workers_[w])) return false;
+    return any;
+  }
+  has_first_ = false;
+  std::swap(*batch, first_);
+  return true;
+}
+
 StatusOr<std::unique_ptr<PendingCall>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus,
                                                                    int64_t epoch,
                                                                    SkipgramBlock* block) {
   if (Ends(workers_[w])) return nullptr;
-  FL_ASSIGN_OR_RETURN(const bool any, Read(workers_[w], corpus, &block->batch()));
+  FL_ASSIGN_OR_RETURN(const bool any, Next(w, corpus, &block->batch()));
   if (!any) return nullptr;
   block->Prepare(epoch);
   return communicator_->StartPull(w, Missing::kCreate, block->rows());
@@ -188,8 +196,8 @@ Status SkipgramTrainer::RunJoined(IdCorpus& corpus, int64_t epoch) {
   while (!Ends(workers_[0])) {
     size_t batches = 0;
     for (; batches < workers_.size(); ++batches) {
-      FL_ASSIGN_OR_RETURN(const bool any,
-                          Read(workers_[0], corpus, &workers_[batches].blocks[0].batch()));
+      FL_ASSIGN_OR_RETURN(const bool any, Next(static_cast<int>(batches), corpus,
+                                               &workers_[batches].blocks[0].batch()));
       if (!any) break;
     }
     if (batches == 0) break;

@@ -113,6 +113,8 @@ class SkipgramTrainer {
   Status RunJoined(IdCorpus& corpus, int64_t epoch);
   Status RunAll(IdCorpus& corpus, int64_t epoch);
 
+  // The next batch, for worker w: the first one was read before the epoch began.
+  StatusOr<bool> Next(int w, IdCorpus& corpus, IdBatch* batch);
   // Fills a block with the next batch and starts to pull its rows; null at the end.
   StatusOr<std::unique_ptr<PendingCall>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
                                                     SkipgramBlock* block);
@@ -138,6 +140,9 @@ class SkipgramTrainer {
   GradientMerger merger_;
   std::atomic<bool> failed_ = false;
   int64_t start_nanos_ = 0;
+  // Worker 0's, once workers run.
+  IdBatch first_;
+  bool has_first_ = false;  // first_ is still to be trained
 
   std::mutex mutex_;
   int64_t progress_words_ = 0;  // guarded by mutex_

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "flotilla/kernels/denormals.h"
+#include "flotilla/trainer/first_batch_dataset.h"
 
 namespace flotilla {
 
@@ -96,10 +97,13 @@ StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& p
   return TrainStarted(dataset, position.epoch);
 }
 
-StatusOr<Report> Trainer::TrainStarted(Dataset& dataset, int64_t epoch) {
-  const int64_t batches = dataset.epoch_batches();
-  if (batches > 0) communicator_->ExpectBatches(batches);
-  FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
+StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
+  FirstBatchDataset dataset(&started);
+  const int64_t start = clock_->NowNanos();
+  FL_ASSIGN_OR_RETURN(const bool any, dataset.ReadFirst());
+  workers_[0].times.read += clock_->NowNanos() - start;
+  FL_RETURN_IF_ERROR(
+      communicator_->BeginEpoch({.has_batch = any, .batches = dataset.epoch_batches()}));
   if (communicator_->workers() == WorkerSchedule::kJoined) {
     pause_.Start(1);
     FL_RETURN_IF_ERROR(train_parts_ != nullptr ? TrainRounds(dataset, epoch)

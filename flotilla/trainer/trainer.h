@@ -122,7 +122,7 @@ class Trainer {
           TrainerOptions options);
   Status Init();
 
-  StatusOr<Report> TrainStarted(Dataset& dataset, int64_t epoch);
+  StatusOr<Report> TrainStarted(Dataset& started, int64_t epoch);
   Status TrainFree(int w, Dataset& dataset, int64_t epoch);
   // TrainFree for communicators that prefetch.
   Status TrainAhead(int w, Dataset& dataset, int64_t epoch);

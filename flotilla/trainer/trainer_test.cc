@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
@@ -409,17 +410,6 @@ class NotingCommunicator : public Communicator {
   Status WriteRows(const std::string& table, const SparseRows& rows) override {
     return local_.WriteRows(table, rows);
   }
-  void ExpectBatches(int64_t batches) override {
-    calls.push_back(fmt::format("expect {}", batches));
-  }
-  Status BeginEpoch() override {
-    calls.push_back("begin");
-    return local_.BeginEpoch();
-  }
-  Status Flush() override {
-    calls.push_back("flush");
-    return local_.Flush();
-  }
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override {
     return local_.BeginSave(contents);
   }
@@ -430,17 +420,30 @@ class NotingCommunicator : public Communicator {
   std::vector<std::string> calls;
 
  private:
+  Status DoBeginEpoch(const EpochStart& start) override {
+    calls.push_back(fmt::format("begin {} {}", start.has_batch, start.batches));
+    return local_.BeginEpoch(start);
+  }
+  Status DoFlush() override {
+    calls.push_back("flush");
+    return local_.Flush();
+  }
+
   LocalCommunicator& local_;
 };
 
-TEST(TrainerTest, ACommunicatorIsToldHowManyBatchesAnEpochHas) {
+TEST(TrainerTest, ACommunicatorIsToldWhetherAnEpochHasBatchesAndHowMany) {
   const Model model = SmallModel();
   const SteadyClock clock;
   auto local = *LocalCommunicator::Make(SpecOf(model, 3), {});
   NotingCommunicator communicator(local.get());
   auto trainer = *Trainer::Make(&model, &communicator, &clock, {});
   ASSERT_TRUE(trainer->TrainEpoch(*MakeDataset(50, 20), 0).ok());
-  EXPECT_EQ(communicator.calls, (std::vector<std::string>{"expect 3", "begin", "flush"}));
+  EXPECT_FALSE(communicator.in_epoch());
+  EmptyDataset nothing(ClickInputs());
+  ASSERT_TRUE(trainer->TrainEpoch(nothing, 1).ok());
+  EXPECT_EQ(communicator.calls,
+            (std::vector<std::string>{"begin true 3", "flush", "begin false 0", "flush"}));
 }
 
 }  // namespace
