@@ -26,7 +26,7 @@ struct Executor::Feeding {
 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(std::move(model), options));
-  FL_RETURN_IF_ERROR(executor->model_.graph.status());
+  FL_RETURN_IF_ERROR(executor->Init());
   FL_RETURN_IF_ERROR(executor->run_startup());
   return executor;
 }
@@ -34,7 +34,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, Communicator* communicator,
                                                    ExecutorOptions options) {
   std::unique_ptr<Executor> executor(new Executor(std::move(model), options));
-  FL_RETURN_IF_ERROR(executor->model_.graph.status());
+  FL_RETURN_IF_ERROR(executor->Init());
   executor->communicator_ = communicator;
   return executor;
 }
@@ -43,6 +43,13 @@ Executor::Executor(Model model, ExecutorOptions options)
     : model_(std::move(model)), options_(options) {}
 
 Executor::~Executor() = default;
+
+Status Executor::Init() {
+  FL_RETURN_IF_ERROR(model_.graph.status());
+  FL_ASSIGN_OR_RETURN(run_metrics_, MetricSet::Make(model_.metrics));
+  FL_ASSIGN_OR_RETURN(infer_metrics_, MetricSet::Make(model_.metrics));
+  return absl::OkStatus();
+}
 
 std::ostream& Executor::print() const {
   return options_.print != nullptr ? *options_.print : std::cout;
@@ -66,10 +73,9 @@ Status Executor::CheckFetches(std::span<const Fetch> fetches) const {
       }
       continue;
     }
-    const bool known =
-        std::any_of(model_.metrics.begin(), model_.metrics.end(),
-                    [&](const MetricSpec& metric) { return metric.name == fetch.metric; });
-    if (!known) return InvalidArgument("the model has no metric {} to fetch", fetch.metric);
+    if (run_metrics_.Find(fetch.metric) == nullptr) {
+      return InvalidArgument("the model has no metric {} to fetch", fetch.metric);
+    }
   }
   return absl::OkStatus();
 }
@@ -79,13 +85,14 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
   for (const auto& [name, fetch] : options.fetch_handler.vars) {
     FL_RETURN_IF_ERROR(Annotate(CheckFetches({&fetch, 1}), "fetch handler: " + name));
   }
+  if (communicator_->in_epoch()) FL_RETURN_IF_ERROR(end_pass());
   FetchWatch watch(&options, &print());
   Trainer* running = nullptr;
   TrainerOptions trainer_options{.workers = options_.threads, .seed = options_.seed};
   trainer_options.fetches = watch.vars();
   trainer_options.fetch_batches = watch.batches();
   trainer_options.on_fetch = [&](int64_t batch, std::span<const FetchedValue> values) {
-    watch.Batch(batch, values, [&] { return running->MetricsSoFar(); });
+    watch.Batch(batch, values, [&] { return running->MergedMetrics(); });
   };
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
                       Trainer::Make(&model_, communicator_, &clock_, std::move(trainer_options)));
@@ -147,6 +154,7 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
   Step& step = *feeding->step;
   if (training) {
     StageTimes times;
+    FL_RETURN_IF_ERROR(BeginPass());
     FL_RETURN_IF_ERROR(ComputeGradients(0, BatchSlice(feed), step, *communicator_, clock_,
                                         feeding->gradients, times));
     FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, clock_, feeding->gradients, times));
@@ -157,7 +165,7 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
   for (size_t k = 0; k < feeding->plan->options().fetches.size(); ++k) {
     values.push_back(step.fetched(static_cast<int>(k)));
   }
-  FL_ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::Make(model_.metrics));
+  MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
   metrics.Add(feed.rows, std::span(values).first(feeding->metric_vars));
   std::vector<Tensor> fetched;
   size_t next = feeding->metric_vars;
@@ -166,17 +174,38 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
       fetched.push_back(TensorOf(values[next++]));
       continue;
     }
-    for (const auto& [name, value] : metrics.Values()) {
-      if (name == fetch.metric) {
-        fetched.push_back({.shape = {{1}}, .data = {static_cast<float>(value)}});
-      }
-    }
+    fetched.push_back(TensorOf(fetch, metrics));
   }
   return fetched;
 }
 
 StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const Fetch> fetch_list) {
   return RunOnce(feed, fetch_list, true);
+}
+
+Status Executor::BeginPass() {
+  if (communicator_->in_epoch()) return absl::OkStatus();
+  return communicator_->BeginEpoch();
+}
+
+// A pass that was never begun has no batch here, which the other workers are told.
+Status Executor::end_pass() {
+  if (!communicator_->in_epoch()) {
+    FL_RETURN_IF_ERROR(communicator_->BeginEpoch({.has_batch = false}));
+  }
+  ++epoch_;
+  return communicator_->Flush();
+}
+
+void Executor::reset_metrics() {
+  run_metrics_.Reset();
+  infer_metrics_.Reset();
+}
+
+StatusOr<std::vector<double>> Executor::metric_state(const std::string& metric) const {
+  const Metric* found = run_metrics_.Find(metric);
+  if (found == nullptr) return InvalidArgument("the model has no metric {}", metric);
+  return found->State();
 }
 
 StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,

@@ -6,6 +6,13 @@
 //   }
 //   FL_RETURN_IF_ERROR(executor->save_persistables("model"));
 //
+// or, with batches that the program makes itself,
+//
+//   for (int pass = 0; pass < 3; ++pass) {
+//     while (reader.Next(&batch)) FL_RETURN_IF_ERROR(executor->run(batch, fetch_list).status());
+//     FL_RETURN_IF_ERROR(executor->end_pass());
+//   }
+//
 // It owns the model and, unless it is given a communicator, its parameters in this process. Names
 // are those of the tutorials, so that a tutorial's line finds its counterpart.
 #pragma once
@@ -26,6 +33,7 @@
 #include "flotilla/fleet/slot_dataset.h"
 #include "flotilla/graph/step.h"
 #include "flotilla/tensor/tensor.h"
+#include "flotilla/trainer/metric_set.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
 
@@ -36,9 +44,16 @@ struct Fetch {
   Fetch(Var value) : var(value) {}                       // NOLINT: a Var is a Fetch
   Fetch(std::string name) : metric(std::move(name)) {}   // NOLINT
   Fetch(const char* name) : Fetch(std::string(name)) {}  // NOLINT
+  // A metric over the last batches only (the tutorials' batch_auc), where it keeps such a window.
+  static Fetch Window(std::string metric) {
+    Fetch fetch(std::move(metric));
+    fetch.window = true;
+    return fetch;
+  }
 
   Var var;
   std::string metric;  // empty: var
+  bool window = false;
 };
 
 // Called on a thread of its own while training goes on, every `seconds`, with the values of a
@@ -91,13 +106,29 @@ class Executor {
   StatusOr<Report> infer_from_dataset(Dataset& dataset);
   StatusOr<Report> infer_from_dataset(SlotDataset& dataset);
 
-  // Trains on one batch that the caller made (dataset/batch_builder.h) and returns the values of
-  // the fetch list from its forward pass; metrics are those of this batch alone.
-  StatusOr<std::vector<Tensor>> run(const Batch& feed, std::span<const Fetch> fetch_list);
-  // Forward only, in inference mode; no parameter changes.
-  StatusOr<std::vector<Tensor>> infer(const Batch& feed, std::span<const Fetch> fetch_list);
+  // Batches that the caller makes (dataset/batch_builder.h). A pass of them is an epoch in every
+  // mode: the first run() begins it, end_pass() ends it. Over servers every worker makes as many
+  // passes, of any number of batches; one that has no batch calls end_pass() alone. In sync and GEO
+  // the first run() of a pass waits until every worker has begun it or has stopped. A worker that
+  // has ended a pass holds up nobody in sync; in GEO end_pass() waits for the others.
 
-  // Any parameter by name; a table as (rows, dim) in ascending order of ids.
+  // Trains on one batch and returns the values of the fetch list from its forward pass. Metrics are
+  // those of all batches fed to run() since reset_metrics().
+  StatusOr<std::vector<Tensor>> run(const Batch& feed, std::span<const Fetch> fetch_list);
+  // Ends a pass: everything that this worker trained is applied, the tutorials' reader.reset().
+  // train_from_dataset and Fleet::stop_worker end a pass that is open; saving and infer do not.
+  Status end_pass();
+  // Forward only, in inference mode; no parameter changes. Metrics are those of all batches fed to
+  // infer() since reset_metrics().
+  StatusOr<std::vector<Tensor>> infer(const Batch& feed, std::span<const Fetch> fetch_list);
+  // Metrics of run() and of infer() start at zero again.
+  void reset_metrics();
+  // What a metric of run() has counted (e.g. the clicks and the other rows by score, for AUC):
+  // numbers that add up over workers. Errors: the model has no such metric.
+  StatusOr<std::vector<double>> metric_state(const std::string& metric) const;
+
+  // Any parameter by name, as the servers have it where there are any; end_pass() first includes
+  // everything that was fed. A table as (rows, dim) in ascending order of ids.
   StatusOr<Tensor> parameter(const std::string& name) { return communicator_->ReadParameter(name); }
   Status set_parameter(const std::string& name, std::span<const float> values) {
     return communicator_->WriteParameter(name, values);
@@ -111,7 +142,7 @@ class Executor {
   // By name. See LoadOptions for what may be missing.
   Status load_persistables(const std::string& dir, const LoadOptions& options = {});
 
-  // Epochs trained so far by this object.
+  // Epochs and passes trained so far by this object.
   int64_t epoch() const { return epoch_; }
 
  private:
@@ -119,9 +150,12 @@ class Executor {
   struct Feeding;
 
   Executor(Model model, ExecutorOptions options);
+  Status Init();
   std::ostream& print() const;
   Status CheckFetches(std::span<const Fetch> fetches) const;
   StatusOr<Feeding*> Prepare(std::span<const Fetch> fetch_list, bool training);
+  // Begins a pass unless one is open.
+  Status BeginPass();
   StatusOr<std::vector<Tensor>> RunOnce(const Batch& feed, std::span<const Fetch> fetch_list,
                                         bool training);
 
@@ -131,6 +165,7 @@ class Executor {
   std::unique_ptr<Communicator> own_;
   Communicator* communicator_ = nullptr;
   std::unique_ptr<Feeding> train_feeding_, infer_feeding_;
+  MetricSet run_metrics_, infer_metrics_;
   int64_t epoch_ = 0;
 };
 

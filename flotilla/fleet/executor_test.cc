@@ -119,6 +119,39 @@ TEST_F(ExecutorTest, RunsOneFedBatchAndGivesWhatWasAskedFor) {
   EXPECT_EQ(executor_->parameter("fc_0.w_0")->data, before.data);
 }
 
+TEST_F(ExecutorTest, MetricsOfFedBatchesGoOnUntilTheyAreReset) {
+  const std::vector<Fetch> list = {"auc", Fetch::Window("auc"), predict_};
+  const Batch good = Feed({1, 2}, {1, 0}), bad = Feed({1, 2}, {0, 1});
+  const auto auc = [](const StatusOr<std::vector<Tensor>>& values, int k) {
+    EXPECT_TRUE(values.ok()) << values.status();
+    return values.ok() ? (*values)[k].data[0] : -1;
+  };
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(executor_->run(good, list).ok());
+  executor_->reset_metrics();
+  EXPECT_EQ(auc(executor_->run(good, list), 0), 1);
+  const auto both = executor_->run(bad, list);
+  EXPECT_GT(auc(both, 0), 0) << "of two batches";
+  EXPECT_LT(auc(both, 0), 1);
+  EXPECT_EQ(auc(both, 1), auc(both, 0)) << "the window has both";
+  // The seeds' window: twenty batches. Two rows each are in the state.
+  for (int i = 0; i < 19; ++i) ASSERT_TRUE(executor_->run(good, list).ok());
+  const auto later = executor_->run(good, list);
+  EXPECT_EQ(auc(later, 1), 1) << "the batch with the wrong labels is out of the window";
+  EXPECT_LT(auc(later, 0), 1);
+  const auto state = executor_->metric_state("auc");
+  ASSERT_TRUE(state.ok()) << state.status();
+  EXPECT_FALSE(executor_->metric_state("f1").ok());
+  EXPECT_EQ(auc(executor_->infer(good, list), 0), 1) << "counted by themselves";
+  EXPECT_LT(auc(executor_->infer(bad, list), 0), 1);
+  executor_->reset_metrics();
+  EXPECT_EQ(auc(executor_->infer(good, list), 0), 1);
+  EXPECT_EQ(auc(executor_->run(good, list), 0), 1);
+  // Another list of values goes on with the same metrics.
+  executor_->reset_metrics();
+  ASSERT_TRUE(executor_->run(bad, list).ok());
+  EXPECT_LT(auc(executor_->run(good, std::vector<Fetch>{"auc"}), 0), 1);
+}
+
 TEST_F(ExecutorTest, ParametersCanBeReadSetAndStartedAgain) {
   const Tensor start = *executor_->parameter("fc_0.w_0");
   ASSERT_TRUE(executor_->set_parameter("fc_0.w_0", std::vector<float>(8, 0.5f)).ok());

@@ -1,23 +1,10 @@
 #include "flotilla/fleet/fetch_watch.h"
 
 #include <chrono>
-#include <limits>
 
 #include "flotilla/trainer/log_lines.h"
 
 namespace flotilla {
-namespace {
-
-double MetricOf(const FetchWatch::Metrics& metrics, const std::string& name) {
-  for (const auto& [key, value] : metrics) {
-    if (key == name) return value;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
-
-Tensor Scalar(double value) { return {.shape = {{1}}, .data = {static_cast<float>(value)}}; }
-
-}  // namespace
 
 Tensor TensorOf(const FetchedValue& value) {
   const int64_t size = static_cast<int64_t>(value.values.size());
@@ -29,6 +16,12 @@ Tensor TensorOf(const FetchedValue& value) {
     tensor.shape = {{size}};
   }
   return tensor;
+}
+
+Tensor TensorOf(const Fetch& metric, const MetricSet& metrics) {
+  const Metric& found = *metrics.Find(metric.metric);
+  const double value = metric.window ? found.WindowValue() : found.Value();
+  return {.shape = {{1}}, .data = {static_cast<float>(value)}};
 }
 
 FetchWatch::FetchWatch(const DatasetRunOptions* options, std::ostream* print)
@@ -60,37 +53,36 @@ std::vector<int> FetchWatch::vars() const {
 int64_t FetchWatch::batches() const { return has_handler() ? 1 : options_->print_period; }
 
 void FetchWatch::Batch(int64_t batch, std::span<const FetchedValue> values,
-                       const std::function<Metrics()>& metrics) {
+                       const std::function<MetricSet()>& metrics) {
   const bool print = !options_->fetch_list.empty() && batch % options_->print_period == 0;
   const bool hand_over = wanted_.load(std::memory_order_relaxed);
   if (!print && !hand_over) return;
-  const Metrics so_far = metrics();
+  const MetricSet so_far = metrics();
   if (print) Print(values, so_far);
   if (hand_over) HandOver(values, so_far);
 }
 
-void FetchWatch::Print(std::span<const FetchedValue> values, const Metrics& metrics) {
+void FetchWatch::Print(std::span<const FetchedValue> values, const MetricSet& metrics) {
   size_t next = 0;
   for (size_t i = 0; i < options_->fetch_list.size(); ++i) {
     const Fetch& fetch = options_->fetch_list[i];
     const std::string info = i < options_->fetch_info.size() ? options_->fetch_info[i] : "";
     const Tensor tensor =
-        fetch.metric.empty() ? TensorOf(values[next++]) : Scalar(MetricOf(metrics, fetch.metric));
+        fetch.metric.empty() ? TensorOf(values[next++]) : TensorOf(fetch, metrics);
     const std::string& name = fetch.metric.empty() ? fetch.var.name() : fetch.metric;
     *print_ << FetchedText(info, name, tensor.shape.dims, tensor.data) << "\n";
   }
   print_->flush();
 }
 
-void FetchWatch::HandOver(std::span<const FetchedValue> values, const Metrics& metrics) {
+void FetchWatch::HandOver(std::span<const FetchedValue> values, const MetricSet& metrics) {
   size_t next = 0;
   for (const Fetch& fetch : options_->fetch_list) next += fetch.metric.empty() ? 1 : 0;
   const std::lock_guard lock(mutex_);
   if (!wanted_.exchange(false)) return;
   values_.clear();
   for (const auto& [name, fetch] : options_->fetch_handler.vars) {
-    values_[name] =
-        fetch.metric.empty() ? TensorOf(values[next++]) : Scalar(MetricOf(metrics, fetch.metric));
+    values_[name] = fetch.metric.empty() ? TensorOf(values[next++]) : TensorOf(fetch, metrics);
   }
   given_ = true;
   changed_.notify_all();

@@ -11,21 +11,21 @@
 #include <span>
 #include <string>
 #include <thread>
-#include <utility>
 #include <vector>
 
 #include "flotilla/fleet/executor.h"
 #include "flotilla/graph/step.h"
+#include "flotilla/trainer/metric_set.h"
 
 namespace flotilla {
 
 // A fetched value as a tensor of its own.
 Tensor TensorOf(const FetchedValue& value);
+// A metric's figure likewise. REQUIRES: `metrics` has it.
+Tensor TensorOf(const Fetch& metric, const MetricSet& metrics);
 
 class FetchWatch {
  public:
-  using Metrics = std::vector<std::pair<std::string, double>>;
-
   // REQUIRES: options and print outlive the object.
   FetchWatch(const DatasetRunOptions* options, std::ostream* print);
   // Ends the handler's thread; waits for a call under way.
@@ -37,11 +37,11 @@ class FetchWatch {
 
   // Called by a worker after a batch with the values of vars(); `metrics` gives those so far.
   void Batch(int64_t batch, std::span<const FetchedValue> values,
-             const std::function<Metrics()>& metrics);
+             const std::function<MetricSet()>& metrics);
 
  private:
-  void Print(std::span<const FetchedValue> values, const Metrics& metrics);
-  void HandOver(std::span<const FetchedValue> values, const Metrics& metrics);
+  void Print(std::span<const FetchedValue> values, const MetricSet& metrics);
+  void HandOver(std::span<const FetchedValue> values, const MetricSet& metrics);
   void RunHandler();
   bool has_handler() const { return static_cast<bool>(options_->fetch_handler.handler); }
 

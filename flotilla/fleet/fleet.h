@@ -118,14 +118,16 @@ class Fleet {
   Status global_report(const Model& model, Report* report);
 
   // The servers' truth in every mode, by the first worker for all; the others return Ok at once.
-  // Beside workers that train it is a moment of theirs (docs/checkpoint_format.md): after barrier()
-  // it is exact.
+  // Beside workers that train it is a moment of theirs (docs/checkpoint_format.md). Between two
+  // calls of barrier() by every worker it is exact: it has all of the epochs that ended before and
+  // nothing of the next.
   Status save_persistables(Executor& executor, const std::string& dir);
   // What prediction needs and nothing else; see Executor.
   Status save_inference_model(Executor& executor, const std::string& dir, Var predict = {});
 
   // This worker has ended: well, and when all have, the servers end; or with an error, which every
-  // other process is told. Returns `outcome`, or why the servers could not be told.
+  // other process is told. Batches that were fed and not ended with Executor::end_pass are applied
+  // first. Returns `outcome`, or why that, or telling the servers, failed.
   Status stop_worker(const Status& outcome = absl::OkStatus());
 
  private:

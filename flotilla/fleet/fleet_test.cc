@@ -6,9 +6,9 @@
 #include <atomic>
 #include <filesystem>
 #include <map>
-#include <thread>
 
 #include "flotilla/checkpoint/reader.h"
+#include "flotilla/fleet/fleet_testing.h"
 #include "flotilla/fleet/odd_model_testing.h"
 #include "flotilla/launch/free_port.h"
 #include "flotilla/testing/temp_dir.h"
@@ -25,39 +25,7 @@ std::string OddRows(int begin, int end) {
   return text;
 }
 
-FleetInit AsRole(const Role& role) {
-  FleetInit init{.role = role, .environment = {}, .log = [](std::string_view) {}};
-  init.job.start_timeout_ms = 60'000;
-  init.job.flags.silent_bound_ms = 120'000;
-  return init;
-}
-
-// A job of threads that each run the same program, as processes would.
-class Job {
- public:
-  using Program = std::function<Status(Fleet&)>;
-
-  // The first error of any process.
-  static Status Run(int servers, int trainers, const Program& program) {
-    Role role;
-    FL_ASSIGN_OR_RETURN(role.servers, FreeAddresses(servers, 0));
-    role.trainers = trainers;
-    std::vector<Status> results(static_cast<size_t>(servers + trainers));
-    std::vector<std::thread> processes;
-    for (int i = 0; i < servers + trainers; ++i) {
-      role.kind = i < servers ? Role::Kind::kServer : Role::Kind::kTrainer;
-      role.index = i < servers ? i : i - servers;
-      processes.emplace_back([&results, &program, i, role] {
-        Fleet fleet;
-        results[i] = fleet.init(AsRole(role));
-        if (results[i].ok()) results[i] = program(fleet);
-      });
-    }
-    for (std::thread& process : processes) process.join();
-    for (const Status& result : results) FL_RETURN_IF_ERROR(result);
-    return absl::OkStatus();
-  }
-};
+using Program = std::function<Status(Fleet&)>;
 
 // What a test's program trains on and how.
 struct TrainingPlan {
@@ -104,7 +72,7 @@ Status TrainPlan(Fleet& fleet, OddClicks built, const TrainingPlan& plan, Seen* 
   return fleet.save_persistables(*executor, plan.save_to);
 }
 
-Job::Program ProgramOf(const TrainingPlan& plan, Seen* seen) {
+Program ProgramOf(const TrainingPlan& plan, Seen* seen) {
   return [&plan, seen](Fleet& fleet) -> Status {
     OddClicks built = MakeOddClicks();
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model, plan.strategy));
@@ -152,14 +120,14 @@ TEST_F(FleetTest, StrategiesTrainAllRowsAndWarmStartOnAnotherNumberOfServers) {
     plan.save_to = fmt::format("{}/{}", dir_.path(), text);
     plan.epochs = 6;
     Seen first, second;
-    Status status = Job::Run(2, 3, ProgramOf(plan, &first));  // one trainer has no file
+    Status status = RunThreadJob(2, 3, ProgramOf(plan, &first));  // one trainer has no file
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(first.rows, 340);
     EXPECT_GT(first.auc, 0.9);
     plan.init_model = plan.save_to;
     plan.save_to = "";
     plan.epochs = 1;
-    status = Job::Run(3, 1, ProgramOf(plan, &second));
+    status = RunThreadJob(3, 1, ProgramOf(plan, &second));
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_GE(second.auc, first.auc - 0.01);
     const int64_t saved = ReadManifest(plan.init_model)->info.step;
@@ -172,7 +140,7 @@ TEST_F(FleetTest, GlobalShuffleSpreadsTheRowsOfAllAndLosesNone) {
   plan.files = files_;
   Seen seen, again;
   for (Seen* each : {&seen, &again}) {
-    const Status status = Job::Run(1, 3, ProgramOf(plan, each));
+    const Status status = RunThreadJob(1, 3, ProgramOf(plan, each));
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_EQ(each->rows, 340);
   }
@@ -184,7 +152,7 @@ TEST_F(FleetTest, GlobalShuffleSpreadsTheRowsOfAllAndLosesNone) {
 TEST_F(FleetTest, ServersRefuseAWorkerWithAnotherModelAndSayWhatDiffers) {
   std::atomic<bool> refused = false;
   Status worker;
-  Job::Run(1, 1, [&](Fleet& fleet) -> Status {
+  RunThreadJob(1, 1, [&](Fleet& fleet) -> Status {
     OddClicks built = MakeOddClicks(fleet.is_server() ? 0.25 : 0.5);
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model));
     if (!fleet.is_server()) {
@@ -201,7 +169,7 @@ TEST_F(FleetTest, ServersRefuseAWorkerWithAnotherModelAndSayWhatDiffers) {
 
 TEST_F(FleetTest, AnErrorOfOneWorkerReachesEveryProcess) {
   std::vector<Status> others(3);
-  const Status status = Job::Run(1, 2, [&](Fleet& fleet) -> Status {
+  const Status status = RunThreadJob(1, 2, [&](Fleet& fleet) -> Status {
     OddClicks built = MakeOddClicks();
     FL_RETURN_IF_ERROR(fleet.distributed_optimizer(built.model));
     if (fleet.is_server()) {

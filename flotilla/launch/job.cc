@@ -139,6 +139,16 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   return status;
 }
 
+Status TrainerJob::Stop() {
+  if (communicator->in_epoch()) {
+    if (Status status = communicator->Flush(); !status.ok()) {
+      Abort(status);
+      return status;
+    }
+  }
+  return client == nullptr ? absl::OkStatus() : client->Stop();
+}
+
 StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,
                              const Clock* clock, const LogLine& log) {
   TrainerJob job;

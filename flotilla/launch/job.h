@@ -62,8 +62,9 @@ struct TrainerJob {
   LocalCommunicator* local = nullptr;  // the communicator, in local mode
   std::unique_ptr<Group> group;
 
-  // Tells the servers that this trainer has ended well; without servers nothing.
-  Status Stop() { return client == nullptr ? absl::OkStatus() : client->Stop(); }
+  // Ends an epoch that is open (Communicator::Flush) and tells the servers that this trainer has
+  // ended well. An error of the former ends the job for everyone.
+  Status Stop();
   // Ends the job for everyone, with the cause.
   void Abort(const Status& cause) {
     if (client != nullptr) client->Abort(cause);

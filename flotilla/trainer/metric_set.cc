@@ -51,6 +51,12 @@ void MetricSet::Reset() {
   for (Entry& entry : entries_) entry.metric->Reset();
 }
 
+const Metric* MetricSet::Find(const std::string& name) const {
+  const auto at = std::find_if(entries_.begin(), entries_.end(),
+                               [&](const Entry& entry) { return entry.name == name; });
+  return at == entries_.end() ? nullptr : at->metric.get();
+}
+
 std::vector<double> MetricSet::State() const {
   std::vector<double> all;
   for (const Entry& entry : entries_) {

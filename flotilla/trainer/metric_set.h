@@ -28,6 +28,9 @@ class MetricSet {
   void Merge(const MetricSet& other);
   void Reset();
 
+  // The first metric of this name, or null.
+  const Metric* Find(const std::string& name) const;
+
   // The states of all metrics, one after the other, as numbers that add up: those of several
   // trainers, added, are the state of all together.
   std::vector<double> State() const;

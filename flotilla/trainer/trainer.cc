@@ -316,10 +316,6 @@ MetricSet Trainer::MergedMetrics() const {
   return merged;
 }
 
-std::vector<std::pair<std::string, double>> Trainer::MetricsSoFar() const {
-  return MergedMetrics().Values();
-}
-
 void Trainer::AddMetrics(Progress* progress) const {
   const MetricSet merged = MergedMetrics();
   for (const auto& [name, value] : merged.Values()) {

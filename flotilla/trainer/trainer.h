@@ -94,8 +94,8 @@ class Trainer {
   // Sets auc and auc_window of a Progress to what the workers have counted so far in the epoch
   // under way. Thread-safe.
   void AddMetrics(Progress* progress) const;
-  // Names and values so far, in the order of Model::metrics. Thread-safe.
-  std::vector<std::pair<std::string, double>> MetricsSoFar() const;
+  // What all workers have counted so far. Thread-safe.
+  MetricSet MergedMetrics() const;
 
  private:
   // A batch on its way through a worker.
@@ -142,8 +142,6 @@ class Trainer {
 
   void StartRun();
   Report FinishRun(const Dataset& dataset);
-  // What all workers have counted.
-  MetricSet MergedMetrics() const;
   // Runs `work` on every worker; the first error makes the others stop at their next batch.
   Status RunWorkers(const std::function<Status(int)>& work);
   // NextUnlessStopped.
