@@ -177,6 +177,9 @@ class Communicator {
   const ModelSpec& spec() const { return spec_; }
   const DenseLayout& layout() const { return layout_; }
 
+  // The number of this trainer among those of its job; 0 where there is one.
+  virtual int trainer() const { return 0; }
+
   virtual WorkerSchedule workers() const = 0;
   // Fills rows[t].values (and locations, where the mode has them) for rows[t].ids, for every table.
   // Ids are distinct; `missing` says what becomes of unknown ones. On error the content of rows is

@@ -53,6 +53,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Ends the exchanges; what was not flushed stays here and is lost.
   ~GeoCommunicator() override;
 
+  int trainer() const override { return client_->options().trainer; }
   WorkerSchedule workers() const override { return WorkerSchedule::kFree; }
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
   // Trains the copy. An error of an exchange comes back here and from Flush.

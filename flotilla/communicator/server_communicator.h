@@ -28,6 +28,7 @@ class PendingServerCall : public PendingCall {
 
 class ServerCommunicator : public Communicator {
  public:
+  int trainer() const override { return client_->options().trainer; }
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
   std::span<const float> dense() const override { return dense_; }
   int64_t global_step() const override { return client_->global_step(); }

@@ -142,8 +142,10 @@ StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list
   FL_ASSIGN_OR_RETURN(made->plan,
                       Plan::Make(model_.graph.def(), {.loss = training ? model_.loss.index() : -1,
                                                       .fetches = std::move(fetches)}));
-  made->step = std::make_unique<Step>(made->plan.get(),
-                                      StepOptions{.seed = options_.seed, .training = training});
+  made->step =
+      std::make_unique<Step>(made->plan.get(), StepOptions{.seed = options_.seed,
+                                                           .trainer = communicator_->trainer(),
+                                                           .training = training});
   feeding = std::move(made);
   return feeding.get();
 }
@@ -155,7 +157,10 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
   if (training) {
     StageTimes times;
     FL_RETURN_IF_ERROR(BeginPass());
-    FL_RETURN_IF_ERROR(ComputeGradients(0, BatchSlice(feed), step, *communicator_, clock_,
+    fed_ = feed;
+    fed_.epoch = epoch_;
+    fed_.ordinal = fed_batches_++;
+    FL_RETURN_IF_ERROR(ComputeGradients(0, BatchSlice(fed_), step, *communicator_, clock_,
                                         feeding->gradients, times));
     FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, clock_, feeding->gradients, times));
   } else {
@@ -185,6 +190,7 @@ StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const F
 
 Status Executor::BeginPass() {
   if (communicator_->in_epoch()) return absl::OkStatus();
+  fed_batches_ = 0;
   return communicator_->BeginEpoch();
 }
 

@@ -167,6 +167,8 @@ class Executor {
   std::unique_ptr<Feeding> train_feeding_, infer_feeding_;
   MetricSet run_metrics_, infer_metrics_;
   int64_t epoch_ = 0;
+  Batch fed_;                // the batch of run(), numbered as one of this pass
+  int64_t fed_batches_ = 0;  // of this pass: the ordinal of the next one
 };
 
 }  // namespace flotilla

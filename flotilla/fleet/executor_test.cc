@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <future>
+#include <set>
 #include <sstream>
 
 #include "flotilla/dataset/batch_builder.h"
 #include "flotilla/fleet/odd_model_testing.h"
+#include "flotilla/optim/sgd.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
@@ -150,6 +152,27 @@ TEST_F(ExecutorTest, MetricsOfFedBatchesGoOnUntilTheyAreReset) {
   executor_->reset_metrics();
   ASSERT_TRUE(executor_->run(bad, list).ok());
   EXPECT_LT(auc(executor_->run(good, std::vector<Fetch>{"auc"}), 0), 1);
+}
+
+TEST(ExecutorFeedTest, EveryFedBatchDrawsMasksOfItsOwn) {
+  Graph g;
+  const Var x = g.Dense("x", 32);
+  const Var kept = Dropout(x, 0.5);
+  const Var loss = ReduceSum(Fc(kept, 1));
+  auto executor = *Executor::Make({.graph = std::move(g), .loss = loss, .optimizer = Sgd(0.1)}, {});
+  const Batch batch = *BatchBuilder(executor->model().graph.def().inputs)
+                           .Values("x", std::vector<float>(32, 1))
+                           .Build();
+  std::set<std::vector<float>> masks;
+  for (int pass = 0; pass < 2; ++pass) {
+    for (int step = 0; step < 3; ++step) {
+      const auto values = executor->run(batch, std::vector<Fetch>{kept});
+      ASSERT_TRUE(values.ok()) << values.status();
+      masks.insert((*values)[0].data);
+    }
+    ASSERT_TRUE(executor->end_pass().ok());
+  }
+  EXPECT_EQ(masks.size(), 6u);
 }
 
 TEST_F(ExecutorTest, ParametersCanBeReadSetAndStartedAgain) {

@@ -39,7 +39,8 @@ Step::Step(const Plan* plan, StepOptions options)
     context.accumulate_flags.resize(node.inputs.size());
     context.ids.resize(node.inputs.size());
     contexts_.push_back(std::move(context));
-    node_keys_.push_back(RngKey(options_.seed).With(node.name));
+    const RngKey key = RngKey(options_.seed).With(node.name);
+    node_keys_.push_back(options_.trainer == 0 ? key : key.With(options_.trainer));
   }
   for (int var : plan_->options().fetches) {
     const Shape& shape = graph.vars[var].shape;

@@ -28,6 +28,8 @@ namespace flotilla {
 
 struct StepOptions {
   uint64_t seed = 0;
+  // Of a job whose trainers have batches of the same ordinals: each draws other random numbers.
+  int trainer = 0;
   // Rows computed at a time where the plan allows it: few enough that a block's activations stay in
   // the second-level cache, many enough that the weights' way through it is worth while.
   int64_t block_rows = 256;

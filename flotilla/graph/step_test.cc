@@ -233,6 +233,33 @@ TEST(StepTest, TheSteadyStateAllocatesNothing) {
   EXPECT_EQ(last, 0);
 }
 
+TEST(StepTest, MasksDifferByTrainerEpochAndBatch) {
+  Graph g;
+  const Var x = g.Dense("x", 16);
+  const Var kept = Dropout(x, 0.5);
+  auto plan = Plan::Make(g.def(), {.loss = -1, .fetches = {kept.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Batch batch{.rows = 4, .fields = std::vector<Field>(1)};
+  batch.fields[0].values.assign(64, 1);
+  const auto mask = [&](int trainer, int64_t epoch, int64_t ordinal) {
+    Step step(plan->get(), {.seed = 9, .trainer = trainer});
+    batch.epoch = epoch;
+    batch.ordinal = ordinal;
+    EXPECT_TRUE(RunSlice(step, **plan, BatchSlice(batch), nullptr).ok());
+    const std::span<const float> values = step.fetched(0).values;
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> first = mask(0, 3, 17);
+  EXPECT_EQ(first, mask(0, 3, 17));
+  EXPECT_NE(first, mask(1, 3, 17));
+  EXPECT_NE(mask(1, 3, 17), mask(2, 3, 17));
+  EXPECT_NE(first, mask(0, 4, 17));
+  EXPECT_NE(first, mask(0, 3, 18));
+  // A run of one trainer repeats that of any version: its key has no trainer in it.
+  const RngKey key = RngKey(9).With(g.def().nodes[0].name).With(3).With(17).With(0);
+  for (uint64_t i = 0; i < 16; ++i) EXPECT_EQ(first[i], key.Uniform(i) < 0.5f ? 0 : 2);
+}
+
 TEST(StepTest, ALossThatIsNotFiniteNamesTheFirstBadValue) {
   BaggedCtr n;
   const Var x = n.graph.Dense("x", 2);

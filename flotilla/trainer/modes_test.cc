@@ -268,6 +268,38 @@ TEST(ModesTest, MoreServersThanParametersChangeNothing) {
   }
 }
 
+TEST(ModesTest, TrainersDrawMasksOfTheirOwn) {
+  for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
+    SCOPED_TRACE(mode);
+    Graph g;
+    const Var kept = Dropout(g.Dense("x", 32), 0.5);
+    const Var loss = ReduceSum(Fc(kept, 1));
+    const Model model{.graph = std::move(g), .loss = loss, .optimizer = Sgd(0.1)};
+    const ModelSpec spec = SpecOf(model, 3);
+    const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
+                                : mode == "geo" ? UpdatePolicy::kAddDelta
+                                                : UpdatePolicy::kOnArrival;
+    InProcessCluster cluster(spec, {.trainers = 2, .policy = policy});
+    std::vector<std::vector<float>> masks(2);
+    ASSERT_OK(cluster.RunTrainers([&](int t, PsClient& client) -> Status {
+      FL_ASSIGN_OR_RETURN(auto communicator,
+                          MakeCommunicator(spec, {.mode = mode}, &client, &kClock));
+      TrainerOptions options{.fetches = {kept.index()}, .fetch_batches = 1};
+      options.on_fetch = [&](int64_t, std::span<const FetchedValue> values) {
+        masks[t].assign(values[0].values.begin(), values[0].values.end());
+      };
+      FL_ASSIGN_OR_RETURN(auto trainer,
+                          Trainer::Make(&model, communicator.get(), &kClock, options));
+      Batch row{.rows = 1, .fields = std::vector<Field>(1)};
+      row.fields[0].values.assign(32, 1);
+      const auto dataset = *InMemoryDataset::FromRows(model.graph.def().inputs, std::move(row), {});
+      return trainer->TrainEpoch(*dataset, 0).status();
+    }));
+    EXPECT_EQ(masks[0].size(), 32u);
+    EXPECT_NE(masks[0], masks[1]);
+  }
+}
+
 TEST(ModesTest, APauseComesWhenEverythingThatWasReadIsTrained) {
   const Model model = ClickModel(Sgd(0.1));
   const ModelSpec spec = SpecOf(model, 3);

@@ -45,7 +45,7 @@ Status Trainer::Init() {
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   for (int w = 0; w < options_.workers; ++w) {
     Worker worker;
-    const StepOptions step_options{.seed = options_.seed};
+    const StepOptions step_options{.seed = options_.seed, .trainer = communicator_->trainer()};
     if (communicator_->prefetches()) {
       for (Lane& lane : worker.lanes) {
         lane.step = std::make_unique<Step>(train_plan_.get(), step_options);
