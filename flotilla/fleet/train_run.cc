@@ -252,6 +252,8 @@ StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
   const bool last = state_.epoch == options_.epochs || enough || signal_.stopped();
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
+  // Every trainer has flushed before SumReports returned; nobody trains before the cut is made.
+  FL_RETURN_IF_ERROR(fleet_.group().Barrier(fmt::format("saved {}", epoch)));
   if (enough) {
     terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
                        state_.epochs_without_better, state_.best_auc);

@@ -99,6 +99,15 @@ class JobModelsTest(unittest.TestCase):
         self.assertIn("no file for this trainer", told)
         self.assertGreater(int(re.search(r"(\d+) rows after the global shuffle", told).group(1)), 1000)
 
+    def test_a_save_of_an_epoch_has_nothing_of_the_next(self):
+        epochs = 6
+        for mode in ("half-async", "async", "geo"):
+            with self.subTest(mode=mode):
+                out = self.dir / f"cut_{mode}"
+                self.job(f"cut_log_{mode}", mode, 1, 2, "--epochs", epochs, "--out", out, "--keep", 0)
+                steps = [self.manifest(out / f"epoch_{epoch}")["step"] for epoch in range(epochs)]
+                self.assertEqual(steps, [(epoch + 1) * steps[-1] // epochs for epoch in range(epochs)])
+
     def test_trainers_warn_when_their_files_differ_or_are_read_several_times(self):
         # As on nodes with data of their own: each process has another working directory.
         nodes = self.dir / "nodes"
