@@ -1,12 +1,48 @@
 #include "flotilla/fleet/group_report.h"
 
 #include <algorithm>
+#include <cstring>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "flotilla/trainer/metric_set.h"
 
 namespace flotilla {
+namespace {
+
+std::string BytesOf(std::span<const double> numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
+}
+
+std::vector<double> NumbersOf(std::string_view bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  return numbers;
+}
+
+// States of metrics do not add up number by number: trainer 0 merges those of all, in order, and
+// tells the result.
+StatusOr<MetricSet> MergedMetrics(std::string_view name, std::span<const MetricSpec> metrics,
+                                  Group& group, std::span<const double> own) {
+  FL_ASSIGN_OR_RETURN(MetricSet all, MetricSet::Make(metrics));
+  std::vector<std::string> states(group.trainers());
+  states[0] = BytesOf(own);
+  FL_ASSIGN_OR_RETURN(states, group.Exchange(name, std::move(states)));
+  std::string merged;
+  if (group.trainer() == 0) {
+    for (size_t t = 0; t < states.size(); ++t) {
+      FL_RETURN_IF_ERROR(
+          Annotate(all.MergeState(NumbersOf(states[t])), fmt::format("trainer {}", t)));
+    }
+    merged = BytesOf(all.State());
+  }
+  FL_ASSIGN_OR_RETURN(merged, group.Broadcast(name, merged, 0));
+  if (group.trainer() != 0) FL_RETURN_IF_ERROR(all.MergeState(NumbersOf(merged)));
+  return all;
+}
+
+}  // namespace
 
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report) {
@@ -18,11 +54,10 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   const size_t figures = sums.size();
   // Seconds and step of each trainer in a place of its own: what is added up is then all of them.
   const auto trainers = static_cast<size_t>(group.trainers());
-  const size_t steps = figures + trainers, state_begin = steps + trainers;
-  sums.resize(state_begin, 0);
+  const size_t steps = figures + trainers;
+  sums.resize(steps + trainers, 0);
   sums[figures + static_cast<size_t>(group.trainer())] = report->seconds;
   sums[steps + static_cast<size_t>(group.trainer())] = number(report->step);
-  sums.insert(sums.end(), report->metric_state.begin(), report->metric_state.end());
   FL_RETURN_IF_ERROR(group.Sum(name, sums));
 
   report->rows = static_cast<int64_t>(sums[0]);
@@ -35,8 +70,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   };
   report->seconds = largest(figures);
   report->step = static_cast<int64_t>(largest(steps));
-  FL_ASSIGN_OR_RETURN(MetricSet all, MetricSet::Make(metrics));
-  all.MergeState(std::span<const double>(sums).subspan(state_begin));
+  FL_ASSIGN_OR_RETURN(const MetricSet all,
+                      MergedMetrics(name, metrics, group, report->metric_state));
   report->metric_state = all.State();
   report->metrics = all.Values();
   report->hints = all.Hints();

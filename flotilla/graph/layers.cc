@@ -385,7 +385,8 @@ Var LogLoss(Var p, Var z, double epsilon) {
 MetricSpec Auc(Var predict, Var label, AucOptions options) {
   CheckScores(options.name, predict, label, 2);
   MetricSpec spec = MakeMetricSpec(std::move(options.name), "auc", {predict, label});
-  spec.params = {{"num_thresholds", options.num_thresholds}, {"slide_steps", options.slide_steps}};
+  spec.params["slide_steps"] = options.slide_steps;
+  if (options.num_thresholds != 0) spec.params["num_thresholds"] = options.num_thresholds;
   return spec;
 }
 

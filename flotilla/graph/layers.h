@@ -216,8 +216,10 @@ Var LogLoss(Var p, Var z, double epsilon = 1e-4);
 
 struct AucOptions {
   std::string name = "auc";
-  int num_thresholds = 4096;  // buckets of the score
-  int slide_steps = 20;       // batches in the sliding window
+  // Buckets of equal width that scores are counted in, as in the original system. 0: exact, or
+  // within 0.0005 of it at any base rate.
+  int num_thresholds = 0;
+  int slide_steps = 20;  // batches in the sliding window
 };
 
 // Of the last column of predict, (B, 1) or (B, 2), against label (B, 1).

@@ -227,8 +227,7 @@ TEST(MetricTest, SpecsNameTheirValues) {
   const Var p = g.Dense("p", 2);
   const Var label = g.Label("label");
   const std::vector<int> both{p.index(), label.index()};
-  EXPECT_EQ(Auc(p, label),
-            (MetricSpec{"auc", "auc", both, {{"num_thresholds", 4096}, {"slide_steps", 20}}}));
+  EXPECT_EQ(Auc(p, label), (MetricSpec{"auc", "auc", both, {{"slide_steps", 20}}}));
   EXPECT_EQ(Auc(p, label, {.name = "test_auc", .num_thresholds = 100}).name, "test_auc");
   EXPECT_EQ(Accuracy(p, label), (MetricSpec{"accuracy", "accuracy", both, {}}));
   EXPECT_EQ(LogLossMetric(p, label), (MetricSpec{"logloss", "logloss", both, {}}));

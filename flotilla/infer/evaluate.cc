@@ -43,7 +43,7 @@ class Meters {
 
   void Merge(const Meters& other) {
     for (size_t i = 0; i < entries_.size(); ++i) {
-      entries_[i].metric->Merge(other.entries_[i].metric->State());
+      FL_CHECK(entries_[i].metric->Merge(other.entries_[i].metric->State()).ok());
     }
   }
 

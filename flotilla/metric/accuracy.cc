@@ -45,10 +45,12 @@ std::vector<double> AccuracyMeter::State() const {
   return {static_cast<double>(rows_), static_cast<double>(correct_), static_cast<double>(broken_)};
 }
 
-void AccuracyMeter::Merge(std::span<const double> state) {
+Status AccuracyMeter::Merge(std::span<const double> state) {
+  FL_RETURN_IF_ERROR(CheckStateSize(state, 3));
   rows_ += static_cast<uint64_t>(state[0]);
   correct_ += static_cast<uint64_t>(state[1]);
   broken_ += static_cast<uint64_t>(state[2]);
+  return absl::OkStatus();
 }
 
 void AccuracyMeter::Reset() { rows_ = correct_ = broken_ = 0; }

@@ -20,7 +20,7 @@ class AccuracyMeter final : public Metric {
   void Add(int64_t rows, std::span<const MetricInput> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
-  void Merge(std::span<const double> state) override;
+  Status Merge(std::span<const double> state) override;
   void Reset() override;
 
  private:

@@ -15,58 +15,71 @@ constexpr double kNoBetterThanChance = 0.0005;
 }  // namespace
 
 MetricSpec AucSpec(int predict, int label, int num_thresholds, int slide_steps) {
-  return {.name = "auc",
-          .kind = "auc",
-          .vars = {predict, label},
-          .params = {{"num_thresholds", num_thresholds}, {"slide_steps", slide_steps}}};
+  MetricSpec spec{.name = "auc",
+                  .kind = "auc",
+                  .vars = {predict, label},
+                  .params = {{"slide_steps", slide_steps}}};
+  if (num_thresholds != 0) spec.params["num_thresholds"] = num_thresholds;
+  return spec;
 }
 
 AucMeter::AucMeter(int num_thresholds, int slide_steps)
-    : num_thresholds_(num_thresholds), recent_(slide_steps) {
-  all_.bins.resize(2 * (static_cast<size_t>(num_thresholds) + 1));
-  window_.bins.resize(all_.bins.size());
+    : num_thresholds_(num_thresholds),
+      all_(max_counts()),
+      merged_window_(max_counts()),
+      recent_(slide_steps) {}
+
+size_t AucMeter::max_counts() const {
+  return num_thresholds_ > 0 ? 2 * (static_cast<size_t>(num_thresholds_) + 1) : kMaxScores;
 }
 
-uint32_t AucMeter::Place(float score, float label) const {
+uint32_t AucMeter::RowOf(float score, float label) const {
   if (std::isnan(score) || std::isnan(label)) return kBroken;
+  if (num_thresholds_ == 0) return ScoreCounts::Row(ScoreKey(score), label > 0.5f);
   const double p = std::clamp(static_cast<double>(score), 0.0, 1.0);
-  return 2 * static_cast<uint32_t>(p * num_thresholds_) + (label > 0.5f ? 1 : 0);
+  return ScoreCounts::Row(static_cast<uint32_t>(p * num_thresholds_), label > 0.5f);
 }
 
-std::vector<uint32_t>& AucMeter::NextBatch() {
-  std::vector<uint32_t>& batch = recent_[next_];
-  next_ = (next_ + 1) % recent_.size();
-  for (uint32_t place : batch) {
-    --(place == kBroken ? window_.broken : window_.bins[place]);
+void AucMeter::Counts::Add(uint32_t row) {
+  if (row == kBroken) {
+    ++broken;
+  } else {
+    scores.Add(row);
   }
-  batch.clear();
-  return batch;
 }
 
 void AucMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
   const MetricInput& predict = inputs[0];
   const MetricInput& label = inputs[1];
-  std::vector<uint32_t>* batch = recent_.empty() ? nullptr : &NextBatch();
+  std::vector<uint32_t>* batch = nullptr;
+  if (!recent_.empty()) {
+    batch = &recent_[next_];
+    batch->clear();
+    next_ = (next_ + 1) % recent_.size();
+  }
   for (int64_t i = 0; i < rows; ++i) {
-    const uint32_t place =
-        Place(predict.values[(i + 1) * predict.width - 1], label.values[i * label.width]);
-    ++(place == kBroken ? all_.broken : all_.bins[place]);
-    if (batch == nullptr) continue;
-    ++(place == kBroken ? window_.broken : window_.bins[place]);
-    batch->push_back(place);
+    const uint32_t row =
+        RowOf(predict.values[(i + 1) * predict.width - 1], label.values[i * label.width]);
+    all_.Add(row);
+    if (batch != nullptr) batch->push_back(row);
   }
 }
 
 double AucMeter::Counts::Area() const {
-  // From the highest bucket down: each negative is beaten by the positives above it, and by half of
-  // those in its own bucket.
+  // From the lowest score up: each positive beats the negatives below it, and half of those that
+  // share its score, which stand just before it.
   double pairs = 0, positives = 0, negatives = 0;
-  for (size_t b = bins.size() / 2; b-- > 0;) {
-    const double negative = static_cast<double>(bins[2 * b]);
-    const double positive = static_cast<double>(bins[2 * b + 1]);
-    pairs += negative * (positives + positive / 2);
-    positives += positive;
-    negatives += negative;
+  ScoreCounts::Count before;
+  for (const ScoreCounts::Count& count : scores.Sorted()) {
+    const double rows = static_cast<double>(count.rows);
+    if (count.row % 2 == 0) {
+      negatives += rows;
+    } else {
+      const bool tied = before.row == count.row - 1;
+      pairs += rows * (negatives - (tied ? static_cast<double>(before.rows) / 2 : 0));
+      positives += rows;
+    }
+    before = count;
   }
   if (broken > 0 || positives == 0 || negatives == 0) {
     return std::numeric_limits<double>::quiet_NaN();
@@ -74,20 +87,12 @@ double AucMeter::Counts::Area() const {
   return pairs / (positives * negatives);
 }
 
-uint64_t AucMeter::Counts::Rows(int label) const {
-  uint64_t rows = 0;
-  for (size_t i = label; i < bins.size(); i += 2) rows += bins[i];
-  return rows;
-}
-
-int AucMeter::Counts::UsedBuckets() const {
-  int used = 0;
-  for (size_t b = 0; b < bins.size() / 2; ++b) used += bins[2 * b] + bins[2 * b + 1] > 0 ? 1 : 0;
-  return used;
-}
-
 std::string AucMeter::Hint() const {
-  const uint64_t negatives = all_.Rows(0), positives = all_.Rows(1);
+  const std::vector<ScoreCounts::Count> counts = all_.scores.Sorted();
+  uint64_t negatives = 0, positives = 0;
+  for (const ScoreCounts::Count& count : counts) {
+    (count.row % 2 == 0 ? negatives : positives) += count.rows;
+  }
   const uint64_t rows = negatives + positives;
   if (all_.broken > 0) {
     return fmt::format(
@@ -102,7 +107,7 @@ std::string AucMeter::Hint() const {
         "were split",
         rows, positives == 0 ? "negative" : "positive");
   }
-  if (all_.UsedBuckets() == 1) {
+  if (counts.front().row / 2 == counts.back().row / 2) {
     return fmt::format(
         "all {} predictions are the same: the learning rate may be 0 or far too high, the features "
         "empty, or the prediction not connected to them",
@@ -122,29 +127,39 @@ std::string AucMeter::Hint() const {
 
 double AucMeter::Value() const { return all_.Area(); }
 
-double AucMeter::WindowValue() const { return recent_.empty() ? all_.Area() : window_.Area(); }
+AucMeter::Counts AucMeter::Window() const {
+  Counts window = merged_window_;
+  for (const std::vector<uint32_t>& batch : recent_) {
+    for (const uint32_t row : batch) window.Add(row);
+  }
+  return window;
+}
+
+double AucMeter::WindowValue() const { return recent_.empty() ? all_.Area() : Window().Area(); }
 
 std::vector<double> AucMeter::State() const {
-  std::vector<double> state;
-  state.reserve(2 * (all_.bins.size() + 1));
-  for (const Counts* counts : {&all_, &window_}) {
-    state.insert(state.end(), counts->bins.begin(), counts->bins.end());
-    state.push_back(static_cast<double>(counts->broken));
-  }
+  const Counts window = Window();
+  std::vector<double> state = {static_cast<double>(all_.broken),
+                               static_cast<double>(window.broken)};
+  all_.scores.AppendState(&state);
+  window.scores.AppendState(&state);
   return state;
 }
 
-void AucMeter::Merge(std::span<const double> state) {
-  auto next = state.begin();
-  for (Counts* counts : {&all_, &window_}) {
-    for (uint64_t& bin : counts->bins) bin += static_cast<uint64_t>(*next++);
-    counts->broken += static_cast<uint64_t>(*next++);
-  }
+Status AucMeter::Merge(std::span<const double> state) {
+  if (state.size() < 2) return InvalidArgument("auc: a state of {} numbers", state.size());
+  all_.broken += static_cast<uint64_t>(state[0]);
+  merged_window_.broken += static_cast<uint64_t>(state[1]);
+  state = state.subspan(2);
+  FL_RETURN_IF_ERROR(all_.scores.MergeState(&state));
+  FL_RETURN_IF_ERROR(merged_window_.scores.MergeState(&state));
+  if (!state.empty()) return InvalidArgument("auc: {} more numbers than a state", state.size());
+  return absl::OkStatus();
 }
 
 void AucMeter::Reset() {
-  for (Counts* counts : {&all_, &window_}) {
-    std::fill(counts->bins.begin(), counts->bins.end(), 0);
+  for (Counts* counts : {&all_, &merged_window_}) {
+    counts->scores.Reset();
     counts->broken = 0;
   }
   for (std::vector<uint32_t>& batch : recent_) batch.clear();

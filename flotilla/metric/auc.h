@@ -1,10 +1,17 @@
-// Area under the ROC curve from counts in buckets: memory does not grow with the data, and states
-// of workers and trainers add up to the global figure.
+// Area under the ROC curve. Memory does not grow with the data, and states of workers and trainers
+// merge into the global figure, whatever their order.
 //
-// A score p in [0, 1] falls into bucket int(p * num_thresholds), so there are num_thresholds + 1 of
-// them; scores beyond the ends count at the ends. Scores of one bucket are ties and count half,
-// which is the trapezoid under the curve. The figure is exact for scores that are multiples of 1 /
-// num_thresholds and off by at most the share of pairs within one bucket otherwise.
+// Without num_thresholds scores are counted in a histogram of adaptive resolution
+// (score_counts.h): exact up to kMaxScores different scores of positives and of negatives in all;
+// beyond that, scores share a bucket if they differ by a small part of their distance to the nearer
+// of 0 and 1, so that rare positives and rare negatives are ranked as well as a balanced set.
+//
+// With num_thresholds, a score p in [0, 1] falls into bucket int(p * num_thresholds): the figure of
+// the original system, which is biased where most scores are within few buckets.
+//
+// Scores beyond the ends count at the ends. Scores of one bucket are ties and count half, which is
+// the trapezoid under the curve: the figure is off by at most half the share of pairs of a positive
+// and a negative in one bucket.
 #pragma once
 
 #include <cstdint>
@@ -13,16 +20,19 @@
 #include <vector>
 
 #include "flotilla/metric/metric.h"
+#include "flotilla/metric/score_counts.h"
 
 namespace flotilla {
 
 // predict: (rows, 2), probabilities of the classes, or (rows, 1), the probability of class 1.
-// label: (rows, 1), positive where it is above 0.5. The name is "auc".
-MetricSpec AucSpec(int predict, int label, int num_thresholds = 4096, int slide_steps = 20);
+// label: (rows, 1), positive where it is above 0.5. num_thresholds 0: not set. The name is "auc".
+MetricSpec AucSpec(int predict, int label, int num_thresholds = 0, int slide_steps = 20);
 
 class AucMeter final : public Metric {
  public:
-  // REQUIRES: num_thresholds >= 1, slide_steps >= 0.
+  static constexpr size_t kMaxScores = size_t{1} << 15;
+
+  // REQUIRES: num_thresholds >= 0 (0: not set), slide_steps >= 0.
   AucMeter(int num_thresholds, int slide_steps);
 
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
@@ -30,7 +40,7 @@ class AucMeter final : public Metric {
   void Add(int64_t rows, std::span<const MetricInput> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
-  void Merge(std::span<const double> state) override;
+  Status Merge(std::span<const double> state) override;
   void Reset() override;
 
   // The same over the last slide_steps batches added here and, for each state merged since Reset,
@@ -42,25 +52,25 @@ class AucMeter final : public Metric {
 
  private:
   struct Counts {
-    std::vector<uint64_t> bins;  // negatives of bucket b at 2b, positives at 2b + 1
-    uint64_t broken = 0;
+    explicit Counts(size_t max_counts) : scores(max_counts) {}
 
+    void Add(uint32_t row);
     double Area() const;
-    uint64_t Rows(int label) const;
-    // How many buckets have a row: 1 where all scores are (nearly) the same.
-    int UsedBuckets() const;
+
+    ScoreCounts scores;
+    uint64_t broken = 0;
   };
 
-  // The place of a row in Counts::bins, or kBroken.
-  static constexpr uint32_t kBroken = ~uint32_t{0};
-  uint32_t Place(float score, float label) const;
-  // The batch that stands slide_steps batches back, empty now and no longer in window_.
-  std::vector<uint32_t>& NextBatch();
+  static constexpr uint32_t kBroken = ~uint32_t{0};  // no ScoreCounts::Row
+  uint32_t RowOf(float score, float label) const;
+  size_t max_counts() const;
+  // The merged windows and the recent batches.
+  Counts Window() const;
 
   const int num_thresholds_;
   Counts all_;
-  Counts window_;
-  // The places of the rows of the last batches: a ring, whose vectors are reused.
+  Counts merged_window_;  // of merged states
+  // The rows of the last batches: a ring, whose vectors are reused.
   std::vector<std::vector<uint32_t>> recent_;
   size_t next_ = 0;
 };

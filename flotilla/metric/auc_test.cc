@@ -64,6 +64,7 @@ TEST(AucTest, EqualsCountingPairsWithTies) {
   for (uint64_t denominator : {4096, 64, 4, 1}) {
     const Rows rows = RandomRows(500, denominator, denominator);
     EXPECT_NEAR(AucOf(rows), PairCount(rows), 1e-12) << "denominator " << denominator;
+    EXPECT_NEAR(AucOf(rows, 0), PairCount(rows), 1e-12) << "denominator " << denominator;
   }
 }
 
@@ -86,9 +87,11 @@ TEST(AucTest, NanScoreOrLabelMakesTheFigureNan) {
 
 TEST(AucTest, ScoresBeyondTheEndsCountAtTheEnds) {
   const float inf = std::numeric_limits<float>::infinity();
-  EXPECT_EQ(AucOf({{-3, 0.5f, 7, inf}, {0, 0, 1, 1}}), 1);
-  EXPECT_EQ(AucOf({{1, 7}, {0, 1}}), 0.5);
-  EXPECT_EQ(AucOf({{-inf, 0}, {0, 1}}), 0.5);
+  for (const int thresholds : {0, 4096}) {
+    EXPECT_EQ(AucOf({{-3, 0.5f, 7, inf}, {0, 0, 1, 1}}, thresholds), 1);
+    EXPECT_EQ(AucOf({{1, 7}, {0, 1}}, thresholds), 0.5);
+    EXPECT_EQ(AucOf({{-inf, 0}, {0, 1}}, thresholds), 0.5);
+  }
 }
 
 TEST(AucTest, BucketIsTheScoreTimesThresholdsCutToAWholeNumber) {
@@ -107,19 +110,38 @@ TEST(AucTest, OfTwoColumnsTheLastIsTheScore) {
 }
 
 TEST(AucTest, MergedStatesEqualOneState) {
-  AucMeter whole(4096, 20), first(4096, 20), second(4096, 20);
-  for (uint64_t batch = 0; batch < 6; ++batch) {
-    const Rows rows = RandomRows(100, batch, 4096);
-    Add(whole, rows);
-    Add(batch % 2 == 0 ? first : second, rows);
+  for (const int thresholds : {0, 4096}) {
+    AucMeter whole(thresholds, 20), first(thresholds, 20), second(thresholds, 20);
+    for (uint64_t batch = 0; batch < 6; ++batch) {
+      const Rows rows = RandomRows(30'000, batch, 1 << 24);
+      Add(whole, rows);
+      Add(batch % 2 == 0 ? first : second, rows);
+    }
+    AucMeter merged(thresholds, 20);
+    ASSERT_TRUE(merged.Merge(first.State()).ok());
+    ASSERT_TRUE(merged.Merge(second.State()).ok());
+    EXPECT_EQ(merged.Value(), whole.Value());
+    EXPECT_EQ(merged.WindowValue(), whole.WindowValue());
+    EXPECT_EQ(merged.State(), whole.State());
+    EXPECT_NE(first.Value(), whole.Value());
   }
-  AucMeter merged(4096, 20);
-  merged.Merge(first.State());
-  merged.Merge(second.State());
-  EXPECT_EQ(merged.Value(), whole.Value());
-  EXPECT_EQ(merged.WindowValue(), whole.WindowValue());
-  EXPECT_EQ(merged.State(), whole.State());
-  EXPECT_NE(first.Value(), whole.Value());
+}
+
+TEST(AucTest, AStateOfAnotherMetricIsAnError) {
+  AucMeter auc(0, 2);
+  Add(auc, {{0.1f, 0.9f}, {0, 1}});
+  std::vector<double> state = auc.State();
+  EXPECT_FALSE(auc.Merge({}).ok());
+  EXPECT_FALSE(auc.Merge(std::span(state).first(state.size() - 1)).ok());
+  state.push_back(0);
+  EXPECT_FALSE(auc.Merge(state).ok());
+}
+
+// At base rates of clicks most scores are in few of 4096 even buckets.
+TEST(AucTest, OnlyGivenThresholdsMakeEvenBuckets) {
+  const Rows rows = {{0.0001f, 0.0002f, 0.0001f, 0.0002f}, {0, 1, 0, 1}};
+  EXPECT_EQ(AucOf(rows, 4096), 0.5);
+  EXPECT_EQ(AucOf(rows, 0), 1);
 }
 
 TEST(AucTest, MergeCarriesBrokenRows) {
@@ -127,7 +149,7 @@ TEST(AucTest, MergeCarriesBrokenRows) {
   Add(broken, {{NAN}, {1}});
   Add(healthy, {{0.1f, 0.9f}, {0, 1}});
   EXPECT_EQ(healthy.Value(), 1);
-  healthy.Merge(broken.State());
+  ASSERT_TRUE(healthy.Merge(broken.State()).ok());
   EXPECT_TRUE(std::isnan(healthy.Value()));
 }
 
@@ -195,19 +217,68 @@ Rows ReferenceRows(uint64_t seed, int64_t count, int levels, int shift) {
   return rows;
 }
 
-// Lines "seed rows levels shift auc"; # starts a comment.
-TEST(AucTest, EqualsScikitLearn) {
+Rows RateRows(uint64_t seed, int64_t count, double rate, int narrow) {
+  uint64_t x = seed;
+  const auto next = [&x] {
+    x = (x * 1103515245 + 12345) % 2147483648;
+    return x >> 7;  // 24 bits
+  };
+  const double odds = rate / (1 - rate);
+  Rows rows;
+  for (int64_t i = 0; i < count; ++i) {
+    const bool positive = static_cast<double>(next()) < rate * (1 << 24);
+    const uint64_t v = next(), w = next();
+    const double part = (static_cast<double>(positive ? std::max(v, w) : v) + 0.5) / (1 << 24);
+    const double score =
+        narrow > 0 ? rate * (1 + part / narrow) : part / (part + (1 - part) / odds);
+    rows.scores.push_back(static_cast<float>(score));
+    rows.labels.push_back(positive ? 1 : 0);
+  }
+  return rows;
+}
+
+// The lines of the reference that begin with `kind`, or those that begin with a number. # starts a
+// comment.
+std::vector<std::string> ReferenceLines(const std::string& kind) {
   std::ifstream file(FLOTILLA_TESTDATA "/metric_reference.txt");
-  int exact = 0, close = 0;
+  std::vector<std::string> lines;
   for (std::string line; std::getline(file, line);) {
     if (line.empty() || line[0] == '#') continue;
+    const bool numbers = line[0] >= '0' && line[0] <= '9';
+    if (kind.empty() ? !numbers : line.rfind(kind + " ", 0) != 0) continue;
+    lines.push_back(line.substr(kind.empty() ? 0 : kind.size() + 1));
+  }
+  return lines;
+}
+
+// "seed rows rate narrow auc"
+TEST(AucTest, IsScikitLearnsAtAnyBaseRate) {
+  const std::vector<std::string> lines = ReferenceLines("rate");
+  EXPECT_GE(lines.size(), 8u);
+  for (const std::string& line : lines) {
+    std::istringstream words(line);
+    uint64_t seed = 0;
+    int64_t count = 0;
+    int narrow = 0;
+    double rate = 0, expected = 0;
+    ASSERT_TRUE(words >> seed >> count >> rate >> narrow >> expected) << line;
+    EXPECT_NEAR(AucOf(RateRows(seed, count, rate, narrow), 0), expected, 0.0005) << line;
+  }
+}
+
+// "seed rows levels shift auc"
+TEST(AucTest, EqualsScikitLearn) {
+  int exact = 0, close = 0;
+  for (const std::string& line : ReferenceLines("")) {
     std::istringstream words(line);
     uint64_t seed = 0;
     int64_t count = 0;
     int levels = 0, shift = 0;
     double expected = 0;
     ASSERT_TRUE(words >> seed >> count >> levels >> shift >> expected) << line;
-    const double value = AucOf(ReferenceRows(seed, count, levels, shift));
+    const Rows rows = ReferenceRows(seed, count, levels, shift);
+    EXPECT_NEAR(AucOf(rows, 0), expected, 1e-12) << line;  // few enough rows to be exact
+    const double value = AucOf(rows);
     const bool on_buckets = levels <= 4096;
     EXPECT_NEAR(value, expected, on_buckets ? 1e-12 : 1e-3) << line;
     ++(on_buckets ? exact : close);
@@ -217,7 +288,7 @@ TEST(AucTest, EqualsScikitLearn) {
 }
 
 std::string HintOf(const std::vector<float>& scores, const std::vector<float>& labels) {
-  AucMeter meter(4096, 20);
+  AucMeter meter(0, 20);
   Add(meter, Rows{scores, labels});
   return meter.Hint();
 }

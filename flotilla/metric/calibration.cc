@@ -86,7 +86,8 @@ std::vector<double> CalibrationMeter::State() const {
   return state;
 }
 
-void CalibrationMeter::Merge(std::span<const double> state) {
+Status CalibrationMeter::Merge(std::span<const double> state) {
+  FL_RETURN_IF_ERROR(CheckStateSize(state, 1 + 3 * buckets_.size()));
   broken_ += static_cast<uint64_t>(state[0]);
   for (size_t b = 0; b < buckets_.size(); ++b) {
     AddTo({.rows = static_cast<int64_t>(state[1 + 3 * b]),
@@ -94,6 +95,7 @@ void CalibrationMeter::Merge(std::span<const double> state) {
            .clicks = static_cast<int64_t>(state[3 + 3 * b])},
           &buckets_[b]);
   }
+  return absl::OkStatus();
 }
 
 void CalibrationMeter::Reset() {

@@ -41,7 +41,7 @@ class CalibrationMeter final : public Metric {
   // Predicted over actual clicks, of all rows. NaN without clicks.
   double Value() const override;
   std::vector<double> State() const override;
-  void Merge(std::span<const double> state) override;
+  Status Merge(std::span<const double> state) override;
   void Reset() override;
 
   // All rows, and the same by decile of the score, lowest first. A decile is empty where the rows

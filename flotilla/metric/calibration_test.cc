@@ -123,7 +123,7 @@ TEST(CalibrationTest, StatesAddUp) {
   Add(whole, rows);
   Add(left, std::span(rows).first(300));
   Add(right, std::span(rows).subspan(300));
-  left.Merge(right.State());
+  ASSERT_TRUE(left.Merge(right.State()).ok());
   EXPECT_NEAR(left.Value(), whole.Value(), 1e-12);
   for (size_t d = 0; d < 10; ++d) {
     EXPECT_EQ(left.Deciles()[d].rows, whole.Deciles()[d].rows);

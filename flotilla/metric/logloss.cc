@@ -51,10 +51,12 @@ std::vector<double> LogLossMeter::State() const {
   return {static_cast<double>(rows_), static_cast<double>(broken_), total_};
 }
 
-void LogLossMeter::Merge(std::span<const double> state) {
+Status LogLossMeter::Merge(std::span<const double> state) {
+  FL_RETURN_IF_ERROR(CheckStateSize(state, 3));
   rows_ += static_cast<uint64_t>(state[0]);
   broken_ += static_cast<uint64_t>(state[1]);
   total_ += state[2];
+  return absl::OkStatus();
 }
 
 void LogLossMeter::Reset() {

@@ -26,9 +26,11 @@ double MeanMeter::Value() const {
 
 std::vector<double> MeanMeter::State() const { return {static_cast<double>(rows_), total_}; }
 
-void MeanMeter::Merge(std::span<const double> state) {
+Status MeanMeter::Merge(std::span<const double> state) {
+  FL_RETURN_IF_ERROR(CheckStateSize(state, 2));
   rows_ += static_cast<uint64_t>(state[0]);
   total_ += state[1];
+  return absl::OkStatus();
 }
 
 void MeanMeter::Reset() {

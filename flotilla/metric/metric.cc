@@ -35,7 +35,7 @@ const std::vector<MetricEntry>& Metrics() {
   static const std::vector<MetricEntry> metrics = {
       {"auc",
        2,
-       {{"num_thresholds", 4096, 1, 1 << 24}, {"slide_steps", 20, 0, 1 << 20}},
+       {{"num_thresholds", 0, 1, 1 << 24}, {"slide_steps", 20, 0, 1 << 20}},
        [](const std::vector<int>& values) -> std::unique_ptr<Metric> {
          return std::make_unique<AucMeter>(values[0], values[1]);
        }},

@@ -1,6 +1,6 @@
 // Metrics: mergeable state that watches values of the graph batch by batch. A state is never a
 // parameter and never in a checkpoint; it starts at zero, and the states of workers and trainers
-// add up to the global figure.
+// merge into the global figure.
 //
 // To add a metric: name.h/.cc with a subclass and a function that makes its MetricSpec, a test, and
 // one line in the table of metric.cc.
@@ -42,12 +42,19 @@ class Metric {
   // result: the likely cause and what to look at, as one sentence for a person. Else empty.
   virtual std::string Hint() const { return {}; }
 
-  // The state as numbers that add up: Merge(other.State()) counts the other's batches too.
+  // The state as numbers: Merge(other.State()) counts the other's batches too.
   virtual std::vector<double> State() const = 0;
-  // REQUIRES: state came from State() of a metric with the same spec.
-  virtual void Merge(std::span<const double> state) = 0;
+  // An error where `state` cannot be that of a metric with the same spec; what this one has counted
+  // is then undefined until Reset.
+  virtual Status Merge(std::span<const double> state) = 0;
   virtual void Reset() = 0;
 };
+
+// For Merge of metrics whose state has a fixed size.
+inline Status CheckStateSize(std::span<const double> state, size_t expected) {
+  if (state.size() == expected) return absl::OkStatus();
+  return InvalidArgument("a metric's state of {} numbers, not {}", state.size(), expected);
+}
 
 // The metric that `spec` names, or an error that lists the known kinds.
 StatusOr<std::unique_ptr<Metric>> MakeMetric(const MetricSpec& spec);

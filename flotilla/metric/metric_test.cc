@@ -134,7 +134,7 @@ TEST(MetricTest, MergedStatesEqualOneStateForEveryKind) {
     Add(*first, p1, 1, {0, 1, 1});
     Add(*second, p2, 1, {0, 1});
     EXPECT_NE(first->Value(), whole->Value()) << spec.kind;
-    first->Merge(second->State());
+    ASSERT_TRUE(first->Merge(second->State()).ok());
     EXPECT_DOUBLE_EQ(first->Value(), whole->Value()) << spec.kind;
     EXPECT_EQ(first->State(), whole->State()) << spec.kind;
     first->Reset();
@@ -164,7 +164,7 @@ TEST(MetricTest, BadSpecsAreErrorsThatSayWhat) {
   EXPECT_EQ(ErrorOf(spec),
             "metric auc (auc): unknown parameter 'thresholds'; known: num_thresholds, "
             "slide_steps");
-  EXPECT_THAT(ErrorOf(AucSpec(0, 1, 0)), HasSubstr("num_thresholds is 0"));
+  EXPECT_THAT(ErrorOf(AucSpec(0, 1, -1)), HasSubstr("num_thresholds is -1"));
   EXPECT_THAT(ErrorOf(AucSpec(0, 1, 4096, -1)), HasSubstr("slide_steps is -1"));
   EXPECT_THAT(ErrorOf(AccuracySpec(-1, 1)), HasSubstr("value -1 < 0"));
   spec = MeanSpec(3, "loss");

@@ -43,7 +43,7 @@ void MetricSet::Add(int64_t rows, std::span<const FetchedValue> fetched) {
 
 void MetricSet::Merge(const MetricSet& other) {
   for (size_t i = 0; i < entries_.size(); ++i) {
-    entries_[i].metric->Merge(other.entries_[i].metric->State());
+    FL_CHECK(entries_[i].metric->Merge(other.entries_[i].metric->State()).ok());
   }
 }
 
@@ -61,17 +61,24 @@ std::vector<double> MetricSet::State() const {
   std::vector<double> all;
   for (const Entry& entry : entries_) {
     const std::vector<double> state = entry.metric->State();
+    all.push_back(static_cast<double>(state.size()));
     all.insert(all.end(), state.begin(), state.end());
   }
   return all;
 }
 
-void MetricSet::MergeState(std::span<const double> state) {
+Status MetricSet::MergeState(std::span<const double> state) {
   for (Entry& entry : entries_) {
-    const size_t size = entry.metric->State().size();
-    entry.metric->Merge(state.first(size));
-    state = state.subspan(size);
+    if (state.empty() || !(state[0] >= 0 && state[0] < static_cast<double>(state.size()))) {
+      return InvalidArgument("metric {}: its state is cut short", entry.name);
+    }
+    const auto size = static_cast<size_t>(state[0]);
+    FL_RETURN_IF_ERROR(Annotate(entry.metric->Merge(state.subspan(1, size)),
+                                fmt::format("metric {}", entry.name)));
+    state = state.subspan(1 + size);
   }
+  if (!state.empty()) return InvalidArgument("states of metrics: {} numbers more", state.size());
+  return absl::OkStatus();
 }
 
 std::vector<std::pair<std::string, double>> MetricSet::Values() const {

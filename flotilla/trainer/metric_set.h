@@ -31,11 +31,10 @@ class MetricSet {
   // The first metric of this name, or null.
   const Metric* Find(const std::string& name) const;
 
-  // The states of all metrics, one after the other, as numbers that add up: those of several
-  // trainers, added, are the state of all together.
+  // The states of all metrics, one after the other: of each its size, then Metric::State.
   std::vector<double> State() const;
-  // Counts what such a state has counted. REQUIRES: it is of a set of the same specs.
-  void MergeState(std::span<const double> state);
+  // Counts what such a state has counted. An error where it cannot be of a set of the same specs.
+  Status MergeState(std::span<const double> state);
 
   // Names and values, in the order of the specs.
   std::vector<std::pair<std::string, double>> Values() const;
