@@ -48,6 +48,10 @@ struct OpTraits {
   // No gradient flows through (a comparison, an index): Backward is never called.
   bool differentiable = true;
   bool overwrites_gradients = false;
+  // Inputs that are statistics (ParameterSpec::moving_average_keep) follow every training batch:
+  // Backward gives what the batch shows in the place of their gradients. It is also called where
+  // no gradient arrives, grad_out(0) being null, and then gives those alone.
+  bool keeps_statistics = false;
   // The input, a parameter, whose gradient Backward hands over in parts where take_gradient asks
   // for it; -1: none.
   int gives_parts_of = -1;
@@ -90,8 +94,8 @@ class OpContext {
     const Shape* shape = nullptr;  // as in the graph; per-row values have kBatch in front
   };
   std::vector<Value> inputs, outputs;
-  // data is null where no gradient is wanted (inputs) or none arrived (outputs: never for output
-  // 0).
+  // data is null where no gradient is wanted (inputs) or none arrived (outputs; for output 0 only
+  // in ops that keep statistics).
   std::vector<float*> input_grads, output_grads;
   std::vector<char> accumulate_flags;
   // For an input of ids: the ids of the whole batch; the rows at hand start at first_row.

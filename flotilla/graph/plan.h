@@ -2,7 +2,8 @@
 // joined. It is computed once per model and shared, constant, by all workers; step.h runs it.
 //
 // What it decides:
-// - only ops that the loss or a fetched value needs are run, and Backward only where a gradient is
+// - only ops that the loss or a fetched value needs are run, and in training those that keep
+//   statistics (batch norm), which follow every batch; Backward runs only where a gradient is
 //   wanted;
 // - all sparse lookups of a table become one: ids are made distinct once, and where the only reader
 //   of a lookup (or of a dense input) is a concat, its rows are gathered straight into the columns
@@ -72,8 +73,9 @@ struct PlannedNode {
 // One slot of a table: an embedding node. Slots stand in the order of the graph.
 struct PlannedSlot {
   int node = -1;
-  int input = -1;  // field of the batch
-  int var = -1;    // the node's output
+  int input = -1;        // field of the batch
+  int var = -1;          // the node's output
+  bool trained = false;  // a gradient is wanted
 };
 
 // Slots of one table that fill neighbouring columns of one concat, or one slot alone.
@@ -86,7 +88,7 @@ struct PlannedTable {
   int table = -1;
   std::vector<PlannedSlot> slots;
   std::vector<SlotGroup> groups;
-  bool trained = false;  // a gradient is wanted
+  bool trained = false;  // one of the slots is
 };
 
 // Constant after Make; thread-safe.

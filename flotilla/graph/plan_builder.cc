@@ -58,8 +58,15 @@ Status PlanBuilder::CheckRequest() const {
 
 void PlanBuilder::FindNeededNodes() {
   needed_.assign(graph_.nodes.size(), 0);
+  keeps_statistics_.assign(graph_.nodes.size(), 0);
   std::vector<int> wanted = options_.fetches;
-  if (options_.loss >= 0) wanted.push_back(options_.loss);
+  if (options_.loss >= 0) {
+    wanted.push_back(options_.loss);
+    for (size_t n = 0; n < graph_.nodes.size(); ++n) {
+      keeps_statistics_[n] = KeepsStatistics(graph_.nodes[n]);
+      if (keeps_statistics_[n]) wanted.push_back(graph_.nodes[n].outputs[0]);
+    }
+  }
   while (!wanted.empty()) {
     const int node = graph_.vars[wanted.back()].node;
     wanted.pop_back();
@@ -123,26 +130,30 @@ void PlanBuilder::FindGradients() {
   };
   for (const PlannedNode& planned : plan_->nodes_) {
     const NodeDef& node = graph_.nodes[planned.node];
-    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
-                                 [&](int input) { return wants_[input] != 0; });
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), [&](int input) {
+      return wants_[input] != 0 && !(keeps_statistics_[planned.node] && IsStatistic(input));
+    });
     for (int output : node.outputs) wants_[output] = any && passes(planned, output);
   }
   on_path_[options_.loss] = 1;
   for (int p = Count() - 1; p >= 0; --p) {
     PlannedNode& planned = plan_->nodes_[p];
     const NodeDef& node = graph_.nodes[planned.node];
-    for (int output : node.outputs) {
-      if (on_path_[output] && wants_[output]) planned.backward = true;
-    }
-    if (!planned.backward) continue;
+    const bool arrives = std::any_of(node.outputs.begin(), node.outputs.end(), [&](int output) {
+      return on_path_[output] && wants_[output];
+    });
     for (size_t i = 0; i < node.inputs.size(); ++i) {
-      on_path_[node.inputs[i]] = 1;
-      planned.input_gradient[i] = wants_[node.inputs[i]];
+      const int input = node.inputs[i];
+      if (!arrives && !(keeps_statistics_[planned.node] && IsStatistic(input))) continue;
+      planned.backward = true;
+      on_path_[input] = 1;
+      planned.input_gradient[i] = wants_[input];
     }
   }
   for (PlannedTable& table : plan_->tables_) {
-    for (const PlannedSlot& slot : table.slots) {
-      if (wants_[slot.var] && on_path_[slot.var]) table.trained = true;
+    for (PlannedSlot& slot : table.slots) {
+      slot.trained = wants_[slot.var] && on_path_[slot.var];
+      table.trained = table.trained || slot.trained;
     }
   }
 }
@@ -176,6 +187,19 @@ void PlanBuilder::DecideRowBlocks() {
     }
   }
   if (options_.loss >= 0 && !summed[options_.loss]) plan_->row_blocks_ = false;
+}
+
+bool PlanBuilder::IsStatistic(int var) const {
+  const int parameter = graph_.vars[var].parameter;
+  return parameter >= 0 && graph_.parameters[parameter].moving_average_keep > 0;
+}
+
+bool PlanBuilder::KeepsStatistics(const NodeDef& node) const {
+  const bool any = std::any_of(node.inputs.begin(), node.inputs.end(),
+                               [&](int input) { return IsStatistic(input); });
+  if (!any) return false;
+  const auto op = MakeOp(node);
+  return op.ok() && (*op)->traits().keeps_statistics;
 }
 
 bool PlanBuilder::IsFetched(int var) const {

@@ -36,6 +36,9 @@ class PlanBuilder {
 
   bool IsLookup(int node) const { return graph_.nodes[node].op == "embedding"; }
   bool IsFetched(int var) const;
+  bool IsStatistic(int var) const;
+  // Whether the node's op follows the statistics among its inputs (OpTraits::keeps_statistics).
+  bool KeepsStatistics(const NodeDef& node) const;
   // Whether the op can hand over the gradient of this parameter, complete after it, in parts.
   bool GivesPartsOf(const PlannedNode& planned, int var) const;
   int AddBuffer(int var, int begin, int end);
@@ -50,6 +53,7 @@ class PlanBuilder {
   const PlanOptions options_;
   std::unique_ptr<Plan> plan_;
   std::vector<char> needed_;            // per node of the graph
+  std::vector<char> keeps_statistics_;  // per node of the graph; none where nothing is trained
   std::vector<int> planned_of_;         // per node of the graph: index in plan nodes, or -1
   std::vector<std::vector<Use>> uses_;  // per var: planned nodes that read it
   std::vector<char> wants_;             // per var: depends on something that is trained

@@ -180,9 +180,10 @@ void Step::BindRun(std::span<const float> dense, Gradients* gradients) {
       gradients_->sparse[t].dim = graph.tables[t].dim;
       gradients_->sparse[t].values.clear();
     }
-    for (const PlannedTable& table : plan_->tables()) {
-      if (!table.trained) continue;
-      gradients_->sparse[table.table].values.resize(rows_[table.table].values.size());
+    for (const TableLookup& lookup : lookups_) {
+      if (!lookup.table().trained) continue;
+      SparseRows& grads = gradients_->sparse[lookup.table().table];
+      grads.values.resize(lookup.trained_ids() * static_cast<size_t>(grads.dim));
     }
   }
   for (size_t n = 0; n < contexts_.size(); ++n) {
@@ -366,11 +367,14 @@ void Step::FinishGradients() {
     grads.ids.clear();
     grads.locations.clear();
   }
-  for (const PlannedTable& table : plan_->tables()) {
-    if (!table.trained) continue;
-    SparseRows& grads = gradients_->sparse[table.table];
-    std::swap(grads.ids, rows_[table.table].ids);
-    std::swap(grads.locations, rows_[table.table].locations);
+  for (const TableLookup& lookup : lookups_) {
+    const int table = lookup.table().table;
+    if (!lookup.table().trained) continue;
+    SparseRows& grads = gradients_->sparse[table];
+    std::swap(grads.ids, rows_[table].ids);
+    std::swap(grads.locations, rows_[table].locations);
+    grads.ids.resize(lookup.trained_ids());
+    if (!grads.locations.empty()) grads.locations.resize(lookup.trained_ids());
   }
 }
 

@@ -64,11 +64,11 @@ class Step {
 
   // Forward and, when `gradients` is not null, backward over the prepared slice, with the values in
   // rows() and the flat dense block. Sets every field of *gradients, which takes over the ids and
-  // locations of rows(). Errors: a loss that is not finite, naming the first value that is not; ids
-  // that an op refuses. REQUIRES: Prepare, then rows()[t].values filled, before every Run; the plan
-  // has a loss if gradients is not null. `ready` is called once for every dense parameter, unless
-  // the run fails before its backward pass; it may be empty. If it is not, gradients->dense is
-  // scratch.
+  // locations of rows(), without those that only untrained slots look up. Errors: a loss that is
+  // not finite, naming the first value that is not; ids that an op refuses. REQUIRES: Prepare, then
+  // rows()[t].values filled, before every Run; the plan has a loss if gradients is not null.
+  // `ready` is called once for every dense parameter, unless the run fails before its backward
+  // pass; it may be empty. If it is not, gradients->dense is scratch.
   Status Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready = {});
 
   // Values of the last run, in the order of PlanOptions::fetches.

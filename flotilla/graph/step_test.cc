@@ -212,6 +212,33 @@ TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {
   EXPECT_TRUE(gradients.sparse[0].values.empty());
 }
 
+// A slot behind StopGradient looks rows up and leaves them alone, also where another slot trains
+// the same table.
+TEST(StepTest, RowsThatOnlyAnUntrainedSlotLooksUpHaveNoGradient) {
+  Graph g;
+  const Var watched = Embedding(g.Ids("watched"), {.table = "t", .dim = 2});
+  const Var trained = Embedding(g.Ids("trained"), {.table = "t", .dim = 2});
+  const Var loss = ReduceSum(Square(trained) + StopGradient(watched));
+  auto plan = Plan::Make(g.def(), {.loss = loss.index(), .fetches = {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Batch batch{.rows = 3, .fields = std::vector<Field>(2)};
+  batch.fields[0].ids.ids = {7, 8, 9};
+  batch.fields[1].ids.ids = {8, 5, 8};
+  Step step(plan->get(), {});
+  Gradients gradients;
+  for (int run = 0; run < 2; ++run) {
+    ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients).ok());
+    const auto rows = ById(gradients.sparse[0]);
+    EXPECT_EQ(gradients.sparse[0].size(), 2u);
+    EXPECT_EQ(gradients.sparse[0].values.size(), 4u);
+    ASSERT_TRUE(rows.contains(5) && rows.contains(8));
+    for (int d = 0; d < 2; ++d) {
+      EXPECT_FLOAT_EQ(rows.at(5)[d], 2 * (RngKey(1).With(5).Uniform(d) - 0.5f));
+      EXPECT_FLOAT_EQ(rows.at(8)[d], 4 * (RngKey(1).With(8).Uniform(d) - 0.5f));
+    }
+  }
+}
+
 TEST(StepTest, TheSteadyStateAllocatesNothing) {
   const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});

@@ -29,13 +29,17 @@ void TableLookup::Prepare(const BatchSlice& slice, SparseRows* rows) {
     occurrences += ids.begin_of(slice.end) - ids.begin_of(slice.begin);
   }
   unique_.Reset(occurrences);
-  for (size_t s = 0; s < table_->slots.size(); ++s) {
-    const RaggedIds& ids = IdsOf(*slice.batch, static_cast<int>(s));
-    const uint32_t begin = ids.begin_of(slice.begin);
-    const uint32_t count = ids.begin_of(slice.end) - begin;
-    if (positions_[s].size() < ids.ids.size()) positions_[s].resize(ids.ids.size());
-    unique_.Add(std::span(ids.ids).subspan(begin, count),
-                std::span(positions_[s]).subspan(begin, count));
+  for (const bool trained : {true, false}) {
+    for (size_t s = 0; s < table_->slots.size(); ++s) {
+      if (table_->slots[s].trained != trained) continue;
+      const RaggedIds& ids = IdsOf(*slice.batch, static_cast<int>(s));
+      const uint32_t begin = ids.begin_of(slice.begin);
+      const uint32_t count = ids.begin_of(slice.end) - begin;
+      if (positions_[s].size() < ids.ids.size()) positions_[s].resize(ids.ids.size());
+      unique_.Add(std::span(ids.ids).subspan(begin, count),
+                  std::span(positions_[s]).subspan(begin, count));
+    }
+    if (trained) trained_ids_ = unique_.ids().size();
   }
   rows->dim = dim_;
   rows->ids.assign(unique_.ids().begin(), unique_.ids().end());

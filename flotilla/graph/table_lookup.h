@@ -25,8 +25,10 @@ class TableLookup {
   // REQUIRES: graph and table outlive the object.
   TableLookup(const GraphDef* graph, const PlannedTable* table);
 
-  // Makes the slice's ids distinct: rows->ids, rows->dim.
+  // Makes the slice's ids distinct: rows->ids, rows->dim. Those of trained slots come first.
   void Prepare(const BatchSlice& slice, SparseRows* rows);
+  // How many ids of the last Prepare are those of trained slots: the rows that have a gradient.
+  size_t trained_ids() const { return trained_ids_; }
 
   // Fills the slots' values for rows [begin, end) of the batch from rows.values. place(var) tells
   // where a slot's values go.
@@ -51,6 +53,7 @@ class TableLookup {
   int64_t dim_;
   std::vector<kernels::Pooling> pooling_;  // per slot
   UniqueIds unique_;
+  size_t trained_ids_ = 0;
   // positions_[s][o]: row in SparseRows of occurrence o of slot s, counted in the whole batch; only
   // those of the prepared slice are set.
   std::vector<std::vector<uint32_t>> positions_;

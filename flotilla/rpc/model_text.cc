@@ -51,9 +51,11 @@ std::string_view LineAt(std::string_view text, size_t begin) {
 std::string ModelText(const ModelSpec& spec, std::string_view extra) {
   std::string text = fmt::format("seed {}\n", spec.seed);
   AddOptimizer(spec.optimizer, &text);
-  for (const ParameterSpec& p : spec.parameters) {
-    fmt::format_to(Out(text), "parameter {} shape {} average {:.17g} {}\n", p.name,
-                   fmt::join(p.shape, "x"), p.moving_average_keep, AttributesText(p.attributes));
+  for (size_t i = 0; i < spec.parameters.size(); ++i) {
+    const ParameterSpec& p = spec.parameters[i];
+    fmt::format_to(Out(text), "parameter {} shape {} average {:.17g} {}{}\n", p.name,
+                   fmt::join(p.shape, "x"), p.moving_average_keep, AttributesText(p.attributes),
+                   spec.without_gradient.contains(static_cast<int>(i)) ? " without gradient" : "");
   }
   for (const TableSpec& t : spec.tables) {
     fmt::format_to(Out(text), "table {} dim {} rows {} meta {} {}\n", t.name, t.dim, t.rows,

@@ -42,6 +42,7 @@ TEST(ModelTextTest, EverythingThatChangesResultsChangesTheText) {
       [](ModelSpec& s) { s.parameters[0].attributes.trainable = false; },
       [](ModelSpec& s) { s.parameters[0].attributes.learning_rate_factor = 2; },
       [](ModelSpec& s) { s.parameters[0].attributes.decay = Decay{}; },
+      [](ModelSpec& s) { s.without_gradient = {0}; },
       [](ModelSpec& s) { std::swap(s.parameters[0], s.parameters[1]); },
       [](ModelSpec& s) { s.parameters.pop_back(); },
       [](ModelSpec& s) { s.tables[0].dim = 9; },

@@ -68,6 +68,9 @@ Status ServerTables::MakeDense(const OptimizerSpec& optimizer) {
     ParameterSpec& parameter = part.parameters.emplace_back(spec_.parameters[slice.parameter]);
     parameter.shape = {slice.length};
     parameter.attributes.init = Constant(0);
+    if (spec_.without_gradient.contains(slice.parameter)) {
+      part.without_gradient.insert(static_cast<int>(part.parameters.size()) - 1);
+    }
   }
   FL_ASSIGN_OR_RETURN(dense_, DenseTable::Make(part));
   FL_CHECK(dense_->layout().size() == range_.size());

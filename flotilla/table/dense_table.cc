@@ -32,8 +32,10 @@ Status DenseTable::AddParameter(const ModelSpec& spec, int parameter) {
   const int64_t begin = layout_.offset(parameter);
   const int64_t length = layout_.length(parameter);
   initializer.Fill(ParameterKey(spec.seed, p.name), length, data_.data() + begin);
-  Piece piece{
-      .parameter = parameter, .rate_factor = p.attributes.learning_rate_factor, .decay = {}};
+  Piece piece{.parameter = parameter,
+              .has_gradient = !spec.without_gradient.contains(parameter),
+              .rate_factor = p.attributes.learning_rate_factor,
+              .decay = {}};
   if (p.moving_average_keep != 0) {
     averages_.push_back(MakeMovingAverageRule(p.moving_average_keep));
     piece.rule = averages_.back().get();
@@ -162,6 +164,7 @@ size_t DenseTable::NextStart(size_t count) {
 
 [[gnu::noinline]] void DenseTable::HogwildApply(const Piece& piece, double rate, int64_t step,
                                                 const float* gradient) {
+  if (!piece.has_gradient) return;
   const UpdateContext context{
       .rate = static_cast<float>(rate * piece.rate_factor), .step = step, .decay = piece.decay};
   piece.rule->Apply(context, piece.length, gradient, data_.data() + piece.begin,

@@ -36,7 +36,8 @@ struct DenseCut {
 class DenseTable {
  public:
   // All parameters of the spec with their first values. Parameters learn by the spec's optimizer,
-  // statistics by their moving average, those that are not trainable stay as they are.
+  // statistics by their moving average; those that are not trainable or have no gradient stay as
+  // they are.
   // An error names the parameter and what is wrong with it.
   static StatusOr<std::unique_ptr<DenseTable>> Make(const ModelSpec& spec);
 
@@ -82,6 +83,7 @@ class DenseTable {
     int64_t length = 0;
     int64_t state_begin = 0;  // in state_
     const UpdateRule* rule = nullptr;
+    bool has_gradient = true;
     double rate_factor = 1;
     kernels::DecayTerms decay;
   };

@@ -68,6 +68,30 @@ TEST(DenseTableTest, EachParameterHasItsFactorDecayAndRule) {
   EXPECT_FLOAT_EQ(weight(4), 0.75f * 1 + 0.25f * 2);
 }
 
+TEST(DenseTableTest, AParameterWithoutGradientKeepsItsValueAndItsState) {
+  ModelSpec spec;
+  spec.optimizer = Adam(0.1);
+  spec.optimizer.decay = {.l1 = 0, .l2 = 0.5};
+  spec.parameters = {MakeParameter("trained", {20}), MakeParameter("left", {20})};
+  auto table = MustMakeDense(spec);
+  spec.without_gradient = {1};
+  auto leaving = MustMakeDense(spec);
+  const std::vector<float> gradient(static_cast<size_t>(table->layout().size()), 1);
+  for (DenseTable* each : {table.get(), leaving.get()}) {
+    ASSERT_TRUE(each->Push(gradient, 0.1, 1).ok());
+    for (int p : {0, 1}) {
+      const float* whole = gradient.data();
+      each->PushParameter(
+          p, [whole](int64_t begin, int64_t, auto) { return whole + begin; }, 0.1, 2);
+    }
+  }
+  EXPECT_NE(table->weights(1)[0], 1);
+  EXPECT_TRUE(std::ranges::equal(leaving->weights(0), table->weights(0)));
+  for (const float weight : leaving->weights(1)) EXPECT_EQ(weight, 1);
+  EXPECT_EQ(leaving->states(1), table->states(1));
+  EXPECT_EQ(leaving->State(1), std::vector<float>(leaving->State(1).size(), 0));
+}
+
 TEST(DenseTableTest, AdamFollowsItsFormulaWithAStatePerParameter) {
   ModelSpec spec;
   spec.parameters = {MakeParameter("a", {5}), MakeParameter("b", {33})};

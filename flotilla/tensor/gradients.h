@@ -10,8 +10,9 @@
 namespace flotilla {
 
 // Gradients of the loss summed over the rows of the step.
-// Invariants: dense.size() == DenseLayout::size() of the model (parameters that are not trainable
-// have zeros); sparse[t] belongs to table t in order of declaration.
+// Invariants: dense.size() == DenseLayout::size() of the model (zeros for parameters that are
+// not trainable or in ModelSpec::without_gradient); sparse[t] belongs to table t in order of
+// declaration.
 struct Gradients {
   AlignedVector<float> dense;
   std::vector<SparseRows> sparse;

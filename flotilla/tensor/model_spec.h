@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <vector>
 
 #include "flotilla/tensor/optimizer_spec.h"
@@ -15,6 +16,9 @@ struct ModelSpec {
   std::vector<TableSpec> tables;          // likewise
   OptimizerSpec optimizer;
   uint64_t seed = 0;
+  // Parameters that no gradient reaches, by index: a push says nothing of them, whatever stands in
+  // their place in the dense block. They keep their value and their optimizer state.
+  std::set<int> without_gradient;
 };
 
 }  // namespace flotilla

@@ -24,12 +24,8 @@ struct Model {
   ParserSpec format;
 };
 
-// What the parameters need to live. REQUIRES: model.graph.status().ok().
-inline ModelSpec SpecOf(const Model& model, uint64_t seed) {
-  return {.parameters = model.graph.def().parameters,
-          .tables = model.graph.def().tables,
-          .optimizer = model.optimizer,
-          .seed = seed};
-}
+// What the parameters need to live. Those that the loss does not depend on have no gradient.
+// REQUIRES: model.graph.status().ok().
+ModelSpec SpecOf(const Model& model, uint64_t seed);
 
 }  // namespace flotilla

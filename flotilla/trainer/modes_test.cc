@@ -2,6 +2,7 @@
 // servers, in one process.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <mutex>
 
 #include "flotilla/communicator/make_communicator.h"
@@ -9,6 +10,7 @@
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
+#include "flotilla/optim/momentum.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/cluster_testing.h"
 #include "flotilla/trainer/click_rows_testing.h"
@@ -30,9 +32,12 @@ std::unique_ptr<Dataset> DataOf(int trainer, int trainers, int64_t rows, int64_t
   return *InMemoryDataset::FromRows(ClickInputs(), std::move(batch), {.batch_size = batch_size});
 }
 
-Model ClickModel(OptimizerSpec optimizer) {
+// watched: with a second head, which a metric reads and the loss does not: a batch norm of the
+// dense input, and a layer behind it.
+Model ClickModel(OptimizerSpec optimizer, bool watched = false) {
   Graph g;
-  std::vector<Var> parts = {g.Dense("dense", 2)};
+  const Var dense = g.Dense("dense", 2);
+  std::vector<Var> parts = {dense};
   for (int s = 0; s < kClickSlots; ++s) {
     parts.push_back(Embedding(g.Ids(fmt::format("C{}", s)),
                               {.table = "t", .dim = 4, .init = Uniform(-0.1, 0.1)}));
@@ -40,10 +45,15 @@ Model ClickModel(OptimizerSpec optimizer) {
   const Var predict = Fc(Fc(Concat(parts), 16, Relu), 2, Softmax);
   const Var label = g.Label("label");
   const Var loss = ReduceMean(CrossEntropy(predict, label));
+  std::vector<MetricSpec> metrics = {Auc(predict, label)};
+  if (watched) {
+    const Var head = Fc(BatchNorm(dense, {.name = "bn"}), 2, Softmax, {.name = "head"});
+    metrics.push_back(Auc(head, label, {.name = "head_auc"}));
+  }
   return {.graph = std::move(g),
           .loss = loss,
           .optimizer = std::move(optimizer),
-          .metrics = {Auc(predict, label)}};
+          .metrics = std::move(metrics)};
 }
 
 // Every parameter, one after the other.
@@ -60,6 +70,16 @@ std::vector<float> ParametersOf(Communicator& communicator) {
   return all;
 }
 
+std::map<std::string, std::vector<float>> DenseOf(Communicator& communicator) {
+  std::map<std::string, std::vector<float>> dense;
+  for (const ParameterSpec& spec : communicator.spec().parameters) {
+    const auto tensor = communicator.ReadParameter(spec.name);
+    EXPECT_TRUE(tensor.ok()) << tensor.status();
+    if (tensor.ok()) dense[spec.name].assign(tensor->data.begin(), tensor->data.end());
+  }
+  return dense;
+}
+
 struct Job {
   ModeOptions mode;
   OptimizerSpec optimizer = Adam(1e-2);
@@ -71,12 +91,14 @@ struct Job {
   int64_t batch_size = 20;
   int epochs = 1;
   Wire wire = Wire::kInproc;
+  bool watched = false;
 };
 
 struct Outcome {
   Status status;
-  std::vector<float> parameters;  // as the servers have them
-  int64_t rows = 0;               // trained by all trainers
+  std::vector<float> parameters;                    // as the servers have them
+  std::map<std::string, std::vector<float>> dense;  // the dense ones by name
+  int64_t rows = 0;                                 // trained by all trainers
   int64_t global_step = 0;
   double first_loss = 0, last_loss = 0;  // of trainer 0's epochs
 };
@@ -94,7 +116,7 @@ StatusOr<std::vector<Report>> TrainOne(const Job& job, const Model& model, Commu
 }
 
 Outcome RunJob(const Job& job) {
-  const Model model = ClickModel(job.optimizer);
+  const Model model = ClickModel(job.optimizer, job.watched);
   const ModelSpec spec = SpecOf(model, 3);
   const std::string& mode = job.mode.mode;
   const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
@@ -124,6 +146,7 @@ Outcome RunJob(const Job& job) {
   auto reader = MakeCommunicator(spec, {.mode = "half-async"}, &cluster.client(0), &kClock);
   EXPECT_TRUE(reader.ok()) << reader.status();
   outcome.parameters = ParametersOf(**reader);
+  outcome.dense = DenseOf(**reader);
   outcome.global_step = cluster.server(0).service().global_step();
   const Status stopped = cluster.StopAll();
   EXPECT_TRUE(stopped.ok()) << stopped;
@@ -218,6 +241,48 @@ TEST(ModesTest, GeoWithOneTrainerThatHasDataAmongManyEqualsLocal) {
     const Outcome outcome = RunJob(job);
     ExpectNear(outcome.parameters, Local(job.optimizer, 600, 20, 2));
     EXPECT_EQ(outcome.global_step, 60);
+  }
+}
+
+// Weights that the loss does not reach stay as they were, with neither decay nor momentum; running
+// statistics follow the batches: the dense input is uniform in [-0.5, 0.5].
+TEST(ModesTest, WhatTheLossDoesNotReachIsLeftAloneButForStatistics) {
+  OptimizerSpec optimizer = Momentum(0.1, {.momentum = 0.9});
+  optimizer.decay = {.l1 = 0, .l2 = 0.1};
+  const Model model = ClickModel(optimizer, true);
+  const auto start = DenseOf(**LocalCommunicator::Make(SpecOf(model, 3), {}));
+  const auto expect_left_alone = [&](const std::map<std::string, std::vector<float>>& dense) {
+    for (const char* name : {"head.w_0", "head.b_0", "bn.w_0", "bn.b_0"}) {
+      EXPECT_EQ(dense.at(name), start.at(name)) << name;
+    }
+    EXPECT_NE(dense.at("fc_0.w_0"), start.at("fc_0.w_0"));
+    for (int d = 0; d < 2; ++d) {
+      EXPECT_NEAR(dense.at("bn.mean")[d], 0, 0.1);
+      EXPECT_NEAR(dense.at("bn.variance")[d], 1.0 / 12, 0.03);
+    }
+  };
+  for (const bool joined : {false, true}) {
+    SCOPED_TRACE(joined ? "local, deterministic" : "local");
+    auto local = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = joined});
+    const auto dataset = DataOf(0, 1, 2400, 20);
+    const auto reports = TrainOne({.workers = 2}, model, *local, *dataset);
+    ASSERT_TRUE(reports.ok()) << reports.status();
+    expect_left_alone(DenseOf(*local));
+  }
+  for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
+    for (const int workers : {1, 2}) {
+      SCOPED_TRACE(fmt::format("{}, {} workers", mode, workers));
+      Job job{.mode = {.mode = mode},
+              .optimizer = optimizer,
+              .servers = 2,
+              .trainers = 2,
+              .workers = workers,
+              .rows = 2400,
+              .epochs = 2,
+              .watched = true};
+      job.mode.geo.interval.push_nums = 2;
+      expect_left_alone(RunJob(job).dense);
+    }
   }
 }
 

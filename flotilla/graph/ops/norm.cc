@@ -49,7 +49,9 @@ class BatchNormOp : public NormOp {
                            context.in(0).shape.ToString());
   }
 
-  OpTraits traits() const override { return {.row_wise = false, .backward_reads_outputs = false}; }
+  OpTraits traits() const override {
+    return {.row_wise = false, .backward_reads_outputs = false, .keeps_statistics = true};
+  }
 
   // Per column: mean, variance, 1 / deviation, and two sums of Backward.
   int64_t saved_floats(const InferContext& context, int64_t) const override {
@@ -82,8 +84,11 @@ class BatchNormOp : public NormOp {
     const float* inverse = context.saved + 2 * n;
     float* sums = context.saved + 3 * n;      // of dy
     float* products = context.saved + 4 * n;  // of dy times the normalised x
+    AddStatistics(context);
+    if (context.grad_out(0) == nullptr) return;
     SumGradients(context, sums, products);
-    AddParameterGradients(context, sums, products);
+    if (context.grad(1) != nullptr) kernels::Axpy(n, 1, products, context.grad(1));
+    if (context.grad(2) != nullptr) kernels::Axpy(n, 1, sums, context.grad(2));
     if (context.grad(0) == nullptr) return;
     // In inference the statistics do not depend on x: no gradient through them.
     const float through = context.training ? 1 / static_cast<float>(Runs(context)) : 0;
@@ -129,12 +134,9 @@ class BatchNormOp : public NormOp {
     }
   }
 
-  static void AddParameterGradients(const OpContext& context, const float* sums,
-                                    const float* products) {
+  static void AddStatistics(const OpContext& context) {
     const int64_t n = Columns(context);
     const float seen = static_cast<float>(context.rows) / static_cast<float>(context.batch_rows);
-    if (context.grad(1) != nullptr) kernels::Axpy(n, 1, products, context.grad(1));
-    if (context.grad(2) != nullptr) kernels::Axpy(n, 1, sums, context.grad(2));
     if (context.grad(3) != nullptr) kernels::Axpy(n, seen, context.saved, context.grad(3));
     if (context.grad(4) != nullptr) kernels::Axpy(n, seen, context.saved + n, context.grad(4));
   }

@@ -117,6 +117,34 @@ TEST(BatchNormTest, StatisticsTravelAsGradientsAndPartsOfABatchAddUp) {
   EXPECT_FLOAT_EQ(value(first, mean) + value(rest, mean), 5);
 }
 
+// Statistics are what inference computes with, so they follow the batches also where no gradient
+// comes by: behind StopGradient, in a value that is only fetched, in one that nobody reads yet.
+TEST(BatchNormTest, StatisticsFollowBatchesThatTheLossDoesNotReach) {
+  Graph g;
+  const Var x = g.Dense("x", 1);
+  const Var stopped = BatchNorm(x, {.name = "stopped"});
+  const Var fetched = BatchNorm(Scale(x, 2), {.name = "fetched"});
+  BatchNorm(Scale(x, 3), {.name = "unread"});
+  const Var loss = ReduceSum(Fc(StopGradient(stopped), 1));
+  auto plan = Plan::Make(g.def(), {.loss = loss.index(), .fetches = {fetched.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const Gradients gradients = StatisticsOf(**plan, 0, 4);
+  const auto value = [&](const std::string& name) {
+    return gradients.dense[(*plan)->layout().offset(g.def().FindParameter(name))];
+  };
+  EXPECT_FLOAT_EQ(value("stopped.mean"), 5);
+  EXPECT_FLOAT_EQ(value("stopped.variance"), 14);
+  EXPECT_FLOAT_EQ(value("fetched.mean"), 10);
+  EXPECT_FLOAT_EQ(value("fetched.variance"), 56);
+  EXPECT_FLOAT_EQ(value("unread.mean"), 15);
+  // What the loss does not reach has no gradient: scale and shift of the three.
+  const std::span<const int> unused = (*plan)->unused_parameters();
+  EXPECT_EQ(unused.size(), 6u);
+  for (const int parameter : unused) {
+    EXPECT_EQ(g.def().parameters[parameter].moving_average_keep, 0);
+  }
+}
+
 TEST(L2NormalizeTest, EqualsANaiveLoopAndHasRightGradients) {
   for (const std::vector<int64_t>& dims : {std::vector<int64_t>{5}, {2, 3}}) {
     Graph g;
