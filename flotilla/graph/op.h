@@ -39,6 +39,10 @@ struct OpTraits {
   // OpContext::batch_rows): the results of blocks of rows add up. Says nothing where no input has
   // rows.
   bool sums_rows = false;
+  // Such a sum is divided by the number of rows: it does not grow with the batch.
+  bool averages_rows = false;
+  // The first input divided by the second.
+  bool ratio = false;
   // f(a + b) = f(a) + f(b), over all inputs together: may stand behind ops that sum rows, when all
   // its inputs are such sums, without forbidding blocks.
   bool linear = false;

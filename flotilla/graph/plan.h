@@ -111,6 +111,9 @@ class Plan {
   bool row_blocks() const { return row_blocks_; }
   // A value without rows that is a sum over rows: what blocks of rows give must be added.
   bool summed(int var) const { return summed_[var] != 0; }
+  // A value without rows in which a sum over the rows has a part that nothing divides by another:
+  // it grows with the batch, unlike a mean, a weighted mean or sums of those.
+  bool grows_with_rows(int var) const { return grows_with_rows_[var] != 0; }
   // Dense parameters whose gradient no op writes: the step zeroes them.
   std::span<const int> unused_parameters() const { return unused_parameters_; }
 
@@ -137,7 +140,7 @@ class Plan {
   // saved_nodes_[b]: the planned node whose saved memory buffer b is, or -1.
   std::vector<int> saved_nodes_;
   std::vector<int> unused_parameters_;
-  std::vector<char> summed_;
+  std::vector<char> summed_, grows_with_rows_;
   bool row_blocks_ = true;
 };
 

@@ -12,6 +12,7 @@ PlanBuilder::PlanBuilder(const GraphDef& graph, PlanOptions options)
   plan_->values_.resize(graph_.vars.size());
   plan_->gradients_.resize(graph_.vars.size());
   plan_->summed_.resize(graph_.vars.size());
+  plan_->grows_with_rows_.resize(graph_.vars.size());
 }
 
 StatusOr<std::unique_ptr<Plan>> PlanBuilder::Build() {
@@ -181,9 +182,14 @@ void PlanBuilder::DecideRowBlocks() {
     if (!traits.row_wise || (any && !(all && traits.linear))) plan_->row_blocks_ = false;
     const bool has_rows = std::any_of(node.inputs.begin(), node.inputs.end(),
                                       [&](int var) { return graph_.vars[var].shape.per_row(); });
+    const auto grows = [&](int var) { return plan_->grows_with_rows_[var] != 0; };
+    const bool grown = traits.ratio ? grows(node.inputs[0]) && !grows(node.inputs[1])
+                                    : std::any_of(node.inputs.begin(), node.inputs.end(), grows);
     for (int output : node.outputs) {
-      summed[output] =
-          !graph_.vars[output].shape.per_row() && ((traits.sums_rows && has_rows) || any);
+      const bool sum = traits.sums_rows && has_rows;
+      const bool per_row = graph_.vars[output].shape.per_row();
+      summed[output] = !per_row && (sum || any);
+      plan_->grows_with_rows_[output] = !per_row && ((sum && !traits.averages_rows) || grown);
     }
   }
   if (options_.loss >= 0 && !summed[options_.loss]) plan_->row_blocks_ = false;

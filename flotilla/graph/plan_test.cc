@@ -100,6 +100,26 @@ TEST(PlanTest, RowsAreCutIntoBlocksOnlyWhereTheirResultsAddUp) {
   EXPECT_FALSE(MakePlan(normed)->row_blocks());
 }
 
+TEST(PlanTest, SumsOverRowsGrowWithTheBatchMeansAndWeightedMeansDoNot) {
+  Graph g;
+  const Var label = g.Label("label");
+  const Var losses = CrossEntropy(Fc(g.Dense("x", 3), 2, Softmax), label);
+  const Var weights = g.Parameter("p", {3}, {.init = Constant(1)});
+  const Var penalty = ReduceSum(Square(weights));  // no rows
+  const auto grows = [&](Var loss) {
+    auto plan = Plan::Make(g.def(), {.loss = loss.index(), .fetches = {}});
+    EXPECT_TRUE(plan.ok()) << plan.status();
+    return (*plan)->grows_with_rows(loss.index());
+  };
+  EXPECT_TRUE(grows(ReduceSum(losses)));
+  EXPECT_TRUE(grows(Scale(ReduceSum(losses), 0.5) + penalty));
+  EXPECT_TRUE(grows(ReduceSum(losses) + ReduceMean(losses)));
+  EXPECT_FALSE(grows(ReduceMean(losses)));
+  EXPECT_FALSE(grows(ReduceMean(losses) + ReduceMean(Square(losses))));
+  EXPECT_FALSE(grows(Scale(ReduceMean(losses), 2) + penalty));
+  EXPECT_FALSE(grows(ReduceSum(losses * label) / ReduceSum(label)));
+}
+
 TEST(PlanTest, BuffersThatLiveAtTheSameTimeDoNotOverlap) {
   Network n = SmallCtr(3);
   Var x = n.concat;

@@ -35,12 +35,11 @@ Status Trainer::Init() {
     return InvalidArgument("the model's loss is not a value of its graph");
   }
   const int loss = model_->loss.index();
-  loss_is_mean_ =
-      graph.vars[loss].node >= 0 && graph.nodes[graph.vars[loss].node].op == "reduce_mean";
   std::vector<int> fetches = MetricSet::Fetches(model_->metrics);
   std::vector<int> train_fetches = fetches;
   for (const int var : options_.fetches) train_fetches.push_back(var);
   FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = train_fetches}));
+  loss_is_mean_ = !train_plan_->grows_with_rows(loss);
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   for (int w = 0; w < options_.workers; ++w) {

@@ -29,6 +29,7 @@ struct ModelOptions {
   bool dropout = false;
   bool batch_norm = false;
   bool mean_loss = false;
+  bool two_means = false;  // each of half the loss
   OptimizerSpec optimizer = Adam(1e-2);
 };
 
@@ -45,7 +46,10 @@ Model SmallModel(const ModelOptions& options = {}) {
   const Var predict = Fc(x, 2, Softmax);
   const Var label = g.Label("label");
   const Var losses = CrossEntropy(predict, label);
-  const Var loss = options.mean_loss ? ReduceMean(losses) : ReduceSum(losses);
+  const Var loss = options.two_means
+                       ? ReduceMean(Scale(losses, 0.5)) + ReduceMean(Scale(losses, 0.5))
+                   : options.mean_loss ? ReduceMean(losses)
+                                       : ReduceSum(losses);
   return {.graph = std::move(g),
           .loss = loss,
           .optimizer = options.optimizer,
@@ -204,6 +208,10 @@ TEST(TrainerTest, LossIsPerRowWhetherTheModelSumsOrAverages) {
   const auto b = mean.trainer->Evaluate(*dataset);
   ASSERT_TRUE(a.ok() && b.ok());
   EXPECT_NEAR(a->loss, b->loss, 1e-5);
+  Session means({.two_means = true}, false, {});
+  const auto c = means.trainer->Evaluate(*dataset);
+  ASSERT_TRUE(c.ok());
+  EXPECT_NEAR(c->loss, b->loss, 1e-5);
 }
 
 TEST(TrainerTest, ClippingBoundsWhatIsPushed) {

@@ -44,7 +44,8 @@ class ElementwiseOp : public Op {
   }
 
   OpTraits traits() const override {
-    return {.linear = F::kLinear,
+    return {.ratio = F::kRatio,
+            .linear = F::kLinear,
             .backward_reads_inputs = !F::kLinear,
             .backward_reads_outputs = false};
   }
@@ -119,6 +120,7 @@ class ElementwiseOp : public Op {
 
 struct AddFunction {
   static constexpr bool kLinear = true;
+  static constexpr bool kRatio = false;
   static void Value(int64_t n, const float* a, const float* b, float* y) {
     kernels::Add(n, a, b, y);
   }
@@ -129,6 +131,7 @@ struct AddFunction {
 
 struct SubFunction {
   static constexpr bool kLinear = true;
+  static constexpr bool kRatio = false;
   static void Value(int64_t n, const float* a, const float* b, float* y) {
     kernels::Sub(n, a, b, y);
   }
@@ -139,6 +142,7 @@ struct SubFunction {
 
 struct MulFunction {
   static constexpr bool kLinear = false;
+  static constexpr bool kRatio = false;
   static void Value(int64_t n, const float* a, const float* b, float* y) {
     kernels::Mul(n, a, b, y);
   }
@@ -149,6 +153,7 @@ struct MulFunction {
 
 struct DivFunction {
   static constexpr bool kLinear = false;
+  static constexpr bool kRatio = true;
   static void Value(int64_t n, const float* a, const float* b, float* y) {
     kernels::Div(n, a, b, y);
   }
@@ -159,6 +164,7 @@ struct DivFunction {
 
 struct MaxFunction {
   static constexpr bool kLinear = false;
+  static constexpr bool kRatio = false;
   static void Value(int64_t n, const float* a, const float* b, float* y) {
     kernels::Max(n, a, b, y);
   }

@@ -74,6 +74,7 @@ class ReduceSumOp : public ReduceOp {
 
   OpTraits traits() const override {
     return {.sums_rows = over_first_axis(),
+            .averages_rows = mean_ && over_first_axis(),
             .linear = true,
             .backward_reads_inputs = false,
             .backward_reads_outputs = false};
