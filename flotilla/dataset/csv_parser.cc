@@ -199,7 +199,7 @@ Status CsvParser::AddDense(size_t column, const Cell& cell, AlignedVector<float>
     number = spec.log ? std::log1p(std::max(number, 0.0)) : (number - spec.min) / spec.diff;
     good = good && ToFloat(number, &value);
     if (!good) {
-      return BadRow(cell.begin + 1, "{}: expected a number that float32 holds, found '{}'",
+      return BadRow(cell.begin + 1, "{}: expected a number whose square float32 holds, found '{}'",
                     NameOf(column), Shown(cell.text));
     }
   }

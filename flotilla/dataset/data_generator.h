@@ -30,8 +30,8 @@ namespace flotilla {
 // ends with EndRow, which is implied at the end of a line; so a line gives one row, or several with
 // EndRow between them, or none when no slot is added.
 //
-// Checked: every row has the same slots, in the same order and of the same kind; no number is
-// infinite or not a number. A slot without values is legal for ids only.
+// Checked: every row has the same slots, in the same order and of the same kind; the
+// square of every number is a finite float32. A slot without values is legal for ids only.
 class MultiSlotOutput {
  public:
   // Numbers of a dense input or a label.
@@ -39,8 +39,8 @@ class MultiSlotOutput {
     if (!BeginSlot(name, 'f', values.size())) return;
     if (values.empty()) return Fail(Join({"slot ", name, " has no numbers"}));
     for (const float value : values) {
-      if (!std::isfinite(value)) {
-        return Fail(Join({"slot ", name, " has a value that is infinite or not a number"}));
+      if (!std::isfinite(value * value)) {
+        return Fail(Join({"slot ", name, " has a value whose square is infinite or not a number"}));
       }
       Append(value);
     }

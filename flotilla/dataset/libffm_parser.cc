@@ -142,10 +142,11 @@ Status LibffmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
     Feature feature{};
     const char* stop = ScanPrefix(p, end, &feature.field);
     if (stop != nullptr) stop = ScanPrefix(stop, end, &feature.index);
+    const char* const number = stop;
     if (stop != nullptr) stop = ScanFloat(stop, end, &feature.value);
     if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
-      return BadRow(p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'",
-                    ShownWord(p, end));
+      return BadRow(p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'{}",
+                    ShownWord(p, end), number != nullptr ? TooLargeNote(number, end) : "");
     }
     FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, feature, batch));
     p = SkipBlanks(stop, end);

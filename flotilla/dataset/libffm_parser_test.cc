@@ -89,6 +89,8 @@ TEST(LibffmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
                  {"1 0:1:1:1", "3: expected <field>:<index>:<number>, found '0:1:1:1'"},
                  {std::string("1 0:1:1\0", 8), "3: expected <field>:<index>:<number>"},
                  {"1 1:1:1e39", "3: expected <field>:<index>:<number>"},
+                 {"1 1:1:1e38",
+                  "3: expected <field>:<index>:<number>, found '1:1:1e38' (too large: its square"},
                  {"1 0:18446744073709551616:1", "3: expected <field>:<index>:<number>"},
                  {"1 2:1:1 3:1:1", "9: field 3 has no input in the model"},
                  {"1 99999999999:1:1", "3: field 99999999999 has no input in the model"},

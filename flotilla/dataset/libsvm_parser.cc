@@ -68,8 +68,9 @@ Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
     const char* stop = nullptr;
     if (colon != nullptr && colon < end && *colon == ':') stop = ScanFloat(colon + 1, end, &value);
     if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
-      return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'",
-                    ShownWord(p, end));
+      const bool number = colon != nullptr && colon < end && *colon == ':';
+      return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'{}",
+                    ShownWord(p, end), number ? TooLargeNote(colon + 1, end) : "");
     }
     FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value,
                                   std::string_view(colon + 1, stop - colon - 1), batch));

@@ -27,16 +27,17 @@ struct Words {
   bool ReadFloat(float* value) { return MoveTo(ScanFloat(at, end, value)); }
 };
 
-Status Unexpected(const Words& words, const InputSpec& slot, std::string_view expected) {
+Status Unexpected(const Words& words, const InputSpec& slot, std::string_view expected,
+                  std::string_view note = {}) {
   const std::string found = words.at == words.end
                                 ? "the line ends"
-                                : fmt::format("found '{}'", ShownWord(words.at, words.end));
+                                : fmt::format("found '{}'{}", ShownWord(words.at, words.end), note);
   return BadRow(words.at - words.begin + 1, "slot {}: expected {}, {}", slot.name, expected, found);
 }
 
 Status BadValue(const Words& words, const InputSpec& slot, uint64_t index, uint64_t count,
-                std::string_view what) {
-  return Unexpected(words, slot, fmt::format("value {} of {}, {}", index + 1, count, what));
+                std::string_view what, std::string_view note = {}) {
+  return Unexpected(words, slot, fmt::format("value {} of {}, {}", index + 1, count, what), note);
 }
 
 // Reads the number of values, which must be `expected`.
@@ -52,7 +53,10 @@ Status ReadDense(const InputSpec& slot, Words* words, AlignedVector<float>* valu
   FL_RETURN_IF_ERROR(ReadFixedCount(slot, width, words));
   for (uint64_t i = 0; i < width; ++i) {
     float value = 0;
-    if (!words->ReadFloat(&value)) return BadValue(*words, slot, i, width, "a finite number");
+    if (!words->ReadFloat(&value)) {
+      return BadValue(*words, slot, i, width, "a finite number",
+                      TooLargeNote(words->at, words->end));
+    }
     values->push_back(value);
   }
   return absl::OkStatus();

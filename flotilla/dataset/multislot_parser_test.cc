@@ -106,6 +106,10 @@ TEST(MultislotParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
         "5: slot dense: expected value 2 of 3, a finite number, found 'inf'"},
        {"3 1 -inf 3", "5: slot dense: expected value 2 of 3, a finite number, found '-inf'"},
        {"3 1 1e39 3 0 1 9 1 1", "5: slot dense: expected value 2 of 3, a finite number"},
+       {"3 1 1e38 3 0 1 9 1 1",
+        "5: slot dense: expected value 2 of 3, a finite number, found '1e38' (too large: its "
+        "square "
+        "must fit float32, so 1.8e19 is the limit)"},
        {"3 1 1e999 3 0 1 9 1 1", "5: slot dense: expected value 2 of 3, a finite number"},
        {"3 1 2 3" + zero + " 0 1 9 1 1",
         "7: slot dense: expected value 3 of 3, a finite number, "

@@ -113,6 +113,13 @@ const char* ScanDouble(const char* p, const char* end, double* value) {
   return stop;
 }
 
+std::string_view TooLargeNote(const char* p, const char* end) {
+  double number = 0;
+  float value = 0;
+  if (ScanDouble(p, end, &number) == nullptr || ToFloat(number, &value)) return {};
+  return " (too large: its square must fit float32, so 1.8e19 is the limit)";
+}
+
 std::string ShownText(const char* p, const char* end) {
   std::string text(p, std::min<size_t>(end - p, kMaxShown));
   if (static_cast<size_t>(end - p) > kMaxShown) text += "..";

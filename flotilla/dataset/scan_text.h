@@ -88,10 +88,11 @@ inline const char* ScanUint64(const char* p, const char* end, uint64_t* value) {
 // ends, null when there is none (nan, inf and hexadecimal are none) or it is too large.
 const char* ScanDouble(const char* p, const char* end, double* value);
 
-// The nearest float32; false when that is not finite.
+// The nearest float32; false when its square is not finite in float32: optimizers keep sums of
+// squares, and an infinite one would stop a weight for ever.
 inline bool ToFloat(double number, float* value) {
-  constexpr double kFirstInfinite = 0x1.ffffffp127;
-  if (!(number > -kFirstInfinite && number < kFirstInfinite)) return false;
+  constexpr double kFirstTooLarge = 0x1.ffffffp63;  // rounds to 2^64
+  if (!(number > -kFirstTooLarge && number < kFirstTooLarge)) return false;
   *value = static_cast<float>(number);
   return true;
 }
@@ -102,6 +103,10 @@ inline const char* ScanFloat(const char* p, const char* end, float* value) {
   const char* const stop = ScanDouble(p, end, &number);
   return stop != nullptr && ToFloat(number, value) ? stop : nullptr;
 }
+
+// What to say behind a number at `p` that ScanFloat refuses: that it is too large, or nothing if
+// there is none.
+std::string_view TooLargeNote(const char* p, const char* end);
 
 // What to show of a bad piece of a line that begins at `p`: enough to find it, on one line. It ends
 // at `end` or at a blank.

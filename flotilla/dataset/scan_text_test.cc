@@ -117,12 +117,27 @@ TEST(ScanTextTest, RandomNumbersEqualThoseOfTheLibrary) {
 }
 
 TEST(ScanTextTest, WhatIsNoNumber) {
-  for (const char* text : {"", "-", "+", ".", "-.", "e5", "nan", "inf", "-inf", "infinity", "x",
-                           " 1", "--1", "+-1", "1e999", "-1e999", "0.001e999", "3.5e38", "1e39"}) {
+  for (const char* text : {"",      "-",      "+",         ".",      "-.",   "e5",   "nan",
+                           "inf",   "-inf",   "infinity",  "x",      " 1",   "--1",  "+-1",
+                           "1e999", "-1e999", "0.001e999", "3.5e38", "1e39", "1e38", "-1e38"}) {
     EXPECT_EQ(FloatLength(text), -1) << text;
   }
-  EXPECT_EQ(FloatLength("3.4028235677973362e38"), 21);
-  EXPECT_EQ(FloatLength("3.4028235677973367e38"), -1);  // rounds to infinity
+  EXPECT_EQ(FloatLength("18446743523953729535"), 20);
+  EXPECT_EQ(FloatLength("18446743523953737728"), -1);  // rounds to 2^64, whose square is infinite
+}
+
+TEST(ScanTextTest, SquaresOfNumbersAreFinite) {
+  float value = 0;
+  ASSERT_TRUE(ToFloat(18446743523953729535.0, &value));
+  EXPECT_TRUE(std::isfinite(value * value));
+  EXPECT_FALSE(std::isfinite(std::nextafter(value, INFINITY) * std::nextafter(value, INFINITY)));
+  const std::string large = "-2e19", small = "1e19", none = "x";
+  const auto note = [](const std::string& text) {
+    return TooLargeNote(text.data(), text.data() + text.size());
+  };
+  EXPECT_NE(note(large), "");
+  EXPECT_EQ(note(small), "");
+  EXPECT_EQ(note(none), "");
 }
 
 TEST(ScanTextTest, NumberEndsWhereItsFormEnds) {
