@@ -55,6 +55,14 @@ inline const char* EndOfCriteoField(const char* p, const char* end) {
 
 }  // namespace internal
 
+// Whether the line is no row: it has nothing in it, or blanks alone. Files end with such lines.
+inline bool IsBlankCriteoLine(std::string_view line) {
+  return line.find_first_not_of(' ') == std::string_view::npos;
+}
+
+// Whether a field is a missing value: it is empty or one blank.
+inline bool IsMissingCriteoField(std::string_view field) { return field.empty() || field == " "; }
+
 // Tells `sink` the fields in their order, with i and c from 0:
 //   sink->Label(bool clicked)
 //   sink->Number(int i, int64_t value)  or  sink->MissingNumber(int i)
@@ -73,8 +81,10 @@ Status WalkCriteoLine(std::string_view line, Sink* sink) {
   for (int i = 0; i < kCriteoNumbers; ++i) {
     if (at == end) return internal::CriteoLineTooShort(line, 1 + i);
     ++at;
-    if (at == end || *at == '\t') {
+    const bool blank = at < end && *at == ' ' && (at + 1 == end || at[1] == '\t');
+    if (at == end || *at == '\t' || blank) {
       sink->MissingNumber(i);
+      at += blank;
       continue;
     }
     int64_t value = 0;
@@ -87,7 +97,8 @@ Status WalkCriteoLine(std::string_view line, Sink* sink) {
     if (at == end) return internal::CriteoLineTooShort(line, kFirstCriteoCategory + c);
     ++at;
     const char* const stop = internal::EndOfCriteoField(at, end);
-    sink->Category(c, {at, static_cast<size_t>(stop - at)});
+    const std::string_view value(at, static_cast<size_t>(stop - at));
+    sink->Category(c, IsMissingCriteoField(value) ? std::string_view() : value);
     at = stop;
   }
   if (at != end) return internal::CriteoLineTooLong(line, at);

@@ -84,7 +84,7 @@ std::string CriteoParser::identity() const {
   if (options_.numeric == Numeric::kStatistics) {
     numeric = fmt::format("statistics({};{})", fmt::join(min_, ","), fmt::join(diff_, ","));
   }
-  return fmt::format("criteo/1 numeric={} hash_dim={}", numeric, options_.hash_dim);
+  return fmt::format("criteo/2 numeric={} hash_dim={}", numeric, options_.hash_dim);
 }
 
 // The functions below are used in this file only; `inline` lets the compiler inline them also
@@ -191,13 +191,17 @@ inline void CriteoParser::ReadCategories(std::string_view line, const uint32_t* 
   for (; others != 0; others &= others - 1) {
     const int c = std::countr_zero(others);
     const uint32_t begin = tabs[c] + 1, length = tabs[c + 1] - begin;
-    row->ids[c] = length == 0 ? missing_ids_[c] : IdOf(c, line.substr(begin, length));
+    const std::string_view value = line.substr(begin, length);
+    row->ids[c] = IsMissingCriteoField(value) ? missing_ids_[c] : IdOf(c, value);
   }
 }
 
 Status CriteoParser::Parse(std::string_view line, Batch* batch) const {
   RowSink sink(*this);
-  if (!ReadUsual(line, &sink.row)) FL_RETURN_IF_ERROR(WalkCriteoLine(line, &sink));
+  if (!ReadUsual(line, &sink.row)) {
+    if (IsBlankCriteoLine(line)) return absl::OkStatus();
+    FL_RETURN_IF_ERROR(WalkCriteoLine(line, &sink));
+  }
   const Row& row = sink.row;
   AlignedVector<float>& dense = batch->fields[dense_field_].values;
   dense.insert(dense.end(), row.numbers.begin(), row.numbers.end());

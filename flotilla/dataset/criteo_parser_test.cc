@@ -165,6 +165,31 @@ TEST(CriteoParserTest, HashOfAKnownValueNeverChanges) {
   EXPECT_EQ(batch.fields[1].ids.ids[1], 842679u);
 }
 
+TEST(CriteoParserTest, AFieldThatIsOneBlankIsMissing) {
+  Batch empty = EmptyCriteoBatch(), blank = EmptyCriteoBatch();
+  for (const int field : {1, 7, 13, 14, 20, 39}) {
+    for (auto [batch, value] : {std::pair(&empty, ""), std::pair(&blank, " ")}) {
+      std::vector<std::string> fields = GoodFields();
+      fields[field] = value;
+      const Status status = MakeCriteoParser()->Parse(JoinFields(fields), batch);
+      ASSERT_TRUE(status.ok()) << "field " << field << ": " << status;
+    }
+  }
+  EXPECT_EQ(blank.rows, 6);
+  EXPECT_EQ(blank.fields[0].values, empty.fields[0].values);
+  for (int c = 1; c <= 26; ++c) {
+    EXPECT_EQ(blank.fields[c].ids.ids, empty.fields[c].ids.ids) << "C" << c;
+  }
+}
+
+TEST(CriteoParserTest, BlankLinesAreNoRows) {
+  Batch batch = EmptyCriteoBatch();
+  for (const char* line : {"", " ", "   "})
+    EXPECT_TRUE(MakeCriteoParser()->Parse(line, &batch).ok());
+  EXPECT_EQ(batch.rows, 0);
+  EXPECT_FALSE(MakeCriteoParser()->Parse("\t", &batch).ok());
+}
+
 TEST(CriteoParserTest, NumbersAreNormalisedAndMissingOnesAreZero) {
   Batch batch = EmptyCriteoBatch();
   ASSERT_TRUE(MakeCriteoParser()->Parse(JoinFields(GoodFields()), &batch).ok());
@@ -257,7 +282,6 @@ std::vector<BadLine> BadLines() {
   many.push_back("x");
   const std::string good = JoinFields(GoodFields());
   return {
-      {"", "1: label: expected 0 or 1, found ''"},
       {"1", "2: expected 40 fields separated by tabs, the line ends after 1 (label)"},
       {"1\t5", "4: expected 40 fields separated by tabs, the line ends after 2 (number I1)"},
       {with(0, "2"), "1: label: expected 0 or 1, found '2'"},

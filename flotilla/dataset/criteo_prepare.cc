@@ -146,6 +146,7 @@ Status Preparation::Pass(std::string_view stage,
 }
 
 Status Preparation::CountLine(int64_t ordinal, std::string_view line, Found* found) const {
+  if (IsBlankCriteoLine(line)) return absl::OkStatus();
   Row row;
   FL_RETURN_IF_ERROR(WalkCriteoLine(line, &row));
   if (IsTest(ordinal)) return absl::OkStatus();
@@ -183,6 +184,7 @@ void Preparation::ApplyRecipe(Row* row, Found* found) const {
 }
 
 Status Preparation::WriteLine(int64_t ordinal, std::string_view line, Found* found) const {
+  if (IsBlankCriteoLine(line)) return absl::OkStatus();
   Row row;
   FL_RETURN_IF_ERROR(WalkCriteoLine(line, &row));
   const bool is_test = IsTest(ordinal);

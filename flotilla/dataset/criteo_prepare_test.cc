@@ -226,6 +226,16 @@ TEST_F(CriteoPrepareTest, BadRowsEndTheRunOrAreCounted) {
   EXPECT_EQ(result->statistics.train_rows + result->statistics.test_rows, 5010);
 }
 
+TEST_F(CriteoPrepareTest, BlankLinesAreNoRows) {
+  files_ = {dir_.Write("blank", Rows(0, 20) + "\n" + Rows(20, 30) + "\n\n")};
+  for (const int64_t min_count : {0, 3}) {
+    const auto result = Prepare({.min_count = min_count}, min_count == 0 ? "all" : "frequent");
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->skipped, 0);
+    EXPECT_EQ(result->statistics.train_rows + result->statistics.test_rows, 30);
+  }
+}
+
 TEST_F(CriteoPrepareTest, WithoutTestShareThereIsNoTestDirectory) {
   ASSERT_TRUE(Prepare({.test_share = 0}).ok());
   EXPECT_FALSE(fs::exists(Out("test")));

@@ -27,8 +27,8 @@ std::string MakeParserError(const ParserSpec& spec, const std::vector<InputSpec>
 TEST(MakeParserTest, EveryFormatIsMadeAndTakesItsParameters) {
   EXPECT_EQ(IdentityOf({"corpus", {{"vocabulary", "9"}}}, {kF0}), "corpus/1 vocabulary=9");
   EXPECT_EQ(IdentityOf({"criteo", {{"hash_dim", "7"}, {"numeric", "log"}}}, CriteoInputs()),
-            "criteo/1 numeric=log hash_dim=7");
-  EXPECT_EQ(IdentityOf({"criteo"}, CriteoInputs()), "criteo/1 numeric=seeds hash_dim=1000001");
+            "criteo/2 numeric=log hash_dim=7");
+  EXPECT_EQ(IdentityOf({"criteo"}, CriteoInputs()), "criteo/2 numeric=seeds hash_dim=1000001");
   EXPECT_THAT(IdentityOf({"csv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}),
               HasSubstr("\"delimiter\":\",\""));
   EXPECT_THAT(IdentityOf({"tsv", {{"schema", "F0:id label:label"}}}, {kF0, kLabel}),

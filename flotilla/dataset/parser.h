@@ -26,7 +26,7 @@ class Parser {
   virtual std::span<const InputSpec> inputs() const = 0;
 
   // What rows come out of a text, as one line: the format, a version that changes whenever the same
-  // line would give other values, and every option ("criteo/1 numeric=seeds hash_dim=1000001").
+  // line would give other values, and every option ("criteo/2 numeric=seeds hash_dim=1000001").
   // Two parsers with the same identity and the same inputs give the same rows, so parsed data may
   // be kept under it.
   virtual std::string identity() const = 0;
