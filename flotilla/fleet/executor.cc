@@ -227,10 +227,15 @@ Status Executor::save_persistables(const std::string& dir) {
 }
 
 Status Executor::save_inference_model(const std::string& dir, Var predict) {
-  FL_ASSIGN_OR_RETURN(ModelSections parts, DescribeModel(model_, FormatOf(model_, {})));
+  ModelSections parts = DescribeModel(model_, FormatOf(model_, {}));
   if (predict.valid()) {
     FL_RETURN_IF_ERROR(CheckFetches(std::vector<Fetch>{predict}));
     parts.predict = predict.index();
+  }
+  if (parts.predict < 0) {
+    return InvalidArgument(
+        "save_inference_model: the model does not say what inference gives: name the value to "
+        "predict, or set Model::predict");
   }
   const ModelSections pruned = PruneForInference(parts);
   SaveContents contents{.optimizer_state = false, .names = std::vector<std::string>()};

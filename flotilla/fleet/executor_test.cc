@@ -9,6 +9,7 @@
 
 #include "flotilla/dataset/batch_builder.h"
 #include "flotilla/fleet/odd_model_testing.h"
+#include "flotilla/infer/predictor.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/temp_dir.h"
 
@@ -210,6 +211,33 @@ TEST_F(ExecutorTest, MistakesAreTold) {
   Batch wrong = batch;
   wrong.fields.pop_back();
   EXPECT_FALSE(executor_->run(wrong, {}).ok());
+}
+
+// As word embeddings have it: tables and a loss, nothing to score.
+TEST(ExecutorModelTest, AModelWithoutMetricOrPredictionIsSavedAndTrainedOn) {
+  const auto make = [] {
+    OddClicks built = MakeOddClicks();
+    built.model.metrics.clear();
+    return *Executor::Make(std::move(built.model), {});
+  };
+  auto executor = make();
+  const TempDir dir;
+  const auto feed = BatchBuilder(executor->model().graph.def().inputs)
+                        .Ids("id", std::vector<uint64_t>{1, 2})
+                        .Values("label", std::vector<float>{1, 0})
+                        .Build();
+  ASSERT_TRUE(executor->run(*feed, {}).ok());
+  const std::string saved = dir.path() + "/model";
+  Status status = executor->save_persistables(saved);
+  ASSERT_TRUE(status.ok()) << status;
+  auto other = make();
+  status = other->load_persistables(saved);
+  ASSERT_TRUE(status.ok()) << status;
+  EXPECT_EQ(other->parameter("fc_0.w_0")->data, executor->parameter("fc_0.w_0")->data);
+  EXPECT_THAT(std::string(Message(Predictor::Load(saved).status())),
+              HasSubstr("does not say what inference gives"));
+  EXPECT_THAT(std::string(Message(executor->save_inference_model(dir.path() + "/small"))),
+              HasSubstr("name the value to predict"));
 }
 
 }  // namespace

@@ -37,18 +37,17 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
   return state;
 }
 
-StatusOr<ModelSections> DescribeModel(const Model& model, const ParserSpec& format) {
-  ModelSections parts{.graph = Graph(std::make_unique<GraphDef>(model.graph.def())),
-                      .loss = model.loss.index(),
-                      .metrics = model.metrics,
-                      .format = format};
-  FL_ASSIGN_OR_RETURN(parts.predict, PredictValue(model.predict.index(), model.metrics));
-  return parts;
+ModelSections DescribeModel(const Model& model, const ParserSpec& format) {
+  const GraphDef& graph = model.graph.def();
+  return {.graph = Graph(std::make_unique<GraphDef>(graph)),
+          .predict = PredictValue(graph, model.predict.index(), model.metrics),
+          .loss = model.loss.index(),
+          .metrics = model.metrics,
+          .format = format};
 }
 
 StatusOr<Sections> SectionsOf(const Model& model, const ParserSpec& format, const RunState& state) {
-  FL_ASSIGN_OR_RETURN(const ModelSections parts, DescribeModel(model, format));
-  FL_ASSIGN_OR_RETURN(Sections sections, ToSections(parts));
+  FL_ASSIGN_OR_RETURN(Sections sections, ToSections(DescribeModel(model, format)));
   sections[kRunSection] = state.ToText();
   return sections;
 }
@@ -60,6 +59,8 @@ StatusOr<std::unique_ptr<RunSaves>> RunSaves::Make(const KeepOptions& options, c
   std::unique_ptr<RunSaves> saves(
       new RunSaves(options, model, std::move(format), communicator, clock));
   if (options.out.empty()) return saves;
+  // What cannot be saved is known before an epoch has been trained for it.
+  FL_RETURN_IF_ERROR(SectionsOf(*model, saves->format_, {}).status());
   keeper_options.dir = options.out;
   keeper_options.keep = options.keep;
   keeper_options.optimizer_state = options.optimizer_state;

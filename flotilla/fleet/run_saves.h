@@ -35,7 +35,7 @@ struct RunState {
 inline constexpr char kRunSection[] = "run";
 
 // What inference must know of a model whose rows have this format.
-StatusOr<ModelSections> DescribeModel(const Model& model, const ParserSpec& format);
+ModelSections DescribeModel(const Model& model, const ParserSpec& format);
 
 // Everything that is stored beside the parameters: what inference needs, and the state.
 StatusOr<Sections> SectionsOf(const Model& model, const ParserSpec& format, const RunState& state);

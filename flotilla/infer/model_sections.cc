@@ -75,10 +75,12 @@ Status ReadPredict(const std::string& text, ModelSections* model) {
 
 }  // namespace
 
-StatusOr<int> PredictValue(int predict, const std::vector<MetricSpec>& metrics) {
+int PredictValue(const GraphDef& graph, int predict, const std::vector<MetricSpec>& metrics) {
   if (predict >= 0) return predict;
-  if (!metrics.empty() && !metrics[0].vars.empty()) return metrics[0].vars[0];
-  return InvalidArgument("the model does not say what inference gives: set Model::predict");
+  for (const MetricSpec& metric : metrics) {
+    if (!metric.vars.empty() && CheckPredict(graph, metric.vars[0]).ok()) return metric.vars[0];
+  }
+  return -1;
 }
 
 StatusOr<Sections> ToSections(const ModelSections& model) {
@@ -89,8 +91,10 @@ StatusOr<Sections> ToSections(const ModelSections& model) {
     return InSection(text.status(), name);
   };
   FL_RETURN_IF_ERROR(add(kGraph, GraphToJson(graph)));
-  FL_RETURN_IF_ERROR(InSection(CheckPredict(graph, model.predict), kPredict));
-  sections[kPredict] = graph.vars[model.predict].name;
+  if (model.predict >= 0) {
+    FL_RETURN_IF_ERROR(InSection(CheckPredict(graph, model.predict), kPredict));
+    sections[kPredict] = graph.vars[model.predict].name;
+  }
   if (model.loss >= 0) {
     FL_RETURN_IF_ERROR(InSection(CheckValue(graph, model.loss), kLoss));
     sections[kLoss] = graph.vars[model.loss].name;
@@ -107,8 +111,9 @@ StatusOr<ModelSections> FromSections(const Sections& sections) {
   StatusOr<Graph> read_graph = GraphFromJson(*graph);
   if (!read_graph.ok()) return InSection(read_graph.status(), kGraph);
   model.graph = *std::move(read_graph);
-  FL_ASSIGN_OR_RETURN(const std::string* const predict, Find(sections, kPredict));
-  FL_RETURN_IF_ERROR(InSection(ReadPredict(*predict, &model), kPredict));
+  if (const auto predict = sections.find(kPredict); predict != sections.end()) {
+    FL_RETURN_IF_ERROR(InSection(ReadPredict(predict->second, &model), kPredict));
+  }
   if (const auto loss = sections.find(kLoss); loss != sections.end()) {
     FL_RETURN_IF_ERROR(InSection(ReadValue(model.graph.def(), loss->second, &model.loss), kLoss));
   }

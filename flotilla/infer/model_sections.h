@@ -2,7 +2,7 @@
 // directory that keep it, so that `infer` needs nothing but the directory:
 //
 //   graph     the graph, as graph/graph_io.h writes it
-//   predict   the name of the value that inference gives
+//   predict   the name of the value that inference gives; missing where the model does not say
 //   loss      the name of the value that training minimises; missing where there is none
 //   metrics   how the model is judged, as metric/metric_io.h writes it
 //   format    how its rows are written, as dataset/parser_spec_io.h writes it
@@ -22,9 +22,9 @@
 
 namespace flotilla {
 
-// Invariants, of what FromSections gives: predict is a value with a row for each example; loss is
-// a value or -1; metrics read values of the graph, and several of them only where each has a row
-// for each example.
+// Invariants, of what FromSections gives: predict is a value with a row for each example or -1;
+// loss is a value or -1; metrics read values of the graph, and several of them only where each has
+// a row for each example.
 struct ModelSections {
   Graph graph;
   int predict = -1;
@@ -34,8 +34,9 @@ struct ModelSections {
 };
 
 // The value that inference gives: `predict` where it is one (>= 0), else what the first metric
-// scores, the first of the values that it reads. An error when there is neither.
-StatusOr<int> PredictValue(int predict, const std::vector<MetricSpec>& metrics);
+// scores that has a number for each row, the first of the values that it reads. -1 when there is
+// neither: such a model can be trained and saved, but not scored with.
+int PredictValue(const GraphDef& graph, int predict, const std::vector<MetricSpec>& metrics);
 
 // Errors name the section: a graph that has an error, values that are not the graph's, texts that
 // are not UTF-8, a schema file that cannot be read.
@@ -46,7 +47,7 @@ StatusOr<ModelSections> FromSections(const Sections& sections);
 
 // What the prediction needs, for a model that is saved to be used and not to be trained: other
 // parts of the graph are dropped, with the loss and the metrics that read them. The parameters and
-// tables to save are those of the result's graph. REQUIRES: the invariants above.
+// tables to save are those of the result's graph. REQUIRES: the invariants above, predict >= 0.
 ModelSections PruneForInference(const ModelSections& model);
 
 }  // namespace flotilla

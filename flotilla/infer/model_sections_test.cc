@@ -52,7 +52,7 @@ TEST(ModelSectionsTest, ALossIsOptionalAndOtherSectionsAreLeftAlone) {
 
 TEST(ModelSectionsTest, ErrorsNameTheSection) {
   const Sections good = *ToSections(Clicks());
-  for (const char* name : {"graph", "predict", "metrics", "format"}) {
+  for (const char* name : {"graph", "metrics", "format"}) {
     Sections missing = good;
     missing.erase(name);
     EXPECT_THAT(ErrorOf(missing), HasSubstr(fmt::format("section {} is missing", name)));
@@ -85,7 +85,7 @@ TEST(ModelSectionsTest, ValuesThatCannotBeScoredAreRefused) {
 
 TEST(ModelSectionsTest, WhatIsWrongIsNotWritten) {
   ModelSections model = Clicks();
-  model.predict = -1;
+  model.predict = model.loss;
   EXPECT_THAT(std::string(Message(ToSections(model).status())), StartsWith("section predict: "));
   model = Clicks();
   model.metrics[0].vars[1] = 4711;
@@ -94,6 +94,17 @@ TEST(ModelSectionsTest, WhatIsWrongIsNotWritten) {
   model.format = {.format = "csv", .params = {{"schema_file", "/no/such/file"}}};
   EXPECT_THAT(std::string(Message(ToSections(model).status())),
               StartsWith("section format: /no/such/file"));
+}
+
+TEST(ModelSectionsTest, AModelNeedNotSayWhatInferenceGives) {
+  ModelSections model = Clicks();
+  model.predict = -1;
+  const auto sections = ToSections(model);
+  ASSERT_TRUE(sections.ok()) << sections.status();
+  EXPECT_FALSE(sections->contains("predict"));
+  const auto read = FromSections(*sections);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->predict, -1);
 }
 
 // Every mutation gives a model or an error that names a section.
@@ -122,9 +133,14 @@ TEST(ModelSectionsTest, NoTextMakesItAbort) {
 
 TEST(ModelSectionsTest, ThePredictionIsWhatTheFirstMetricScoresUnlessSaid) {
   const ModelSections model = Clicks();
-  EXPECT_EQ(*PredictValue(5, model.metrics), 5);
-  EXPECT_EQ(*PredictValue(-1, model.metrics), model.predict);
-  EXPECT_FALSE(PredictValue(-1, {}).ok());
+  const GraphDef& graph = model.graph.def();
+  EXPECT_EQ(PredictValue(graph, 5, model.metrics), 5);
+  EXPECT_EQ(PredictValue(graph, -1, model.metrics), model.predict);
+  EXPECT_EQ(PredictValue(graph, -1, {}), -1);
+  // A mean of the loss has no number for each row.
+  MetricSpec mean{.name = "mean", .kind = "mean", .vars = {model.loss}, .params = {}};
+  EXPECT_EQ(PredictValue(graph, -1, {mean}), -1);
+  EXPECT_EQ(PredictValue(graph, -1, {mean, model.metrics[0]}), model.predict);
 }
 
 TEST(ModelSectionsTest, PruningLeavesWhatThePredictionNeeds) {

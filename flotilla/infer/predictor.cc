@@ -34,6 +34,12 @@ StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& dir,
                       CheckpointReader::Open(found, {.threads = ThreadsOf(options)}));
   StatusOr<ModelSections> model = FromSections(reader->manifest().info.sections);
   if (!model.ok()) return Annotate(model.status(), found);
+  if (model->predict < 0) {
+    return FailedPrecondition(
+        "{}: the model does not say what inference gives, so there is nothing to score: set "
+        "Model::predict, or give the model a metric, and save it again",
+        found);
+  }
   std::unique_ptr<Predictor> predictor(new Predictor(found, *std::move(model), reader->manifest()));
   FL_RETURN_IF_ERROR(Annotate(predictor->MakePlan(options.with_metrics), found));
   FL_RETURN_IF_ERROR(Annotate(predictor->LoadParameters(*reader), found));
