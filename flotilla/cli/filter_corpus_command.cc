@@ -67,6 +67,13 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
       ->type_name("DIR")
       ->required();
   command
+      ->add_option("--min_count", flags->options.min_count,
+                   "Words of the dictionary that were seen N times or fewer become <UNK>; ids stay "
+                   "those of the dictionary (0: none)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command
       ->add_option("--downsample", flags->options.downsample,
                    "t: a word with the frequency f is kept with probability (sqrt(f / t) + 1) t / "
                    "f; 0: all are kept")

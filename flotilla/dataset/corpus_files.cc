@@ -46,6 +46,19 @@ StatusOr<std::vector<std::string>> NamesBelow(const std::vector<std::string>& fi
   return names;
 }
 
+// The same words with the same ids; those with at most min_count have the count 0, and <UNK>, if
+// there is one, has theirs.
+Vocabulary WithoutRare(const Vocabulary& vocabulary, uint64_t min_count) {
+  std::vector<WordCount> words = vocabulary.words();
+  const std::optional<uint32_t> unknown = vocabulary.unknown();
+  uint64_t rare = 0;
+  for (size_t id = 0; id < words.size(); ++id) {
+    if (words[id].count <= min_count && id != unknown) rare += std::exchange(words[id].count, 0);
+  }
+  if (unknown) words[*unknown].count += rare;
+  return *Vocabulary::FromWords(std::move(words));  // they were in a vocabulary before
+}
+
 // Text and counts of one block.
 struct FilteredBlock {
   std::string text;
@@ -58,6 +71,7 @@ class BlockFilter {
       : vocabulary_(vocabulary),
         unknown_(vocabulary.unknown()),
         sampling_(vocabulary, options.downsample),
+        drops_rare_(options.min_count > 0),
         key_(RngKey(options.seed).With("filter")),
         tokenizer_(options.tokenizer) {}
 
@@ -75,7 +89,7 @@ class BlockFilter {
   void AddWord(std::string_view word, const RngKey& key, FilteredBlock* out) const {
     std::optional<uint32_t> id = vocabulary_.Find(word);
     const uint64_t ordinal = out->words++;
-    if (!id) {
+    if (!id || (drops_rare_ && vocabulary_.count(*id) == 0)) {
       ++out->unknown;
       id = unknown_;
     }
@@ -92,6 +106,7 @@ class BlockFilter {
   const Vocabulary& vocabulary_;
   const std::optional<uint32_t> unknown_;
   const DownSampling sampling_;
+  const bool drops_rare_;  // those with the count 0
   const RngKey key_;
   const TokenizerKind tokenizer_;
 };
@@ -201,7 +216,9 @@ StatusOr<FilterResult> FilterCorpus(const std::vector<std::string>& files,
   FilterResult result;
   FL_ASSIGN_OR_RETURN(result.files, NamesBelow(files, directory));
   FL_RETURN_IF_ERROR(MakeDirectory(directory));
-  const BlockFilter filter(vocabulary, options);
+  const Vocabulary kept =
+      options.min_count > 0 ? WithoutRare(vocabulary, options.min_count) : vocabulary;
+  const BlockFilter filter(kept, options);
   TextBlocks blocks(files, options.blocks);
   WorkerPool pool(options.threads);
   FileSequence out(result.files);

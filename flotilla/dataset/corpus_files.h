@@ -17,6 +17,9 @@ namespace flotilla {
 
 struct CorpusFilesOptions {
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
+  // Filter: words of the vocabulary with this count or a lower one are treated as if they were not
+  // in it; the ids of the others stay. 0: none.
+  uint64_t min_count = 0;
   double downsample = 1e-3;  // threshold of down_sampling.h; 0: every word is kept
   uint64_t seed = 0;         // of the down-sampling
   int threads = 1;

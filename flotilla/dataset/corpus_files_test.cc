@@ -45,6 +45,26 @@ TEST(FilterCorpusTest, WritesALineOfIdsForEveryLine) {
   EXPECT_EQ(result->written, 7u);
 }
 
+TEST(FilterCorpusTest, RareWordsOfTheDictionaryBecomeUnknownAndIdsStay) {
+  const TempDir dir;
+  const std::vector<std::string> files = {dir.Write("a", "the cat sat on the mat\n")};
+  const auto words = [](bool unknown) {
+    std::vector<WordCount> counts = {{"the", 9}, {"cat", 5}, {"sat", 5}, {"mat", 6}};
+    if (unknown) counts.push_back({"<UNK>", 1});
+    return *Vocabulary::FromWords(counts);
+  };
+  const auto filter = [&](const Vocabulary& vocabulary, uint64_t min_count) {
+    const auto result = FilterCorpus(files, vocabulary, dir.path() + "/out",
+                                     {.min_count = min_count, .downsample = 0});
+    EXPECT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->unknown, min_count == 0 ? 1u : 3u);
+    return ContentOf(dir.path() + "/out/a");
+  };
+  EXPECT_EQ(filter(words(true), 0), "0 1 2 4 0 3\n");
+  EXPECT_EQ(filter(words(true), 5), "0 4 4 4 0 3\n");
+  EXPECT_EQ(filter(words(false), 5), "0 0 3\n");  // no <UNK>: left out
+}
+
 TEST(FilterCorpusTest, DownSamplingDependsOnTheSeedAndNotOnThreads) {
   const TempDir dir;
   std::string text;
