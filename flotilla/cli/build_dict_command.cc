@@ -26,10 +26,12 @@ Status BuildDict(const BuildDictFlags& flags, Terminal& terminal) {
   options.threads = flags.corpus.threads;
   options.on_progress = TextProgress(terminal);
   FL_ASSIGN_OR_RETURN(CorpusCounts counts, CountWords(files, options));
+  const std::string loss = counts.loss.Warning();
   if (counts.total == 0) {
-    return InvalidArgument("--data: no words in {} files of {} bytes together", files.size(),
-                           counts.bytes);
+    return InvalidArgument("--data: no words in {} files of {} bytes together{}{}", files.size(),
+                           counts.bytes, loss.empty() ? "" : ": ", loss);
   }
+  if (!loss.empty()) terminal.log.warn("{}", loss);
   const double rate = MegabytesPerSecond(counts.bytes, start, terminal);
   const size_t distinct = counts.words.size();
   // The original's rule leaves out words with min_count occurrences too.

@@ -12,6 +12,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 TEST(CorpusCommandsTest, TextBecomesADictionaryThenIdsThenParts) {
   const TempDir dir;
@@ -34,6 +35,26 @@ TEST(CorpusCommandsTest, TextBecomesADictionaryThenIdsThenParts) {
       RunForTest({"data", "corpus", "resplit", "2", "--data", ids, "--out", dir.path() + "/parts"});
   ASSERT_EQ(split.code, 0) << split.err;
   EXPECT_EQ(ContentOf(dir.path() + "/parts/part-1"), "0 1 0 2 1\n");
+}
+
+TEST(CorpusCommandsTest, LettersThatTheTokenizerDeletesAreTold) {
+  const TempDir dir;
+  const std::string german = dir.Write("german", "\u00fcber die Br\u00fccke\n");
+  const std::string chinese = dir.Write("chinese", "\u6211\u4eec\n");
+  const std::string dict = dir.path() + "/dict";
+  const ProgramRun built =
+      RunForTest({"data", "corpus", "build-dict", "--data", german, "--dict", dict});
+  EXPECT_EQ(built.code, 0) << built.err;
+  EXPECT_THAT(built.err, HasSubstr("--tokenizer whitespace keeps them"));
+  const ProgramRun none =
+      RunForTest({"data", "corpus", "build-dict", "--data", chinese, "--dict", dict});
+  EXPECT_EQ(none.code, kFailure);
+  EXPECT_THAT(none.err, HasSubstr("no words in 1 files"));
+  EXPECT_THAT(none.err, HasSubstr("--tokenizer whitespace keeps them"));
+  const ProgramRun kept = RunForTest({"data", "corpus", "build-dict", "--data", german, "--dict",
+                                      dict, "--tokenizer", "whitespace"});
+  EXPECT_EQ(kept.code, 0) << kept.err;
+  EXPECT_THAT(kept.err, Not(HasSubstr("--tokenizer")));
 }
 
 TEST(CorpusCommandsTest, BadInputIsAClearMessage) {

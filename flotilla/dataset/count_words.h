@@ -26,6 +26,7 @@ struct CorpusCounts {
   std::vector<WordCount> words;  // every distinct word once, in no particular order
   uint64_t total = 0;            // words in all
   int64_t bytes = 0;             // of text
+  LetterLoss loss;               // of a sample of the text; the english tokenizer's
 };
 
 // Exact, whatever the number of threads. Errors name the file.

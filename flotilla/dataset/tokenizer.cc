@@ -1,5 +1,7 @@
 #include "flotilla/dataset/tokenizer.h"
 
+#include <fmt/format.h>
+
 namespace flotilla {
 namespace internal {
 namespace {
@@ -105,6 +107,44 @@ std::string RepairUtf8(std::string_view bytes) {
     bytes.remove_prefix(first.valid + first.invalid);
   }
   return repaired;
+}
+
+void LetterLoss::Count(std::string_view text) {
+  bool in_word = false, broken = false;
+  for (const char c : text) {
+    const auto byte = static_cast<uint8_t>(c);
+    if (internal::kWhitespaceClasses[byte] == internal::CharClass::kBlank || c == '\n') {
+      in_word = broken = false;
+      continue;
+    }
+    if (!in_word) ++words;
+    in_word = true;
+    const bool ascii_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+    // The first byte of a letter in UTF-8. Below U+00C0 and in U+2000 .. U+2FFF there are signs.
+    const bool other_letter = byte >= 0xC3 && byte != 0xE2;
+    letters += ascii_letter || other_letter;
+    lost_letters += other_letter;
+    if (other_letter && !broken) ++broken_words;
+    broken = broken || other_letter;
+  }
+}
+
+void LetterLoss::Add(const LetterLoss& other) {
+  letters += other.letters;
+  lost_letters += other.lost_letters;
+  words += other.words;
+  broken_words += other.broken_words;
+}
+
+std::string LetterLoss::Warning() const {
+  if (20 * lost_letters <= letters && 20 * broken_words <= words) return {};
+  const auto share = [](uint64_t part, uint64_t whole) {
+    return 100 * static_cast<double>(part) / static_cast<double>(whole);
+  };
+  return fmt::format(
+      "the tokenizer english keeps a-z only: it deletes {:.1f} % of the letters of this text, in "
+      "{:.1f} % of its words; --tokenizer whitespace keeps them",
+      share(lost_letters, letters), share(broken_words, words));
 }
 
 }  // namespace flotilla

@@ -23,6 +23,19 @@ enum class TokenizerKind { kEnglish, kWhitespace };
 std::string RepairUtf8(std::string_view bytes);
 bool IsUtf8(std::string_view bytes);
 
+// What the english tokenizer deletes of a text that is in another language: letters beyond a-z and
+// A-Z, and the words (between ASCII blanks) that have such a letter.
+struct LetterLoss {
+  uint64_t letters = 0, lost_letters = 0;
+  uint64_t words = 0, broken_words = 0;
+
+  void Count(std::string_view text);
+  void Add(const LetterLoss& other);
+  // One sentence that names the tokenizer which keeps them, where more than 5 % of the letters or
+  // of the words are affected. Else empty.
+  std::string Warning() const;
+};
+
 namespace internal {
 
 enum class CharClass : uint8_t { kWord, kChange, kBlank, kLineEnd };

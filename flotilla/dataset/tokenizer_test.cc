@@ -66,5 +66,28 @@ TEST(TokenizerTest, RepairedBytesAreValid) {
   }
 }
 
+std::string LossOf(std::string_view text) {
+  LetterLoss loss;
+  loss.Count(text);
+  return loss.Warning();
+}
+
+TEST(LetterLossTest, TellsTextsThatTheEnglishTokenizerBreaks) {
+  EXPECT_EQ(LossOf(""), "");
+  EXPECT_EQ(LossOf("1 2 3 ... \t\n"), "");
+  // Signs are no letters: typographic quotes, a dash, a degree sign.
+  EXPECT_EQ(LossOf("\u201cThe cat\u201d \u2013 20\u00b0 \u2013 sat on the mat"), "");
+  EXPECT_NE(LossOf("\u6211\u4eec \u7684 caf\u00e9"), "");
+  EXPECT_NE(LossOf("\u6211\u4eec"), "");
+  const std::string german =
+      "die Stra\u00dfe f\u00fchrt \u00fcber die Br\u00fccke und dann weiter bis in das Tal hinab";
+  const std::string warning = LossOf(german);
+  EXPECT_NE(warning.find("--tokenizer whitespace keeps them"), std::string::npos) << warning;
+  EXPECT_NE(warning.find("in 28.6 % of its words"), std::string::npos) << warning;
+  std::string english;
+  for (int i = 0; i < 30; ++i) english += "plain words ";
+  EXPECT_EQ(LossOf(english + "caf\u00e9"), "");
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -60,10 +60,12 @@ Status Word2VecData::CountText() {
   terminal_.console.EndTask();
   text_words_ = static_cast<int64_t>(counts.total);
   text_bytes_ = counts.bytes;
+  const std::string loss = counts.loss.Warning();
   if (counts.total == 0) {
-    return InvalidArgument("--data: no words in {} files of {} bytes together",
-                           options_.files.size(), counts.bytes);
+    return InvalidArgument("--data: no words in {} files of {} bytes together{}{}",
+                           options_.files.size(), counts.bytes, loss.empty() ? "" : ": ", loss);
   }
+  if (!loss.empty()) terminal_.log.warn("{}", loss);
   const size_t distinct = counts.words.size();
   // Words to start from are kept even where they are rare.
   std::vector<WordCount> rare;
