@@ -49,7 +49,9 @@ std::string FormatParamsHelp() {
   for (const ParserFormat& format : ParserFormats()) {
     text += fmt::format("  {}: {}\n", format.name, format.help);
     for (const ParserFormat::Param& param : format.params) {
-      text += fmt::format("    {:<16}{}\n", param.name, param.help);
+      text += fmt::format("    {:<16}{}", param.name, param.help);
+      if (!param.otherwise.empty()) text += fmt::format(" ({})", param.otherwise);
+      text += "\n";
     }
   }
   return text;

@@ -101,6 +101,7 @@ class SharedRows {
   // Opens the rows for the model unless they are. *load_seconds is what reading them into memory
   // took now.
   StatusOr<Dataset*> For(const Predictor& predictor, Terminal& terminal, double* load_seconds) {
+    FL_RETURN_IF_ERROR(Annotate(CheckFormat(predictor), predictor.dir()));
     FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser,
                         MakeModelParser(predictor.format(), predictor.inputs(), flags_.data));
     const std::vector<InputSpec> inputs(predictor.inputs().begin(), predictor.inputs().end());
@@ -124,6 +125,16 @@ class SharedRows {
   }
 
  private:
+  Status CheckFormat(const Predictor& predictor) const {
+    const ParserSpec& trained = predictor.format();
+    if (trained.format.empty() && flags_.data.format.format.empty()) {
+      return InvalidArgument("the model does not tell the format of its rows: give --format NAME");
+    }
+    if (flags_.data.ignore_format) return absl::OkStatus();
+    return CheckSameRows(trained, FormatOf(trained, predictor.inputs(), flags_.data),
+                         predictor.inputs());
+  }
+
   const InferFlags& flags_;
   const std::vector<std::string> files_;
   OpenedData opened_;
@@ -217,6 +228,7 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
       ->type_name("PATH")
       ->group("Where rows come from");
   AddFormatFlags(command, &flags->data, &flags->data_flags);
+  AddIgnoreFormatFlag(command, &flags->data);
   AddSwitch(command, "in_memory", &flags->in_memory,
             "Keep the rows in memory, for all models (default for several models)",
             "Score rows as they are read and keep nothing (default for one model)",

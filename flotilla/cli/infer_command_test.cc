@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <numeric>
 
 #include "flotilla/cli/trained_files_testing.h"
-#include "flotilla/dataset/make_parser.h"
 #include "flotilla/infer/predictor.h"
 
 namespace flotilla {
@@ -91,7 +91,7 @@ TEST_F(InferCommandTest, PredictionsAreThoseBehindTheFigures) {
 TEST_F(InferCommandTest, ThePredictorGivesTheSameScoresToAServer) {
   const auto predictor = Predictor::Load(files_->out);
   ASSERT_TRUE(predictor.ok()) << predictor.status();
-  const auto parser = MakeParser((*predictor)->format(), (*predictor)->inputs());
+  const auto parser = (*predictor)->MakeRowParser();
   ASSERT_TRUE(parser.ok()) << parser.status();
   std::vector<float> served, scores;
   std::ifstream rows(files_->test);
@@ -168,6 +168,52 @@ TEST_F(InferCommandTest, RowsThatAreNotTheModelsAreNamedWithTheirPlace) {
   EXPECT_THAT(error(row.substr(1)), HasSubstr("label"));  // the label is empty
   EXPECT_THAT(error(""), HasSubstr("rows"));
   EXPECT_THAT(error(row, {"--format", "libsvm"}), HasSubstr("--format"));
+}
+
+// Ids of other parameters would stand for other things, and nobody would notice.
+TEST_F(InferCommandTest, RowsThatAreMadeOtherwiseThanInTrainingAreRefused) {
+  const auto error = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {files_->out, "--data", files_->test});
+    const ProgramRun run = Infer(more);
+    EXPECT_EQ(run.code, 1);
+    return run.err;
+  };
+  const std::string hash_dim = fmt::to_string(std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(error({"--format_param", "hash_dim=1000"}),
+              HasSubstr("/model/latest: the model was trained on criteo rows with hash_dim " +
+                        hash_dim + ", here it is 1000: give the same, or add --ignore_format"));
+  EXPECT_THAT(error({"--numeric", "log"}), HasSubstr("with numeric seeds, here it is log"));
+  EXPECT_THAT(error({"--format", "libsvm"}), HasSubstr("of the format criteo, --format is libsvm"));
+  EXPECT_THAT(error({"--pipe_command", "cat"}),
+              HasSubstr("came through no pipe command: leave out --pipe_command"));
+  const json same = InferJson({"--format", "criteo", "--format_param", "hash_dim=" + hash_dim});
+  EXPECT_EQ(same["auc"], files_->trained["auc"]);
+  const json piped = InferJson({"--pipe_command", "cat", "--ignore_format"});
+  EXPECT_EQ(piped["auc"], files_->trained["auc"]);
+  const json other = InferJson({"--format_param", "hash_dim=1000", "--ignore_format"});
+  EXPECT_NE(other["auc"], files_->trained["auc"]);
+}
+
+TEST_F(InferCommandTest, RowsOfAPipeCommandAreScoredThroughItOnly) {
+  const std::string model = dir_.path() + "/piped";
+  const std::string command = "sed 's/\t/ /g' | tr ' ' '\t'";
+  const ProgramRun trained =
+      RunForTest({"train", "ctr_dnn", "--data", files_->test, "--layers", "4", "--dim", "2",
+                  "--threads", "1", "--out", model, "--pipe_command", command});
+  ASSERT_EQ(trained.code, 0) << trained.err;
+  const ProgramRun raw = Infer({model, "--data", files_->test});
+  EXPECT_EQ(raw.code, 1);
+  EXPECT_THAT(raw.err, HasSubstr("came through a pipe command: add --pipe_command "));
+  const ProgramRun other = Infer({model, "--data", files_->test, "--pipe_command", "cat"});
+  EXPECT_EQ(other.code, 1);
+  EXPECT_THAT(other.err, HasSubstr("--pipe_command is 'cat': give the same"));
+  EXPECT_EQ(Infer({model, "--data", files_->test, "--pipe_command", command}).code, 0);
+  EXPECT_EQ(Infer({model, "--data", files_->test, "--ignore_format"}).code, 0);
+  const auto predictor = Predictor::Load(model);
+  ASSERT_TRUE(predictor.ok()) << predictor.status();
+  EXPECT_TRUE((*predictor)->MakeRowParser(command).ok());
+  EXPECT_THAT(std::string(Message((*predictor)->MakeRowParser().status())),
+              HasSubstr("came through the pipe command"));
 }
 
 TEST_F(InferCommandTest, BadRowsThatMayBeSkippedAreCountedAndHaveNoPrediction) {

@@ -6,9 +6,11 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/pipe_command.h"
 #include "flotilla/checkpoint/optimizer_json.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/infer/find_model.h"
+#include "flotilla/infer/model_sections.h"
 #include "flotilla/tensor/shape.h"
 
 namespace flotilla {
@@ -56,6 +58,22 @@ std::string SectionText(const std::string& name, const std::string& text) {
   return fmt::format("  {:<28}{}\n", name, plain ? text : fmt::format("{} bytes", text.size()));
 }
 
+// How the model's rows were made.
+std::string RowsText(const Sections& sections) {
+  const StatusOr<ParserSpec> format = FormatFromSections(sections);
+  if (!format.ok() || format->format.empty()) return "not known";
+  std::string text = format->format;
+  for (const auto& [name, value] : format->params) {
+    constexpr size_t kShort = 60;
+    text += value.size() <= kShort ? fmt::format(" {}={}", name, value)
+                                   : fmt::format(" {}=({} bytes)", name, value.size());
+  }
+  if (!format->pipe_command.value_or("").empty()) {
+    text += fmt::format(", through the pipe command {}", ShellQuoted(*format->pipe_command));
+  }
+  return text;
+}
+
 std::string InspectText(const std::string& dir, const Manifest& manifest) {
   const CheckpointInfo& info = manifest.info;
   std::string text;
@@ -68,6 +86,7 @@ std::string InspectText(const std::string& dir, const Manifest& manifest) {
   line("optimizer", OptimizerText(info.optimizer));
   line("to go on with", info.optimizer_state ? "yes, the optimizer's state is there"
                                              : "no, saved without the optimizer's state");
+  if (info.sections.contains("format")) line("rows", RowsText(info.sections));
   text += fmt::format("\nparameters ({})\n", manifest.parameters.size());
   for (const SavedParameter& parameter : manifest.parameters) {
     text += fmt::format("  {:<28}{:>12} numbers {}, {} states\n", parameter.name, SizeOf(parameter),

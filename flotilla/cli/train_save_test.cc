@@ -131,6 +131,20 @@ TEST_F(TrainSaveTest, StartsFromAnotherModel) {
   EXPECT_EQ(wider.code, kFailure);
 }
 
+TEST_F(TrainSaveTest, AModelOfRowsThatWereMadeOtherwiseIsNotGoneOnWith) {
+  ASSERT_EQ(Train("a", {}).code, kSuccess);
+  const std::string param = "--format_param", value = "hash_dim=1000", ignore = "--ignore_format";
+  const ProgramRun resumed = Train("a", {"--resume", "--epochs", "2", param, value});
+  EXPECT_EQ(resumed.code, kFailure);
+  EXPECT_THAT(resumed.err, HasSubstr("with hash_dim 1000001, here it is 1000"));
+  const ProgramRun warm = Train("b", {"--init_model", Dir("a"), param, value});
+  EXPECT_EQ(warm.code, kFailure);
+  EXPECT_THAT(warm.err, HasSubstr(Dir("a/latest") + ": the model was trained on criteo rows with"));
+  const ProgramRun taken = Train("c", {"--init_model", Dir("a"), param, value, ignore});
+  EXPECT_EQ(taken.code, kSuccess) << taken.err;
+  EXPECT_EQ(Train("d", {ignore}).code, kUsageError) << "there is no model to compare with";
+}
+
 TEST_F(TrainSaveTest, StopsEarlyWhenTheTestAucNoLongerGrows) {
   const ProgramRun run = Train("out", {"--test", test_, "--epochs", "50", "--early_stop", "1",
                                        "--json", "--learning_rate", "0.01"});

@@ -157,8 +157,7 @@ struct Entry {
   ParserOr (*make)(const Params& params, Inputs inputs);
 };
 
-constexpr std::string_view kLabelsHelp =
-    "binary: -1 and 0 become 0, 1 stays; whole: as written (binary)";
+constexpr std::string_view kLabelsHelp = "binary: -1 and 0 become 0, 1 stays; whole: as written";
 constexpr std::string_view kSchemaHelp =
     "the columns, as docs/data_formats.md says: \"age:dense city:id -*3 click:label\"";
 
@@ -166,14 +165,15 @@ const std::vector<Entry>& Table() {
   static const std::vector<Entry> table = {
       {{"corpus",
         "a sentence per line: ids separated by blanks",
-        {{"vocabulary", "ids must be below; 0: any (0)"}}},
+        {{"vocabulary", "ids must be below; 0: any", "0"}}},
        MakeCorpus},
       {{"criteo",
         "label, 13 numbers and 26 categories, separated by tabs",
-        {{"hash_dim", "ids are below (1000001)"},
+        {{"hash_dim", "ids are below", "1000001"},
          {"numeric",
           "seeds: (x - min) / diff with fixed values; log: log(1 + x); statistics: (x - min) / "
-          "(p95 - min) (seeds)"},
+          "(p95 - min)",
+          "seeds"},
          {"statistics", "numeric=statistics: the text of such a file"},
          {"statistics_file", "numeric=statistics: the statistics.json of `flotilla data criteo`"}}},
        MakeCriteo},
@@ -184,13 +184,13 @@ const std::vector<Entry>& Table() {
       {{"libffm",
         "<label> <field>:<index>:<value> ..",
         {{"fields", "the inputs of fields 0, 1, ..; - leaves one out (F0,F1,..)"},
-         {"labels", kLabelsHelp},
-         {"single", "yes: each id input has one feature in every row (no)"}}},
+         {"labels", kLabelsHelp, "binary"},
+         {"single", "yes: each id input has one feature in every row", "no"}}},
        MakeLibffm},
       {{"libsvm",
         "<label> <index>:<value> ..; also SVMlight and libFM",
-        {{"first_index", "the index that is element 0 of a dense input (1)"},
-         {"labels", kLabelsHelp}}},
+        {{"first_index", "the index that is element 0 of a dense input", "1"},
+         {"labels", kLabelsHelp, "binary"}}},
        MakeLibsvm},
       {{"multislot",
         "for each input <n> v1 .. vn, separated by blanks",
@@ -231,6 +231,17 @@ std::vector<ParserFormat> ParserFormats() {
   std::vector<ParserFormat> formats;
   for (const Entry& entry : Table()) formats.push_back(entry.format);
   return formats;
+}
+
+ParserSpec WithDefaults(ParserSpec spec) {
+  for (const Entry& entry : Table()) {
+    if (entry.format.name != spec.format) continue;
+    for (const ParserFormat::Param& param : entry.format.params) {
+      if (!param.otherwise.empty())
+        spec.params.try_emplace(std::string(param.name), param.otherwise);
+    }
+  }
+  return spec;
 }
 
 StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,

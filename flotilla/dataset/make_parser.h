@@ -4,6 +4,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ namespace flotilla {
 struct ParserSpec {
   std::string format;                         // one of ParserFormats(), e.g. "criteo"
   std::map<std::string, std::string> params;  // e.g. {"hash_dim", "1000001"}
+  // The shell command whose output the lines are; empty: none, files hold the lines themselves; not
+  // set: not known. For the record only: MakeParser does not look at it and nothing runs it.
+  std::optional<std::string> pipe_command = std::nullopt;
 
   bool operator==(const ParserSpec&) const = default;
 };
@@ -24,7 +28,8 @@ struct ParserSpec {
 struct ParserFormat {
   struct Param {
     std::string_view name;
-    std::string_view help;  // with the default
+    std::string_view help;
+    std::string_view otherwise = {};  // the value when it is not given; empty: no such value
   };
   std::string_view name;
   std::string_view help;  // one line: what a line of text looks like
@@ -40,6 +45,10 @@ std::vector<ParserFormat> ParserFormats();
 // statistics_file).
 StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
                                              std::span<const InputSpec> inputs);
+
+// The same spec with every parameter that has a default and was not given. An unknown format comes
+// back as it is.
+ParserSpec WithDefaults(ParserSpec spec);
 
 // The inputs that the rows of a format fill, where the format itself says them: criteo, and csv and
 // tsv by their schema. InvalidArgument for the others, and as above.

@@ -100,6 +100,21 @@ TEST(MakeParserTest, ValuesOfParametersAreChecked) {
               HasSubstr("F9 is not an id input"));
 }
 
+// The defaults that are told are those that a parser has.
+TEST(MakeParserTest, DefaultsThatAreSpelledOutChangeNothing) {
+  const std::vector<InputSpec> click = {kF0, kLabel};
+  for (const char* format : {"criteo", "libffm", "libsvm", "multislot", "corpus"}) {
+    const std::string name = format;
+    const std::vector<InputSpec> inputs = name == "criteo"   ? CriteoInputs()
+                                          : name == "corpus" ? std::vector<InputSpec>{kF0}
+                                                             : click;
+    const ParserSpec spec{.format = name};
+    EXPECT_EQ(IdentityOf(WithDefaults(spec), inputs), IdentityOf(spec, inputs));
+  }
+  EXPECT_EQ(WithDefaults({.format = "libsvm"}).params.size(), 2u);
+  EXPECT_EQ(WithDefaults({.format = "none"}).params.size(), 0u);
+}
+
 TEST(MakeParserTest, FormatsAreListedInOrderWithHelp) {
   std::string last;
   for (const ParserFormat& format : ParserFormats()) {

@@ -20,7 +20,7 @@ constexpr FileParam kFileParams[] = {{"schema_file", "schema"}, {"statistics_fil
 }  // namespace
 
 StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec) {
-  std::map<std::string, std::string> params = spec.params;
+  std::map<std::string, std::string> params = WithDefaults(spec).params;
   for (const FileParam& param : kFileParams) {
     const auto file = params.find(param.file);
     if (file == params.end()) continue;
@@ -28,7 +28,9 @@ StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec) {
     params.erase(file);
   }
   try {
-    return nlohmann::json{{"format", spec.format}, {"params", params}}.dump();
+    nlohmann::json json = {{"format", spec.format}, {"params", params}};
+    if (spec.pipe_command) json["pipe_command"] = *spec.pipe_command;
+    return json.dump();
   } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("format {}: {}", spec.format, error.what());
   }
@@ -54,6 +56,10 @@ StatusOr<ParserSpec> ParserSpecFromJson(std::string_view text) {
   for (const auto& [name, value] : params->items()) {
     if (!value.is_string()) return InvalidArgument("params.{}: text is expected", name);
     spec.params[name] = value.get<std::string>();
+  }
+  if (const auto pipe = json.find("pipe_command"); pipe != json.end()) {
+    if (!pipe->is_string()) return InvalidArgument("pipe_command: text is expected");
+    spec.pipe_command = pipe->get<std::string>();
   }
   return spec;
 }

@@ -18,13 +18,24 @@ std::string SpecError(std::string_view text) {
 
 TEST(ParserSpecIoTest, SpecsComeBackEqual) {
   const ParserSpec criteo{.format = "criteo", .params = {{"hash_dim", "10"}, {"numeric", "log"}}};
-  for (const ParserSpec& spec : {criteo, ParserSpec{}}) {
+  ParserSpec piped = criteo, plain = criteo;
+  piped.pipe_command = "python3 'a b.py' | sort";
+  plain.pipe_command = "";
+  for (const ParserSpec& spec : {criteo, piped, plain, ParserSpec{}}) {
     const auto text = ParserSpecToJson(spec);
     ASSERT_TRUE(text.ok()) << text.status();
     const auto again = ParserSpecFromJson(*text);
     ASSERT_TRUE(again.ok()) << again.status();
     EXPECT_EQ(*again, spec);
   }
+}
+
+// Otherwise another default in a later version would give old models other ids.
+TEST(ParserSpecIoTest, DefaultsAreWritten) {
+  const auto again = ParserSpecFromJson(*ParserSpecToJson({.format = "criteo"}));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->params,
+            (std::map<std::string, std::string>{{"hash_dim", "1000001"}, {"numeric", "seeds"}}));
 }
 
 TEST(ParserSpecIoTest, TheContentOfASchemaFileIsStoredInItsPlace) {
@@ -75,6 +86,8 @@ TEST(ParserSpecIoTest, ErrorsSayWhere) {
   EXPECT_EQ(SpecError("{}"), "format: text is expected");
   EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: an object is expected");
   EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"), "params.k: text is expected");
+  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {}, "pipe_command": 1})"),
+            "pipe_command: text is expected");
   EXPECT_FALSE(ParserSpecToJson({.format = "\xff"}).ok());
 }
 

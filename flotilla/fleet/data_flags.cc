@@ -74,6 +74,15 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
   AddReachFlags(command, options, flags, group);
 }
 
+void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options) {
+  command
+      .add_flag(
+          "--ignore_format", options->ignore_format,
+          "Read rows as the flags say, even if a saved model was trained on rows of another "
+          "format, other parameters or another pipe command: for rows whose ids mean the same")
+      ->group("Where rows come from");
+}
+
 void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
                    const std::string& group) {
   command

@@ -25,6 +25,9 @@ inline constexpr char kPathsHelp[] =
 // REQUIRES, here and below: flags and options outlive the command.
 void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags);
 
+// Declares --ignore_format, for commands that read rows for a saved model.
+void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options);
+
 // Declares --pipe_timeout and --scheme, which AddFormatFlags has too: how bytes are reached, for
 // commands that parse no rows.
 void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,

@@ -6,7 +6,6 @@
 
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/fleet/fetch_watch.h"
-#include "flotilla/fleet/open_data.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/graph/plan.h"
 #include "flotilla/trainer/metric_set.h"
@@ -40,7 +39,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, Communicator* co
 }
 
 Executor::Executor(Model model, ExecutorOptions options)
-    : model_(std::move(model)), options_(options) {}
+    : model_(std::move(model)), options_(options), rows_(model_.format) {}
 
 Executor::~Executor() = default;
 
@@ -110,6 +109,7 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
 StatusOr<Report> Executor::train_from_dataset(SlotDataset& dataset,
                                               const DatasetRunOptions& options) {
   FL_ASSIGN_OR_RETURN(Dataset * opened, dataset.open());
+  rows_ = dataset.row_format();
   return train_from_dataset(*opened, options);
 }
 
@@ -220,14 +220,13 @@ StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,
 }
 
 Status Executor::save_persistables(const std::string& dir) {
-  FL_ASSIGN_OR_RETURN(const Sections sections,
-                      SectionsOf(model_, FormatOf(model_, {}), {.epoch = epoch_}));
+  FL_ASSIGN_OR_RETURN(const Sections sections, SectionsOf(model_, rows_, {.epoch = epoch_}));
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingSave> save, communicator_->BeginSave({}));
   return save->Write(dir, sections);
 }
 
 Status Executor::save_inference_model(const std::string& dir, Var predict) {
-  ModelSections parts = DescribeModel(model_, FormatOf(model_, {}));
+  ModelSections parts = DescribeModel(model_, rows_);
   if (predict.valid()) {
     FL_RETURN_IF_ERROR(CheckFetches(std::vector<Fetch>{predict}));
     parts.predict = predict.index();
@@ -247,7 +246,10 @@ Status Executor::save_inference_model(const std::string& dir, Var predict) {
 }
 
 Status Executor::load_persistables(const std::string& dir, const LoadOptions& options) {
-  return communicator_->Load(dir, options).status();
+  FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(dir, options));
+  FL_ASSIGN_OR_RETURN(ParserSpec rows, FormatFromSections(loaded.sections));
+  if (!rows.format.empty()) rows_ = std::move(rows);
+  return absl::OkStatus();
 }
 
 }  // namespace flotilla

@@ -134,7 +134,9 @@ class Executor {
     return communicator_->WriteParameter(name, values);
   }
 
-  // Everything that going on with training needs.
+  // Everything that going on with training needs. Like save_inference_model it tells how rows are
+  // made, so that others are not taken for them: as those of the last SlotDataset that was trained
+  // on, else of the model that was loaded, else as Model::format says.
   Status save_persistables(const std::string& dir);
   // What the prediction needs and nothing else: no optimizer state, no parameters that only the
   // loss reads. `predict` is the value to predict; not set: the model's own.
@@ -166,6 +168,7 @@ class Executor {
   Communicator* communicator_ = nullptr;
   std::unique_ptr<Feeding> train_feeding_, infer_feeding_;
   MetricSet run_metrics_, infer_metrics_;
+  ParserSpec rows_;  // how the rows are made that the parameters were trained on
   int64_t epoch_ = 0;
   Batch fed_;                // the batch of run(), numbered as one of this pass
   int64_t fed_batches_ = 0;  // of this pass: the ordinal of the next one

@@ -7,8 +7,10 @@
 #include <set>
 #include <sstream>
 
+#include "flotilla/checkpoint/reader.h"
 #include "flotilla/dataset/batch_builder.h"
 #include "flotilla/fleet/odd_model_testing.h"
+#include "flotilla/infer/model_sections.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/temp_dir.h"
@@ -197,6 +199,37 @@ TEST_F(ExecutorTest, WhatIsSavedIsLoaded) {
   EXPECT_EQ(other->parameter("fc_0.w_0")->data, weights.data);
   EXPECT_EQ(other->parameter("t")->data, rows.data);
   EXPECT_EQ(other->communicator().global_step(), executor_->communicator().global_step());
+}
+
+// Another file list in every pass, as the tutorials do it.
+TEST_F(ExecutorTest, TrainsOnOtherFilesInEveryEpoch) {
+  for (const int rows : {500, 30, 70}) {
+    dataset_->set_filelist({dir_.Write(fmt::format("rows_{}", rows), OddRows(rows))});
+    const auto report = executor_->train_from_dataset(*dataset_);
+    ASSERT_TRUE(report.ok()) << report.status();
+    EXPECT_EQ(report->rows, rows);
+  }
+}
+
+TEST_F(ExecutorTest, AModelIsSavedWithHowItsRowsWereMade) {
+  const auto saved_format = [&](Executor& executor) {
+    const std::string dir = dir_.path() + "/model";
+    const Status saved = executor.save_persistables(dir);
+    EXPECT_TRUE(saved.ok()) << saved;
+    return *FormatFromSections(ReadManifest(dir)->info.sections);
+  };
+  EXPECT_EQ(saved_format(*executor_), ParserSpec{}) << "never trained: not known";
+  ASSERT_TRUE(executor_->run(Feed({1}, {1}), {}).ok());
+  EXPECT_EQ(saved_format(*executor_), ParserSpec{}) << "of batches by hand nothing is known";
+  ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
+  EXPECT_EQ(saved_format(*executor_), (ParserSpec{.format = "multislot", .pipe_command = ""}));
+  dataset_->set_pipe_command("cat");
+  ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
+  const ParserSpec piped{.format = "multislot", .pipe_command = "cat"};
+  EXPECT_EQ(saved_format(*executor_), piped);
+  auto other = *Executor::Make(MakeOddClicks().model, {});
+  ASSERT_TRUE(other->load_persistables(dir_.path() + "/model").ok());
+  EXPECT_EQ(saved_format(*other), piped) << "what was loaded is still known";
 }
 
 TEST_F(ExecutorTest, MistakesAreTold) {

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <map>
 #include <utility>
 
+#include "flotilla/base/pipe_command.h"
 #include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/dataset/parser_spec_io.h"
 #include "flotilla/dataset/stream.h"
 
 namespace flotilla {
@@ -65,6 +68,42 @@ Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
   return absl::OkStatus();
 }
 
+// A parameter and the one that names a file with its text stand for each other.
+std::string TwinOf(const std::string& param) {
+  constexpr std::string_view kFile = "_file";
+  return param.ends_with(kFile) ? param.substr(0, param.size() - kFile.size())
+                                : param + std::string(kFile);
+}
+
+// Schemas and statistics are long: of their texts a message shows that they differ.
+std::string ParamText(const std::map<std::string, std::string>& params, const std::string& name) {
+  constexpr size_t kLong = 60;
+  const auto found = params.find(name);
+  if (found == params.end()) return "not set";
+  return found->second.size() <= kLong ? found->second
+                                       : fmt::format("a text of {} bytes", found->second.size());
+}
+
+Status CheckSamePipe(const std::string& trained, const std::string& given) {
+  if (trained == given) return absl::OkStatus();
+  if (given.empty()) {
+    return InvalidArgument(
+        "the model was trained on rows that came through a pipe command: add --pipe_command {}, or "
+        "--ignore_format if these rows are its output",
+        ShellQuoted(trained));
+  }
+  if (trained.empty()) {
+    return InvalidArgument(
+        "the model was trained on rows that came through no pipe command: leave out --pipe_command "
+        "{}, or add --ignore_format if it gives the same kind of rows",
+        ShellQuoted(given));
+  }
+  return InvalidArgument(
+      "the model was trained on rows of the pipe command {}, --pipe_command is {}: give the same, "
+      "or add --ignore_format if both give the same kind of rows",
+      ShellQuoted(trained), ShellQuoted(given));
+}
+
 }  // namespace
 
 ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
@@ -78,7 +117,11 @@ ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
     const bool fits = MakeParser(criteo, inputs).ok();
     spec.format = fits ? "criteo" : "multislot";
   }
-  for (const auto& [key, value] : options.format.params) spec.params[key] = value;
+  for (const auto& [key, value] : options.format.params) {
+    spec.params.erase(TwinOf(key));
+    spec.params[key] = value;
+  }
+  spec.pipe_command = options.pipe_command;
   return spec;
 }
 
@@ -97,6 +140,39 @@ StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
 StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
                                                         const DataOptions& options) {
   return MakeModelParser(model.format, model.graph.def().inputs, options);
+}
+
+Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
+                     std::span<const InputSpec> inputs) {
+  if (!trained.pipe_command) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(CheckSamePipe(*trained.pipe_command, given.pipe_command.value_or("")));
+  if (trained.format.empty()) return absl::OkStatus();
+  if (trained.format != given.format) {
+    return InvalidArgument(
+        "the model was trained on rows of the format {}, --format is {}: leave it out, or add "
+        "--ignore_format if the ids mean the same",
+        trained.format, given.format);
+  }
+  const auto parser_then = MakeParser(trained, inputs), parser_now = MakeParser(given, inputs);
+  if (parser_then.ok() && parser_now.ok() &&
+      (*parser_then)->identity() == (*parser_now)->identity()) {
+    return absl::OkStatus();
+  }
+  // Files are read into texts, which can be compared.
+  FL_ASSIGN_OR_RETURN(const std::string text, ParserSpecToJson(given));
+  FL_ASSIGN_OR_RETURN(const ParserSpec now, ParserSpecFromJson(text));
+  const ParserSpec then = WithDefaults(trained);
+  std::map<std::string, std::string> names = then.params;
+  names.insert(now.params.begin(), now.params.end());
+  for (const auto& [name, value] : names) {
+    const auto is = now.params.find(name), was = then.params.find(name);
+    if (is != now.params.end() && was != then.params.end() && is->second == was->second) continue;
+    return InvalidArgument(
+        "the model was trained on {} rows with {} {}, here it is {}: give the same, or add "
+        "--ignore_format if the ids mean the same",
+        trained.format, name, ParamText(then.params, name), ParamText(now.params, name));
+  }
+  return absl::OkStatus();
 }
 
 StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,

@@ -20,7 +20,8 @@
 namespace flotilla {
 
 // The format that rows of a model are read in: the one of the options, else the model's own, else
-// raw Criteo text if the inputs fit it, else MultiSlot text.
+// raw Criteo text if the inputs fit it, else MultiSlot text. The pipe command is that of the
+// options.
 ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
                     const DataOptions& options);
 ParserSpec FormatOf(const Model& model, const DataOptions& options);
@@ -31,6 +32,14 @@ StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
                                                         const DataOptions& options);
 StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
                                                         const DataOptions& options);
+
+// Whether rows that are read as `given` says mean what those of a saved model did: the same format,
+// parameters and pipe command, else the same ids would stand for other things. InvalidArgument
+// names the first difference, both values and what to do, --ignore_format included. Ok where
+// `trained` does not tell how its rows were made (pipe_command is not set), as in models of earlier
+// versions.
+Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
+                     std::span<const InputSpec> inputs);
 
 // The files that paths of a flag ("--data") name. Errors name the flag.
 StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,

@@ -11,54 +11,41 @@
 
 namespace flotilla {
 
-Status SlotDataset::Changed() {
-  if (dataset_ != nullptr && status_.ok()) {
-    status_ = FailedPrecondition("a dataset is changed after it was opened: set it up first");
-  }
-  return status_;
+void SlotDataset::Close() {
+  dataset_.reset();
+  memory_ = nullptr;
 }
 
 void SlotDataset::set_use_var(std::span<const Var> vars) {
-  if (!Changed().ok()) return;
-  inputs_.clear();
+  std::vector<InputSpec> inputs;
+  use_var_status_ = absl::OkStatus();
   for (const Var& var : vars) {
     if (!var.valid() || var.def().input < 0) {
-      status_ = InvalidArgument("set_use_var: {} is no input of a graph",
-                                var.valid() ? var.name() : "a value that failed to build");
+      use_var_status_ = InvalidArgument("set_use_var: {} is no input of a graph",
+                                        var.valid() ? var.name() : "a value that failed to build");
       return;
     }
-    inputs_.push_back(var.graph()->inputs[var.def().input]);
+    inputs.push_back(var.graph()->inputs[var.def().input]);
   }
+  Set(&inputs_, std::move(inputs));
 }
 
-void SlotDataset::set_pipe_command(std::string command) {
-  if (Changed().ok()) pipe_command_ = std::move(command);
-}
-void SlotDataset::set_batch_size(int64_t rows) {
-  if (Changed().ok()) batch_size_ = rows;
-}
-void SlotDataset::set_thread(int threads) {
-  if (Changed().ok()) threads_ = threads;
-}
+void SlotDataset::set_pipe_command(std::string command) { Set(&pipe_command_, std::move(command)); }
+void SlotDataset::set_batch_size(int64_t rows) { Set(&batch_size_, rows); }
+void SlotDataset::set_thread(int threads) { Set(&threads_, threads); }
 void SlotDataset::set_filelist(std::vector<std::string> files) {
-  if (Changed().ok()) files_ = std::move(files);
+  files_ = std::move(files);
+  Close();  // also for the same names: the files may be new
 }
-void SlotDataset::set_format(ParserSpec format) {
-  if (Changed().ok()) format_ = std::move(format);
-}
-void SlotDataset::set_max_bad_rows(int64_t rows) {
-  if (Changed().ok()) max_bad_rows_ = rows;
-}
-void SlotDataset::set_seed(uint64_t seed) {
-  if (Changed().ok()) seed_ = seed;
-}
+void SlotDataset::set_format(ParserSpec format) { Set(&format_, std::move(format)); }
+void SlotDataset::set_max_bad_rows(int64_t rows) { Set(&max_bad_rows_, rows); }
+void SlotDataset::set_seed(uint64_t seed) { Set(&seed_, seed); }
 
 void SlotDataset::set_interrupt(const Interrupt* interrupt) {
   if (Changed().ok()) interrupt_ = interrupt;
 }
 
 StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
-  FL_RETURN_IF_ERROR(status_);
   if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");
   if (!files_) return FailedPrecondition("set_filelist was not called: no files");
   if (threads_ < 1) return InvalidArgument("set_thread: {} threads, at least 1", threads_);
@@ -90,6 +77,7 @@ Status SlotDataset::load_into_memory() { return Memory("load_into_memory").statu
 
 Status SlotDataset::preload_into_memory() {
   if (kind_ != Kind::kInMemory) return Memory("preload_into_memory").status();
+  FL_RETURN_IF_ERROR(use_var_status_);
   if (dataset_ != nullptr) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   FL_ASSIGN_OR_RETURN(auto dataset,
@@ -120,16 +108,18 @@ Status SlotDataset::slots_shuffle(const std::vector<std::string>& slots) {
   return memory->SlotsShuffle(slots, shuffles_++);
 }
 
-void SlotDataset::release_memory() {
-  if (memory_ != nullptr) memory_->ReleaseMemory();
-}
-
 int64_t SlotDataset::get_memory_data_size() const {
   return memory_ == nullptr ? 0 : memory_->rows().rows;
 }
 
+ParserSpec SlotDataset::row_format() const {
+  ParserSpec format = format_;
+  format.pipe_command = pipe_command_;
+  return format;
+}
+
 StatusOr<Dataset*> SlotDataset::open() {
-  FL_RETURN_IF_ERROR(status_);
+  FL_RETURN_IF_ERROR(use_var_status_);
   if (dataset_ != nullptr) return dataset_.get();
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   if (kind_ == Kind::kInMemory) {

@@ -9,6 +9,8 @@
 //   dataset->load_into_memory();
 //   executor->train_from_dataset(*dataset);
 //
+// Files may change between epochs: set_filelist(next_files) and train again.
+//
 // A thin front of dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
 // Names are those of the tutorials, so that a tutorial's line finds its counterpart.
 #pragma once
@@ -18,6 +20,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/interrupt.h"
@@ -31,14 +34,16 @@ namespace flotilla {
 
 class Fleet;
 
-// A description of rows, and once it is opened the dataset itself. Not thread-safe.
+// A description of rows, and once it is opened the dataset itself. Settings may change at any time
+// between epochs; they take effect at the next opening: a change closes the dataset and releases
+// its rows, which are loaded (and shuffled, where that is wanted) again. Not thread-safe.
 class SlotDataset {
  public:
   enum class Kind { kQueue, kInMemory };
   explicit SlotDataset(Kind kind) : kind_(kind) {}
 
   // What rows hold, in the order of the slots. Values that are no inputs of a graph are an error of
-  // opening.
+  // opening, until the next call.
   void set_use_var(std::span<const Var> vars);
   void set_use_var(std::initializer_list<Var> vars) {
     set_use_var(std::span<const Var>(vars.begin(), vars.size()));
@@ -48,7 +53,8 @@ class SlotDataset {
   void set_batch_size(int64_t rows);
   // Threads that parse into memory, and files that pipe commands work on at the same time.
   void set_thread(int threads);
-  // An empty list is one worker's of several: its epochs have no rows (Fleet::split_files).
+  // The files of the next epochs, read anew even where the list is the same as before. An empty
+  // list is one worker's of several: its epochs have no rows (Fleet::split_files).
   void set_filelist(std::vector<std::string> files);
   // How lines are written; MultiSlot text unless told otherwise.
   void set_format(ParserSpec format);
@@ -70,23 +76,35 @@ class SlotDataset {
   Status global_shuffle() { return local_shuffle(); }
   // What the model loses when a slot says nothing: shuffles its values over the rows.
   Status slots_shuffle(const std::vector<std::string>& slots);
-  void release_memory();
+  // Frees the rows. They are loaded again by load_into_memory or the next epoch.
+  void release_memory() { Close(); }
   // Rows of this trainer; 0 before they are loaded.
   int64_t get_memory_data_size() const;
   int64_t get_shuffle_data_size() const { return get_memory_data_size(); }
 
+  // How the rows are made, pipe command included: what a model that they train is saved with.
+  ParserSpec row_format() const;
+
   // The dataset as trainers take it, opened at the first call. Rows in memory are loaded if nobody
   // did. Errors: no files, no inputs, and those of reading.
+  // The pointer is valid until a setting changes or the memory is released.
   StatusOr<Dataset*> open();
 
  private:
-  Status Changed();  // settings are for before the opening
+  // Takes a setting; one that changes nothing leaves the dataset open.
+  template <typename T>
+  void Set(T* setting, T value) {
+    if (*setting == value) return;
+    *setting = std::move(value);
+    Close();
+  }
+  void Close();
   StatusOr<std::shared_ptr<const Parser>> MakeSlotParser() const;
   StatusOr<InMemoryDataset*> Memory(const char* method);
   InMemoryOptions LoadOptions() const;
 
   const Kind kind_;
-  Status status_;  // the first mistake of a setter
+  Status use_var_status_;  // what is wrong with the inputs
   std::vector<InputSpec> inputs_;
   std::string pipe_command_;
   int64_t batch_size_ = 1000;

@@ -44,6 +44,16 @@ class SlotDatasetTest : public ::testing::Test {
     return ids;
   }
 
+  // What reading the first batch says.
+  std::string FirstError(SlotDataset& slots) {
+    auto opened = slots.open();
+    if (!opened.ok()) return std::string(Message(opened.status()));
+    Batch batch;
+    Status status = (*opened)->StartEpoch(0);
+    if (status.ok()) status = (*opened)->Next(0, &batch).status();
+    return std::string(Message(status));
+  }
+
   const TempDir dir_;
   const std::string a_ = dir_.Write("a", Text(0, 25));
   const std::string b_ = dir_.Write("b", Text(25, 40));
@@ -83,6 +93,58 @@ TEST_F(SlotDatasetTest, RowsInMemoryCanBeShuffledAndReleased) {
   ASSERT_TRUE(dataset->slots_shuffle({"id"}).ok());
   dataset->release_memory();
   EXPECT_EQ(dataset->get_memory_data_size(), 0);
+  ASSERT_TRUE(dataset->load_into_memory().ok());
+  EXPECT_EQ(dataset->get_memory_data_size(), 40);
+}
+
+// What the tutorials do in every pass.
+TEST_F(SlotDatasetTest, AnotherFileListTakesEffectAtTheNextEpoch) {
+  for (const char* name : {"QueueDataset", "InMemoryDataset"}) {
+    SCOPED_TRACE(name);
+    auto dataset = Make(name);
+    dataset->set_filelist({a_});
+    EXPECT_EQ(Ids(*dataset, 0).size(), 25u);
+    dataset->set_filelist({b_});
+    EXPECT_EQ(dataset->get_memory_data_size(), 0) << "rows of the last list are released";
+    const std::vector<uint64_t> ids = Ids(*dataset, 1);
+    ASSERT_EQ(ids.size(), 15u);
+    EXPECT_EQ(ids[0], 25u);
+    dataset->set_filelist({dir_.path() + "/none"});
+    EXPECT_THAT(FirstError(*dataset), HasSubstr("none"));
+    dataset->set_filelist({a_, b_});
+    EXPECT_EQ(Ids(*dataset, 2).size(), 40u) << "a list that failed leaves it usable";
+  }
+}
+
+TEST_F(SlotDatasetTest, TheSameFileListIsReadAnew) {
+  for (const char* name : {"QueueDataset", "InMemoryDataset"}) {
+    auto dataset = Make(name);
+    const std::string file = dir_.Write("daily", Text(0, 5));
+    dataset->set_filelist({file});
+    EXPECT_EQ(Ids(*dataset).size(), 5u);
+    dir_.Write("daily", Text(0, 7));
+    dataset->set_filelist({file});
+    EXPECT_EQ(Ids(*dataset).size(), 7u);
+  }
+}
+
+TEST_F(SlotDatasetTest, SettingsChangeBetweenEpochs) {
+  auto dataset = Make("InMemoryDataset");
+  ASSERT_TRUE(dataset->load_into_memory().ok());
+  const Dataset* const loaded = *dataset->open();
+  dataset->set_batch_size(10);
+  EXPECT_EQ(*dataset->open(), loaded) << "nothing changed: the rows stay";
+  dataset->set_batch_size(7);
+  auto opened = dataset->open();
+  ASSERT_TRUE(opened.ok()) << opened.status();
+  Batch batch;
+  ASSERT_TRUE((*opened)->StartEpoch(0).ok());
+  ASSERT_TRUE(*(*opened)->Next(0, &batch));
+  EXPECT_EQ(batch.rows, 7);
+  dataset->set_use_var({Fc(graph_.Dense("x", 2), 1)});
+  EXPECT_THAT(std::string(Message(dataset->open().status())), HasSubstr("no input of a graph"));
+  dataset->set_use_var({graph_.Ids("user"), graph_.Label("click")});
+  EXPECT_EQ(Ids(*dataset).size(), 40u) << "a mistake that was mended is forgotten";
 }
 
 TEST_F(SlotDatasetTest, MistakesAreToldWithWhatToDo) {
@@ -92,10 +154,6 @@ TEST_F(SlotDatasetTest, MistakesAreToldWithWhatToDo) {
   EXPECT_THAT(error(Make("QueueDataset")->local_shuffle()), HasSubstr("is for an InMemoryDataset"));
   SlotDataset empty(SlotDataset::Kind::kQueue);
   EXPECT_THAT(error(empty.open().status()), HasSubstr("set_use_var was not called"));
-  auto late = Make("QueueDataset");
-  ASSERT_TRUE(late->open().ok());
-  late->set_batch_size(7);
-  EXPECT_THAT(error(late->open().status()), HasSubstr("set it up first"));
   auto other = Make("QueueDataset");
   other->set_use_var({Fc(graph_.Dense("x", 2), 1)});
   EXPECT_THAT(error(other->open().status()), HasSubstr("is no input of a graph"));

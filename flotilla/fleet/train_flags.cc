@@ -22,6 +22,7 @@ void AddSourceFlags(CLI::App& command, TrainFlags& flags) {
       ->type_name("PATH")
       ->group(group);
   AddFormatFlags(command, &data, &flags.data);
+  AddIgnoreFormatFlag(command, &data);
 }
 
 void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
@@ -234,6 +235,9 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   }
   if (keep.init_model.empty() && (keep.fresh_optimizer || keep.allow_missing)) {
     return InvalidArgument("--fresh_optimizer and --allow_missing need --init_model DIR");
+  }
+  if (data.ignore_format && keep.init_model.empty() && !keep.resume) {
+    return InvalidArgument("--ignore_format is for --init_model DIR and --resume");
   }
   if (options.early_stop > 0 && data.test.empty()) {
     return InvalidArgument("--early_stop watches the test AUC: give --test PATH");

@@ -18,6 +18,7 @@ struct DataOptions {
   std::vector<std::string> train;  // as dataset/file_list.h takes them
   std::vector<std::string> test;   // the same; may be empty
   ParserSpec format;               // without a name: the model's own
+  bool ignore_format = false;      // do not ask whether a saved model's rows were made alike
   bool in_memory = true;           // otherwise files are read again in every epoch
   bool shuffle = true;             // in memory: each epoch in an order of its own
   bool global_shuffle = false;     // in memory: rows are first spread over all trainers at random

@@ -34,6 +34,8 @@ class TrainRun {
   Status OpenData();
   Status StartFromModel();
   Status LoadModel();
+  // Whether the rows of this run are made as those that the loaded model was trained on.
+  Status CheckFormat(const Sections& sections) const;
   // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                  const LogLine& log);
@@ -111,6 +113,7 @@ Status TrainRun::LoadModel() {
   if (!loaded.ok()) {
     return Annotate(loaded.status(), keep.resume ? "--resume" : "--init_model");
   }
+  FL_RETURN_IF_ERROR(Annotate(CheckFormat(loaded->sections), dir));
   terminal_.log.info("starting from {}, step {}", dir, loaded->step);
   for (const std::string& name : loaded->missing) {
     terminal_.log.warn("{}: not in the model, starts with its first values", name);
@@ -119,6 +122,12 @@ Status TrainRun::LoadModel() {
   view_->Event(kResumeEvent, fleet_.communicator().global_step(), dir);
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
   return absl::OkStatus();
+}
+
+Status TrainRun::CheckFormat(const Sections& sections) const {
+  if (options_.data.ignore_format) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(const ParserSpec trained, FormatFromSections(sections));
+  return CheckSameRows(trained, FormatOf(model_, options_.data), model_.graph.def().inputs);
 }
 
 Status TrainRun::OpenData() {

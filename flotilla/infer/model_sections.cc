@@ -119,11 +119,17 @@ StatusOr<ModelSections> FromSections(const Sections& sections) {
   }
   FL_ASSIGN_OR_RETURN(const std::string* const metrics, Find(sections, kMetrics));
   FL_RETURN_IF_ERROR(InSection(ReadMetrics(*metrics, &model), kMetrics));
-  FL_ASSIGN_OR_RETURN(const std::string* const format, Find(sections, kFormat));
-  StatusOr<ParserSpec> spec = ParserSpecFromJson(*format);
-  if (!spec.ok()) return InSection(spec.status(), kFormat);
-  model.format = *std::move(spec);
+  FL_RETURN_IF_ERROR(Find(sections, kFormat).status());
+  FL_ASSIGN_OR_RETURN(model.format, FormatFromSections(sections));
   return model;
+}
+
+StatusOr<ParserSpec> FormatFromSections(const Sections& sections) {
+  const auto format = sections.find(kFormat);
+  if (format == sections.end()) return ParserSpec{};
+  StatusOr<ParserSpec> spec = ParserSpecFromJson(format->second);
+  if (!spec.ok()) return InSection(spec.status(), kFormat);
+  return spec;
 }
 
 ModelSections PruneForInference(const ModelSections& model) {

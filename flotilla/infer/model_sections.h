@@ -5,7 +5,7 @@
 //   predict   the name of the value that inference gives; missing where the model does not say
 //   loss      the name of the value that training minimises; missing where there is none
 //   metrics   how the model is judged, as metric/metric_io.h writes it
-//   format    how its rows are written, as dataset/parser_spec_io.h writes it
+//   format    how its rows were made, as dataset/parser_spec_io.h writes it
 //
 // Whoever saves a model writes them (ToSections), the Predictor reads them. Other sections of a
 // directory are not looked at.
@@ -44,6 +44,9 @@ StatusOr<Sections> ToSections(const ModelSections& model);
 
 // Errors name the section. Never aborts, whatever the texts.
 StatusOr<ModelSections> FromSections(const Sections& sections);
+
+// How the rows of a model were made; without a name where the sections do not tell.
+StatusOr<ParserSpec> FormatFromSections(const Sections& sections);
 
 // What the prediction needs, for a model that is saved to be used and not to be trained: other
 // parts of the graph are dropped, with the loss and the metrics that read them. The parameters and

@@ -4,6 +4,7 @@
 #include <thread>
 #include <utility>
 
+#include "flotilla/base/pipe_command.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/kernels/denormals.h"
 #include "flotilla/table/table_checkpoint.h"
@@ -14,6 +15,11 @@ namespace {
 int ThreadsOf(const PredictorOptions& options) {
   if (options.threads > 0) return options.threads;
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+std::string CommandText(const std::string& pipe_command) {
+  return pipe_command.empty() ? "no pipe command"
+                              : fmt::format("the pipe command {}", ShellQuoted(pipe_command));
 }
 
 }  // namespace
@@ -100,6 +106,21 @@ Status Predictor::LoadTables(const CheckpointReader& reader, const PredictorOpti
     tables_[planned.table] = std::move(table);
   }
   return absl::OkStatus();
+}
+
+StatusOr<std::unique_ptr<Parser>> Predictor::MakeRowParser(const std::string& pipe_command) const {
+  const ParserSpec& format = model_.format;
+  if (format.format.empty()) {
+    return FailedPrecondition(
+        "{}: the model does not tell the format of its rows: make a parser of the right one", dir_);
+  }
+  if (format.pipe_command.value_or(pipe_command) != pipe_command) {
+    return FailedPrecondition("{}: the rows of training came through {}, these come through {}",
+                              dir_, CommandText(*format.pipe_command), CommandText(pipe_command));
+  }
+  StatusOr<std::unique_ptr<Parser>> parser = MakeParser(format, inputs());
+  if (!parser.ok()) return Annotate(parser.status(), dir_);
+  return parser;
 }
 
 int64_t Predictor::table_rows() const {

@@ -1,6 +1,7 @@
 // Scores rows with a saved model: what a C++ server links.
 //
 //   FL_ASSIGN_OR_RETURN(auto predictor, Predictor::Load("model"));
+//   FL_ASSIGN_OR_RETURN(auto parser, predictor->MakeRowParser());  // or fill batches by hand
 //   std::vector<float> scores;
 //   FL_RETURN_IF_ERROR(predictor->Predict(batch, &scores));      // from any thread
 //
@@ -51,8 +52,12 @@ class Predictor {
   // What batches carry, in the order of their fields. Labels are among them, as in training;
   // Predict does not look at their values.
   std::span<const InputSpec> inputs() const { return model_.graph.def().inputs; }
-  // How rows were written in training; without a name: not known.
+  // How rows were made in training; without a name: not known.
   const ParserSpec& format() const { return model_.format; }
+  // A parser of lines like those of training. `pipe_command` is the command whose output they are;
+  // empty: none. FailedPrecondition when training's lines came through another command (the message
+  // has it) or the model does not tell their format; InvalidArgument as MakeParser.
+  StatusOr<std::unique_ptr<Parser>> MakeRowParser(const std::string& pipe_command = {}) const;
   // How training judged the model. The values that they read are those of fetches().
   std::span<const MetricSpec> metrics() const { return model_.metrics; }
   // What the directory says of the model: step, seed, parameters, tables.

@@ -70,6 +70,27 @@ TEST_F(PredictorTest, UnknownIdsGetTheirFirstValueAndMakeNoRow) {
   EXPECT_EQ(predictor->table_rows(), rows);
 }
 
+TEST_F(PredictorTest, ParsesLinesThatWereMadeAsInTraining) {
+  const auto error = [&](const std::string& command) {
+    const auto parser = Load()->MakeRowParser(command);
+    return parser.ok() ? "ok" : std::string(Message(parser.status()));
+  };
+  EXPECT_THAT(error(""), HasSubstr("does not tell the format of its rows"));
+  model_.sections.format = {.format = "multislot"};
+  model_.Save(path_);  // as earlier versions: without the pipe command
+  EXPECT_EQ(error(""), "ok");
+  EXPECT_EQ(error("cat"), "ok");
+  model_.sections.format.pipe_command = "";
+  model_.Save(path_);
+  EXPECT_EQ(error(""), "ok");
+  EXPECT_THAT(error("cat"),
+              HasSubstr("no pipe command, these come through the pipe command 'cat'"));
+  model_.sections.format.pipe_command = "cat";
+  model_.Save(path_);
+  EXPECT_EQ(error("cat"), "ok");
+  EXPECT_THAT(error(""), HasSubstr("the pipe command 'cat', these come through no pipe command"));
+}
+
 TEST_F(PredictorTest, TellsWhatTheModelReadsAndHowItIsJudged) {
   const auto predictor = Load({.with_metrics = true});
   ASSERT_EQ(predictor->inputs().size(), 4);
