@@ -3,11 +3,18 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "absl/strings/cord.h"
+#include "absl/strings/string_view.h"
+
 namespace flotilla {
 
 Status Annotate(const Status& status, std::string_view context) {
   if (status.ok()) return status;
-  return Status(status.code(), fmt::format("{}: {}", context, Message(status)));
+  Status annotated(status.code(), fmt::format("{}: {}", context, Message(status)));
+  status.ForEachPayload([&](absl::string_view type, const absl::Cord& payload) {
+    annotated.SetPayload(type, payload);
+  });
+  return annotated;
 }
 
 namespace internal {

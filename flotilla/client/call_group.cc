@@ -12,6 +12,10 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 
+// To a server that was there and whose address now refuses connections: its process has ended. Also
+// of calls that have a deadline, which is not reached sooner the next time.
+constexpr int kFewRepeats = 3;
+
 bool IsTransient(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
@@ -21,7 +25,8 @@ bool IsTransient(const Status& status) {
 struct CallSender::State {
   Transport* transport = nullptr;
   RetryOptions retry;
-  std::function<void(const Status&)> on_failure;
+  std::chrono::milliseconds patience;
+  CallHooks hooks;
 
   // Guards what follows and the slots of all groups.
   std::mutex mutex;
@@ -75,8 +80,11 @@ class CallGroup : public PendingCalls {
   enum class Stage { kUnderWay, kAnswered, kPausing, kDone };
   struct Slot {
     ServerCall call;
-    int attempts = 0;  // used by the waiting thread
-    Time resend_at;    // likewise
+    // Used by the waiting thread.
+    int attempts = 0;
+    Time sent_at;
+    Time first_failure;  // of those that follow each other closely
+    Time resend_at;
     // Guarded by State::mutex while the call is under way.
     Stage stage = Stage::kUnderWay;
     StatusOr<Payload> reply = absl::UnknownError("");
@@ -84,12 +92,16 @@ class CallGroup : public PendingCalls {
 
   void Send(const std::shared_ptr<Slot>& slot) {
     ++slot->attempts;
+    slot->sent_at = std::chrono::steady_clock::now();
     {
       std::lock_guard lock(state_->mutex);
       slot->stage = Stage::kUnderWay;
     }
     state_->transport->Call(slot->call.server, slot->call.request, slot->call.timeout_ms,
                             [state = state_, slot](StatusOr<Payload> reply) {
+                              if (reply.ok() && state->hooks.heard) {
+                                state->hooks.heard(slot->call.server);
+                              }
                               std::lock_guard lock(state->mutex);
                               slot->reply = std::move(reply);
                               slot->stage = Stage::kAnswered;
@@ -125,23 +137,40 @@ class CallGroup : public PendingCalls {
 
   Status PauseOrGiveUp(const std::shared_ptr<Slot>& slot, const Status& error) {
     const RetryOptions& retry = state_->retry;
-    if (!IsTransient(error) || slot->attempts > retry.retry_times) {
+    const Time now = std::chrono::steady_clock::now();
+    if (slot->attempts == 1 || now - slot->sent_at > state_->patience) slot->first_failure = now;
+    if (!MayRepeat(*slot, error, now)) {
       const std::string tried =
           slot->attempts > 1 ? fmt::format(", tried {} times", slot->attempts) : "";
-      return Annotate(error, fmt::format("{}: server {}{}", what_, slot->call.server, tried));
+      return Explain(
+          Annotate(error, fmt::format("{}: server {}{}", what_, slot->call.server, tried)));
     }
     const int64_t pause_ms =
         std::min(retry.max_backoff_ms, retry.first_backoff_ms << std::min(slot->attempts - 1, 20));
-    slot->resend_at = std::chrono::steady_clock::now() + std::chrono::milliseconds(pause_ms);
+    slot->resend_at = now + std::chrono::milliseconds(pause_ms);
     SetStage(slot.get(), Stage::kPausing);
     return absl::OkStatus();
+  }
+
+  bool MayRepeat(const Slot& slot, const Status& error, Time now) const {
+    if (!IsTransient(error)) return false;
+    const std::optional<int> times = state_->retry.retry_times;
+    if (times.has_value()) return slot.attempts <= *times;
+    if (IsNobodyListening(error) || absl::IsDeadlineExceeded(error)) {
+      return slot.attempts <= kFewRepeats;
+    }
+    return now - slot.first_failure < state_->patience;
+  }
+
+  Status Explain(const Status& error) const {
+    return state_->hooks.explain ? state_->hooks.explain(error) : error;
   }
 
   // An error that an answer carries, or that reading it gave.
   Status Final(const Slot& slot, const Status& error) const {
     const int server = slot.call.server;
-    return Annotate(error, fmt::format("{}: server {} ({})", what_, server,
-                                       state_->transport->address(server)));
+    return Explain(Annotate(error, fmt::format("{}: server {} ({})", what_, server,
+                                               state_->transport->address(server))));
   }
 
   void SetStage(Slot* slot, Stage stage) {
@@ -158,7 +187,7 @@ class CallGroup : public PendingCalls {
       state->error = error;
       state->changed.notify_all();
     }
-    if (state->on_failure) state->on_failure(error);
+    if (state->hooks.job_failed) state->hooks.job_failed(error);
   }
 
  private:
@@ -167,10 +196,11 @@ class CallGroup : public PendingCalls {
   std::vector<std::shared_ptr<Slot>> slots_;
 };
 
-CallSender::CallSender(Transport* transport, const RetryOptions& retry)
+CallSender::CallSender(Transport* transport, const RetryOptions& retry, int64_t patience_ms)
     : state_(std::make_shared<State>()) {
   state_->transport = transport;
   state_->retry = retry;
+  state_->patience = std::chrono::milliseconds(patience_ms);
 }
 
 CallSender::~CallSender() = default;
@@ -182,9 +212,7 @@ std::unique_ptr<PendingCalls> CallSender::Start(const char* what, std::vector<Se
 
 void CallSender::Fail(const Status& error) { CallGroup::Fail(state_, error); }
 
-void CallSender::set_on_failure(std::function<void(const Status&)> on_failure) {
-  state_->on_failure = std::move(on_failure);
-}
+void CallSender::set_hooks(CallHooks hooks) { state_->hooks = std::move(hooks); }
 
 Status CallSender::status() const {
   std::lock_guard lock(state_->mutex);

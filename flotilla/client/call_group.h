@@ -14,11 +14,12 @@
 namespace flotilla {
 
 struct RetryOptions {
-  // How often a call is sent again after a transient failure.
-  int retry_times = 3;
+  // How often a call is sent again after a transient failure. Unset: until its failures have lasted
+  // for CallSender's patience; 3 times when a deadline passed or the server's process has ended.
+  std::optional<int> retry_times;
   // The pause before the first repeat; it doubles with each, up to the largest.
   int64_t first_backoff_ms = 50;
-  int64_t max_backoff_ms = 2'000;
+  int64_t max_backoff_ms = 1'000;
 };
 
 // One request to one server, and what to do with the answer.
@@ -43,11 +44,20 @@ class PendingCalls {
   virtual Status Wait() = 0;
 };
 
+// What a sender tells its owner, from any thread. All may be empty.
+struct CallHooks {
+  std::function<void(int server)> heard;                // an answer came from the server
+  std::function<Status(const Status& error)> explain;   // what to return in place of an error
+  std::function<void(const Status& error)> job_failed;  // the error that ended the job
+};
+
 // Sends calls over a transport and keeps the first error that ends the job.
 // Thread-safe; the transport must outlive it and everything that Start returned.
 class CallSender {
  public:
-  CallSender(Transport* transport, const RetryOptions& retry);
+  // A call whose failures last for longer than `patience_ms` fails, unless `retry` has a number of
+  // attempts instead.
+  CallSender(Transport* transport, const RetryOptions& retry, int64_t patience_ms);
   ~CallSender();
 
   // Sends all calls and returns at once. `what` says in messages what they are for ("push").
@@ -57,10 +67,10 @@ class CallSender {
     return Start(what, std::move(calls))->Wait();
   }
 
-  // Keeps the first error given to it: calls under way and later ones end with it, and on_failure,
-  // set before the first call, hears of it.
+  // Keeps the first error given to it: calls under way and later ones end with it.
   void Fail(const Status& error);
-  void set_on_failure(std::function<void(const Status&)> on_failure);
+  // REQUIRES: no call was made yet.
+  void set_hooks(CallHooks hooks);
   Status status() const;
 
  private:

@@ -46,6 +46,8 @@ class ScriptedTransport : public Transport {
 
 constexpr RetryOptions kFast = {.retry_times = 3, .first_backoff_ms = 1, .max_backoff_ms = 2};
 
+constexpr int64_t kPatienceMs = 60'000;
+
 Payload Good() { return EncodeResponse({}, {}); }
 
 std::vector<ServerCall> CallsTo(int servers, int* taken = nullptr) {
@@ -63,7 +65,7 @@ std::vector<ServerCall> CallsTo(int servers, int* taken = nullptr) {
 
 TEST(CallGroupTest, AllAnswersAreTaken) {
   ScriptedTransport transport(3, [](int, int) { return Good(); });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   int taken = 0;
   EXPECT_TRUE(sender.Run("push", CallsTo(3, &taken)).ok());
   EXPECT_EQ(taken, 3);
@@ -76,7 +78,7 @@ TEST(CallGroupTest, TransientFailuresAreTriedAgain) {
     if (server == 1 && attempt == 2) return absl::DeadlineExceededError("slow");
     return Good();
   });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   int taken = 0;
   EXPECT_TRUE(sender.Run("push", CallsTo(2, &taken)).ok());
   EXPECT_EQ(taken, 2);
@@ -89,16 +91,59 @@ TEST(CallGroupTest, GivesUpAfterSoManyAttemptsAndNamesTheServer) {
     if (server == 1) return absl::UnavailableError("host1: refused");
     return Good();
   });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   const Status status = sender.Run("pull", CallsTo(2));
   EXPECT_EQ(status, absl::UnavailableError("pull: server 1, tried 4 times: host1: refused"));
   EXPECT_TRUE(sender.status().ok());  // of this call, not of the job
 }
 
+TEST(CallGroupTest, WithoutANumberFailuresAreTriedAgainUntilPatienceIsOver) {
+  ScriptedTransport transport(1, [](int, int attempt) -> StatusOr<Payload> {
+    if (attempt < 30) return absl::UnavailableError("host0: no route");
+    return Good();
+  });
+  const RetryOptions by_time = {.retry_times = {}, .first_backoff_ms = 1, .max_backoff_ms = 2};
+  CallSender patient(&transport, by_time, kPatienceMs);
+  EXPECT_TRUE(patient.Run("push", CallsTo(1)).ok());
+  EXPECT_EQ(transport.attempts(0), 30);
+  ScriptedTransport dead(
+      1, [](int, int) -> StatusOr<Payload> { return absl::UnavailableError("host0: no route"); });
+  CallSender impatient(&dead, by_time, 20);
+  EXPECT_EQ(impatient.Run("push", CallsTo(1)).code(), absl::StatusCode::kUnavailable);
+  EXPECT_GT(dead.attempts(0), 1);
+}
+
+TEST(CallGroupTest, AServerWhoseProcessHasEndedIsGivenUpSoon) {
+  ScriptedTransport transport(
+      1, [](int, int) -> StatusOr<Payload> { return Annotate(NobodyListens("refused"), "host0"); });
+  CallSender sender(&transport, {.retry_times = {}, .first_backoff_ms = 1, .max_backoff_ms = 2},
+                    kPatienceMs);
+  const Status status = sender.Run("push", CallsTo(1));
+  EXPECT_TRUE(absl::IsUnavailable(status));
+  EXPECT_EQ(status.message(), "push: server 0, tried 4 times: host0: refused");
+}
+
+TEST(CallGroupTest, OwnersHearOfAnswersAndExplainErrors) {
+  ScriptedTransport transport(2, [](int server, int) -> StatusOr<Payload> {
+    if (server == 0) return EncodeError(NotFound("gone"), false);
+    return ResourceExhausted("too large");
+  });
+  CallSender sender(&transport, kFast, kPatienceMs);
+  std::vector<int> heard;
+  sender.set_hooks({.heard = [&](int server) { heard.push_back(server); },
+                    .explain = [](const Status& error) { return Annotate(error, "because"); },
+                    .job_failed = {}});
+  EXPECT_EQ(sender.Run("pull", CallsTo(1)).message(), "because: pull: server 0 (host0): gone");
+  auto second = CallsTo(2);
+  second.erase(second.begin());
+  EXPECT_EQ(sender.Run("pull", std::move(second)).message(), "because: pull: server 1: too large");
+  EXPECT_EQ(heard, std::vector<int>{0});
+}
+
 TEST(CallGroupTest, OtherFailuresAreNotTriedAgain) {
   ScriptedTransport transport(
       1, [](int, int) -> StatusOr<Payload> { return ResourceExhausted("host0: too large"); });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   EXPECT_EQ(sender.Run("push", CallsTo(1)).message(), "push: server 0: host0: too large");
   EXPECT_EQ(transport.attempts(0), 1);
 }
@@ -106,14 +151,14 @@ TEST(CallGroupTest, OtherFailuresAreNotTriedAgain) {
 TEST(CallGroupTest, ErrorsInAnswersNameTheServerAndAreNotTriedAgain) {
   ScriptedTransport transport(
       1, [](int, int) { return EncodeError(absl::UnavailableError("no such"), false); });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   EXPECT_EQ(sender.Run("pull", CallsTo(1)).message(), "pull: server 0 (host0): no such");
   EXPECT_EQ(transport.attempts(0), 1);
 }
 
 TEST(CallGroupTest, AnAnswerThatIsNoMessageIsAnError) {
   ScriptedTransport transport(1, [](int, int) { return Payload(); });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   EXPECT_EQ(sender.Run("pull", CallsTo(1)).code(), absl::StatusCode::kInvalidArgument);
 }
 
@@ -123,7 +168,7 @@ TEST(CallGroupTest, AnErrorOfOneServerDoesNotWaitForTheOthers) {
     if (server == 0) return std::nullopt;
     return EncodeError(NotFound("gone"), false);
   });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   EXPECT_EQ(sender.Run("push", CallsTo(2)).code(), absl::StatusCode::kNotFound);
 }
 
@@ -132,9 +177,11 @@ TEST(CallGroupTest, TheErrorThatEndsTheJobEndsAllCalls) {
     if (server == 0) return std::nullopt;
     return EncodeError(absl::DataLossError("train.txt:3"), true);
   });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   std::vector<Status> heard;
-  sender.set_on_failure([&](const Status& error) { heard.push_back(error); });
+  sender.set_hooks({.heard = {}, .explain = {}, .job_failed = [&](const Status& error) {
+                      heard.push_back(error);
+                    }});
   auto calls = CallsTo(1);
   const auto waiting = sender.Start("barrier", std::move(calls));
   Status status;
@@ -154,7 +201,7 @@ TEST(CallGroupTest, ARequestIsSentAgainWhereTheServerAsksForIt) {
     head.mutable_push()->set_send_again(attempt < 3);
     return EncodeResponse(std::move(head), {});
   });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   auto calls = CallsTo(1);
   calls[0].again = [](const wire::ResponseHead& head) {
     return head.push().send_again() ? std::optional<Payload>(Good()) : std::nullopt;
@@ -165,7 +212,7 @@ TEST(CallGroupTest, ARequestIsSentAgainWhereTheServerAsksForIt) {
 
 TEST(CallGroupTest, AnErrorOfTakingAnAnswerIsTheCallsError) {
   ScriptedTransport transport(1, [](int, int) { return Good(); });
-  CallSender sender(&transport, kFast);
+  CallSender sender(&transport, kFast, kPatienceMs);
   auto calls = CallsTo(1);
   calls[0].take = [](ResponseMessage&) { return InvalidArgument("too short"); };
   EXPECT_EQ(sender.Run("pull", std::move(calls)).message(), "pull: server 0 (host0): too short");

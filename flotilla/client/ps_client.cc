@@ -45,30 +45,45 @@ ByteSlice Borrow(std::span<const Element> elements, const std::shared_ptr<const 
 }  // namespace
 
 PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Transport> transport,
-                   const Clock* clock, LogLine log)
+                   const Clock* clock, LogLine log, std::unique_ptr<Transport> control)
     : spec_(std::move(spec)),
       layout_(spec_.parameters),
       options_(std::move(options)),
       log_(std::move(log)),
       transport_(std::move(transport)),
-      calls_(transport_.get(), options_.retry),
+      control_(std::move(control)),
+      calls_(transport_.get(), options_.retry, options_.heartbeat.silent_bound_ms),
       aborts_(MakeAborts()),
       heartbeat_(
-          transport_.get(), options_.heartbeat, clock,
+          PsClient::control(), options_.heartbeat, clock,
           [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
-          [this](const Status& error) { calls_.Fail(error); }),
+          [this](const Status& error) { calls_.Fail(Explain(error)); }, log_),
       seed_(spec_.seed),
       next_collective_(static_cast<size_t>(transport_->servers())) {
-  calls_.set_on_failure([this](const Status& error) {
-    if (options_.on_failure) options_.on_failure(error);
-    TellServers(error);
-  });
+  calls_.set_hooks({.heard = [this](int server) { heartbeat_.Heard(server); },
+                    .explain = [this](const Status& error) { return Explain(error); },
+                    .job_failed =
+                        [this](const Status& error) {
+                          if (options_.on_failure) options_.on_failure(error);
+                          TellServers(error);
+                        }});
 }
 
 PsClient::~PsClient() {
   heartbeat_.Stop();
   WaitForAborts();
   transport_->Close();
+  if (control_ != nullptr) control_->Close();
+}
+
+Status PsClient::Explain(const Status& error) const {
+  const int64_t paused = heartbeat_.RecentPauseNanos();
+  if (paused == 0 || !(absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))) {
+    return error;
+  }
+  return absl::UnavailableError(
+      fmt::format("this process was paused for {:.1f} s and taken for dead by its peers: {}",
+                  paused / 1e9, Message(error)));
 }
 
 wire::RequestHead PsClient::MakeHead(wire::Method method) const {
@@ -89,6 +104,13 @@ ServerCall PsClient::MakeCall(int server, wire::RequestHead head, const TensorWr
           .timeout_ms = options_.rpc_timeout_ms,
           .take = {},
           .again = {}};
+}
+
+ServerCall PsClient::MakeWaitingCall(int server, wire::RequestHead head,
+                                     const TensorWriter& tensors) {
+  ServerCall call = MakeCall(server, std::move(head), tensors);
+  call.timeout_ms = kNoTimeoutMs;
+  return call;
 }
 
 void PsClient::SeeStep(uint64_t step) {
@@ -192,7 +214,6 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
     request.set_kind(WireKind(values.kind));
     request.set_batches(static_cast<uint32_t>(values.batches));
     request.set_rows(static_cast<uint64_t>(values.rows));
-    request.set_timeout_ms(options_.wait_timeout_ms);
     request.set_want_dense(!values.fresh_dense.empty());
     // What a difference loses on the way would be lost for good.
     request.set_half_dense(options_.half_dense && values.kind != PushKind::kDelta);
@@ -201,7 +222,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
     AddDense(values, s, &request, tensors.get());
     ServerCall& call = calls.emplace_back(MakeCall(s, head, *tensors));
     if (values.kind == PushKind::kInRound) {
-      call.timeout_ms = WaitCallTimeout();
+      call.timeout_ms = kNoTimeoutMs;
       call.again = [this, head, tensors](const wire::ResponseHead& response) mutable {
         if (!response.push().send_again()) return std::optional<Payload>();
         head.set_sequence(NextSequence());
@@ -299,9 +320,7 @@ Status PsClient::RunRounds(wire::Method method, const char* what) {
   for (int s = 0; s < servers(); ++s) {
     wire::RequestHead head = MakeHead(method);
     head.set_sequence(NextSequence());
-    head.mutable_rounds()->set_timeout_ms(options_.wait_timeout_ms);
-    calls.push_back(MakeCall(s, std::move(head), {}));
-    calls.back().timeout_ms = WaitCallTimeout();
+    calls.push_back(MakeWaitingCall(s, std::move(head), {}));
   }
   return calls_.Run(what, std::move(calls));
 }

@@ -5,6 +5,9 @@
 // DeadlineExceeded) are retried with back-off; a push or collective call that is retried takes
 // effect once, because it carries (trainer, incarnation, sequence) and servers remember.
 //
+// A wait for other trainers has no deadline: it ends when they come or when a server takes one of
+// them for dead. Whom it waits for is logged every 30 s.
+//
 // The first error that ends the job, wherever it came from (a server's, another trainer's, a server
 // that fell silent), is kept: every call under way and every later one returns it.
 //
@@ -48,11 +51,10 @@ struct PsClientOptions {
   std::string model_extra;
   uint64_t shard_map_version = 1;
 
-  // One attempt of a call.
-  int64_t rpc_timeout_ms = 180'000;
+  // One attempt of a call that waits neither for other trainers nor for disks. None: slow links and
+  // busy servers are not dead, and heartbeats notice the dead.
+  int64_t rpc_timeout_ms = kNoTimeoutMs;
   RetryOptions retry;
-  // A wait for other trainers: rounds and collective calls.
-  int64_t wait_timeout_ms = 600'000;
   HeartbeatOptions heartbeat;
   // Told, once, of the error that ends the job, by any thread. May be empty.
   std::function<void(const Status&)> on_failure;
@@ -126,9 +128,10 @@ struct LoadParts {
 
 class PsClient {
  public:
-  // REQUIRES: the spec is a model that tables can be made of.
+  // `control` carries pings and errors that end the job, which must not wait behind data. Null: the
+  // transport does. REQUIRES: the spec is a model that tables can be made of.
   PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Transport> transport,
-           const Clock* clock, LogLine log);
+           const Clock* clock, LogLine log, std::unique_ptr<Transport> control = nullptr);
   // Stops pinging and closes the transport, without a word to the servers: they notice the silence
   // unless Stop or Abort was called.
   ~PsClient();
@@ -237,14 +240,19 @@ class PsClient {
   ServerCall MakeCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   uint64_t NextSequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   void SeeStep(uint64_t step);
-  // Of a call that waits for other trainers: the server is the one to lose patience.
-  int64_t WaitCallTimeout() const { return options_.wait_timeout_ms + options_.rpc_timeout_ms; }
+  // A call that waits for other trainers or for disks, which has no deadline.
+  ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
+
+  // What to return for an error of a call: when this process was paused for so long that it was
+  // taken for dead, that is the cause.
+  Status Explain(const Status& error) const;
 
   Status MeetServers(int64_t start_timeout_ms, const std::function<bool()>& stop);
   Status TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready);
   // Names of the servers that are not ready.
   std::string NotReady(const std::vector<bool>& ready) const;
   Status TakeHandshake(int server, StatusOr<Payload> reply);
+  Transport* control() const { return control_ != nullptr ? control_.get() : transport_.get(); }
   void TellServers(const Status& error);
   void WaitForAborts();
   static std::shared_ptr<Aborts> MakeAborts();
@@ -271,6 +279,7 @@ class PsClient {
   const LogLine log_;
 
   const std::unique_ptr<Transport> transport_;
+  const std::unique_ptr<Transport> control_;  // null: transport_ is
   CallSender calls_;
   const std::shared_ptr<Aborts> aborts_;
   Heartbeat heartbeat_;

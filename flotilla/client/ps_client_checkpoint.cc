@@ -15,9 +15,7 @@ std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
 
 ServerCall PsClient::OneCall(int server, wire::RequestHead head, const TensorWriter& tensors) {
   head.set_sequence(NextSequence());
-  ServerCall call = MakeCall(server, std::move(head), tensors);
-  call.timeout_ms = WaitCallTimeout();
-  return call;
+  return MakeWaitingCall(server, std::move(head), tensors);
 }
 
 StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optimizer_state) {

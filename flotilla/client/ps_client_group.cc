@@ -23,12 +23,9 @@ ServerCall PsClient::CollectiveCall(int server, wire::CollectiveKind kind, std::
   request.set_kind(kind);
   request.set_name(std::string(name));
   request.set_number(next_collective_[server]++);
-  request.set_timeout_ms(options_.wait_timeout_ms);
   wire::RequestHead head = MakeHead(wire::METHOD_COLLECTIVE);
   *head.mutable_collective() = std::move(request);
-  ServerCall call = MakeCall(server, std::move(head), tensors);
-  call.timeout_ms = WaitCallTimeout();
-  return call;
+  return MakeWaitingCall(server, std::move(head), tensors);
 }
 
 Status PsClient::Barrier(std::string_view name) { return Gather(name, "").status(); }

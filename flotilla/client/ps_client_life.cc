@@ -169,7 +169,7 @@ void PsClient::TellServers(const Status& error) {
       std::lock_guard lock(aborts_->mutex);
       ++aborts_->under_way;
     }
-    transport_->Call(s, request, kAbortTimeoutMs, [aborts = aborts_](const StatusOr<Payload>&) {
+    control()->Call(s, request, kAbortTimeoutMs, [aborts = aborts_](const StatusOr<Payload>&) {
       std::lock_guard lock(aborts->mutex);
       --aborts->under_way;
       aborts->changed.notify_all();

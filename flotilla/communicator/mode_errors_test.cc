@@ -12,7 +12,6 @@ ClusterOptions Impatient(const std::string& mode) {
   ClusterOptions options{.servers = 2, .trainers = 1, .policy = PolicyOf(mode)};
   options.client.retry = {.retry_times = 1, .first_backoff_ms = 1, .max_backoff_ms = 1};
   options.client.rpc_timeout_ms = 1'000;
-  options.client.wait_timeout_ms = 1'000;
   return options;
 }
 

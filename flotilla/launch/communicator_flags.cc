@@ -135,7 +135,7 @@ StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment
 }
 
 void CommunicatorFlags::Apply(PsClientOptions* client) const {
-  client->rpc_timeout_ms = rpc_deadline_ms;
+  client->rpc_timeout_ms = rpc_deadline_ms.value_or(kNoTimeoutMs);
   client->retry.retry_times = rpc_retry_times;
   client->heartbeat.silent_bound_ms = silent_bound_ms;
 }
@@ -175,8 +175,8 @@ std::string CommunicatorFlags::Table(const ModeOptions& mode) const {
                                                                            : "0");
   of_async("merge_sparse_grad", 1);
   of_async("fake_rpc", async.fake_rpc ? 1 : 0);
-  add("FLAGS_rpc_deadline", fmt::to_string(rpc_deadline_ms));
-  add("FLAGS_rpc_retry_times", fmt::to_string(rpc_retry_times));
+  add("FLAGS_rpc_deadline", rpc_deadline_ms ? fmt::to_string(*rpc_deadline_ms) : "none");
+  add("FLAGS_rpc_retry_times", rpc_retry_times ? fmt::to_string(*rpc_retry_times) : "by time");
   add("FLAGS_worker_update_interval_secs", fmt::to_string(silent_bound_ms / 1000));
   for (const char* name : kOfTheOriginal) {
     if (was_set(name)) line(name, "", "  (set, but has no meaning here)");

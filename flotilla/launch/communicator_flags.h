@@ -2,6 +2,7 @@
 // into our options, and shown as a table at the start of a trainer.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "flotilla/base/status.h"
@@ -13,9 +14,9 @@ namespace flotilla {
 
 struct CommunicatorFlags {
   AsyncOptions async;
-  int64_t rpc_deadline_ms = 180'000;
-  int rpc_retry_times = 3;
-  int64_t silent_bound_ms = 10'000;  // FLAGS_worker_update_interval_secs
+  std::optional<int64_t> rpc_deadline_ms;  // unset: calls to a living server have none
+  std::optional<int> rpc_retry_times;  // unset: calls are repeated until silent_bound_ms is over
+  int64_t silent_bound_ms = 10'000;    // FLAGS_worker_update_interval_secs
 
   // Sets what they say in a client's options.
   void Apply(PsClientOptions* client) const;

@@ -17,8 +17,8 @@ namespace flotilla {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
-// How long a server that is told to stop waits until the trainers have heard of it: they ping every
-// second.
+// How long a server that is told to stop waits until the trainers have heard of it: they ping twice
+// a second.
 constexpr int64_t kTellMs = 1'500;
 // Trainers that say nothing for so long have ended, or will not save any more.
 constexpr int64_t kHeardMs = 3'000;
@@ -172,7 +172,10 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   }
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> transport, ConnectGrpc(role.servers, {}));
   if (options.shared_memory) transport = ShareMemory(std::move(transport), SharedMemoryOptions());
-  job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log);
+  FL_ASSIGN_OR_RETURN(std::unique_ptr<Transport> control,
+                      ConnectGrpc(role.servers, ControlOptions(client.heartbeat.silent_bound_ms)));
+  job.client = std::make_unique<PsClient>(spec, client, std::move(transport), clock, log,
+                                          std::move(control));
   FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms, options.stop));
   ModeOptions mode = options.mode;
   mode.async = options.flags.async;

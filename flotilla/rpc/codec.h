@@ -16,7 +16,7 @@
 namespace flotilla {
 
 // Raised when a byte of the protocol changes its meaning: both sides must have the same.
-inline constexpr uint32_t kProtocolVersion = 2;
+inline constexpr uint32_t kProtocolVersion = 3;
 
 // An element of half the size of a float, as kernels/bfloat16.h converts it.
 struct Bfloat16 {

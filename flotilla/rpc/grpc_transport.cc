@@ -24,6 +24,12 @@ namespace {
 
 class GrpcTransport;
 
+// What gRPC says when the other machine refuses a connection, or there is no such unix socket.
+bool SaysNobodyListens(std::string_view message) {
+  return message.find("Connection refused") != std::string_view::npos ||
+         message.find("No such file or directory") != std::string_view::npos;
+}
+
 // One request under way. Writing and reading go on side by side, each a chain of events; when both
 // have ended the status is asked for. Destroys itself when it has called `done`.
 class ClientCall {
@@ -109,8 +115,10 @@ class GrpcTransport : public Transport {
     // Two transports of a process share no connection: a cluster in one test is as many.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 1000);
-    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 1000);
+    // How long an attempt to connect may take. The kernel repeats its first packet after 1 s, then
+    // after 2 s more: a new attempt is sooner.
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
+    arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(options.max_backoff_ms));
     for (const std::string& address : addresses_) {
       stubs_.emplace_back(
           grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
@@ -197,6 +205,8 @@ void ClientCall::Finished(bool) {
   }
   if (!status.ok() && transport_->closed()) {
     status = absl::CancelledError("the connection was closed");
+  } else if (absl::IsUnavailable(status) && SaysNobodyListens(Message(status))) {
+    status = NobodyListens(Message(status));
   } else if (absl::IsCancelled(status)) {
     // Not by us: a server that closes drops its calls.
     status = absl::UnavailableError("the server dropped the call");
@@ -210,6 +220,14 @@ void ClientCall::Finished(bool) {
 }
 
 }  // namespace
+
+GrpcOptions ControlOptions(int64_t silent_bound_ms) {
+  GrpcOptions options;
+  options.keepalive_ms = 1'000;
+  options.max_backoff_ms = 250;
+  options.keepalive_timeout_ms = std::clamp<int64_t>(silent_bound_ms / 4, 1'000, 10'000);
+  return options;
+}
 
 StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::vector<std::string> addresses,
                                                  const GrpcOptions& options) {

@@ -174,7 +174,7 @@ class InprocTransport : public Transport {
       const auto at = network_->endpoints.find(names_[server]);
       if (at != network_->endpoints.end()) endpoint = at->second;
     }
-    if (endpoint == nullptr) return call->Finish(absl::UnavailableError("nobody listens"));
+    if (endpoint == nullptr) return call->Finish(NobodyListens("nobody listens"));
     endpoint->Send(std::move(request), call);
   }
 

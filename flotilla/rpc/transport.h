@@ -10,11 +10,20 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/payload.h"
 
 namespace flotilla {
+
+// Unavailable because the server's machine says that no process listens at its address: not out of
+// reach, but not started yet, or ended.
+Status NobodyListens(std::string_view message);
+bool IsNobodyListening(const Status& status);
+
+// As the timeout of a call: none. Whoever passes it learns elsewhere that a server has died.
+inline constexpr int64_t kNoTimeoutMs = int64_t{365} * 24 * 3600 * 1000;
 
 // Takes the answer to one request, or the reason why there is none. Called exactly once.
 using ReplyCallback = std::function<void(StatusOr<Payload> reply)>;
@@ -45,7 +54,7 @@ class Transport {
   // from a thread of the transport (or from this call when it is closed), must not block for long
   // and must not call Close. Errors name the server's address:
   //   Unavailable        it cannot be reached, or the connection broke: whether the request was
-  //                      handled is unknown
+  //                      handled is unknown; IsNobodyListening tells when the process has ended
   //   DeadlineExceeded   no answer within timeout_ms: likewise
   //   ResourceExhausted  the request or the answer is larger than the transport carries
   //   Cancelled          the transport was closed

@@ -1,10 +1,7 @@
 #include "flotilla/server/collective.h"
 
-#include <algorithm>
 #include <string>
 #include <utility>
-
-#include "flotilla/server/wait_deadline.h"
 
 namespace flotilla {
 
@@ -100,7 +97,7 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
       return FailLocked(status, calls);
     }
     part->done.push_back(done);
-    part->deadline_nanos = WaitDeadlineNanos(*clock_, request.timeout_ms());
+    part->since_nanos = clock_->NowNanos();
     parts_.emplace(trainer, *std::move(part));
     CompleteIfAll(calls);
   });
@@ -174,20 +171,17 @@ Payload Collectives::ExchangedFor(int trainer) const {
   return EncodeResponse(std::move(head), tensors);
 }
 
-Status Collectives::CheckWaits() const {
+std::optional<PeerWait> Collectives::WaitOf(int trainer) const {
   std::lock_guard lock(mutex_);
-  const int64_t now = clock_->NowNanos();
-  const auto late = std::find_if(parts_.begin(), parts_.end(), [&](const auto& entry) {
-    return entry.second.deadline_nanos <= now;
-  });
-  if (late == parts_.end()) return absl::OkStatus();
-  std::string missing;
-  for (size_t t = 0; t < left_.size(); ++t) {
-    if (left_[t] || parts_.contains(static_cast<int>(t))) continue;
-    missing += (missing.empty() ? "" : ", ") + std::to_string(t);
+  const auto part = parts_.find(trainer);
+  if (part == parts_.end()) return std::nullopt;
+  PeerWait wait{.what = fmt::format("collective call '{}'", part->second.request.name()),
+                .missing = {},
+                .since_nanos = part->second.since_nanos};
+  for (int t = 0; t < static_cast<int>(left_.size()); ++t) {
+    if (!left_[t] && !parts_.contains(t)) wait.missing.push_back(t);
   }
-  return absl::DeadlineExceededError(fmt::format("collective {} waits in vain for trainer {}",
-                                                 late->second.request.name(), missing));
+  return wait;
 }
 
 void Collectives::Fail(const Status& error) {

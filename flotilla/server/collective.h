@@ -11,11 +11,13 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/codec.h"
+#include "flotilla/server/peer_wait.h"
 
 namespace flotilla {
 
@@ -39,9 +41,8 @@ class Collectives {
   void Leave(int trainer);
   void Return(int trainer);
 
-  // Ok, or, when somebody waits for longer than it wanted, an error that names the trainers waited
-  // for. To be called every now and then.
-  Status CheckWaits() const;
+  // What the trainer waits in, if it does.
+  std::optional<PeerWait> WaitOf(int trainer) const;
   // Ends all waits, and later calls, with this error.
   void Fail(const Status& error);
 
@@ -51,7 +52,7 @@ class Collectives {
     std::vector<std::shared_ptr<const std::vector<uint8_t>>> blobs;  // gather, exchange
     std::vector<double> numbers;                                     // sum
     std::vector<Done> done;  // of all copies of the trainer's request
-    int64_t deadline_nanos = 0;
+    int64_t since_nanos = 0;
   };
   using Calls = std::vector<std::function<void()>>;
 

@@ -21,7 +21,6 @@ class CollectivesTest : public ::testing::Test {
     request.set_kind(kind);
     request.set_number(number);
     request.set_name(name);
-    request.set_timeout_ms(1000);
     return request;
   }
   Collectives::Done Take(int trainer) {
@@ -149,16 +148,18 @@ TEST_F(CollectivesTest, WrongTensorsAreRefused) {
   EXPECT_EQ(answers_[1].at(0).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST_F(CollectivesTest, WaitsThatAreOverNameWhoIsMissing) {
-  Collectives collectives(3, &clock_);
+TEST_F(CollectivesTest, AWaitNamesWhoIsMissingAndHowLongItHasLasted) {
+  Collectives collectives(4, &clock_);
+  EXPECT_FALSE(collectives.WaitOf(1).has_value());
   Gather(collectives, 1, 0, "b", "epoch");
-  clock_.AdvanceMs(999);
-  EXPECT_TRUE(collectives.CheckWaits().ok());
-  clock_.AdvanceMs(1);
-  EXPECT_EQ(collectives.CheckWaits().message(), "collective epoch waits in vain for trainer 0, 2");
+  collectives.Leave(3);
+  clock_.AdvanceMs(61'000);
+  EXPECT_EQ(ToString(*collectives.WaitOf(1), clock_.NowNanos()),
+            "waiting for trainer 0, 2 in collective call 'epoch', 61 s so far");
+  EXPECT_FALSE(collectives.WaitOf(0).has_value());
   collectives.Fail(absl::AbortedError("over"));
   EXPECT_EQ(answers_[1].at(0).status().message(), "over");
-  EXPECT_TRUE(collectives.CheckWaits().ok());
+  EXPECT_FALSE(collectives.WaitOf(1).has_value());
 }
 
 }  // namespace

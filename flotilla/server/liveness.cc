@@ -52,8 +52,8 @@ void Liveness::Stop(int trainer) {
   changed_.notify_all();
 }
 
-Status Liveness::MissingAtStart() const {
-  if (clock_->NowNanos() - start_nanos_ < options_.start_timeout_ms * kNanosPerMs) {
+Status Liveness::MissingAtStart(int64_t now_nanos) const {
+  if (now_nanos - start_nanos_ < options_.start_timeout_ms * kNanosPerMs) {
     return absl::OkStatus();
   }
   std::string missing, refused;
@@ -70,13 +70,12 @@ Status Liveness::MissingAtStart() const {
                                                  missing, options_.start_timeout_ms, refused));
 }
 
-std::vector<int> Liveness::Check() {
+std::vector<int> Liveness::Check(int64_t now_nanos) {
   std::lock_guard lock(mutex_);
   std::vector<int> lost;
-  const int64_t now = clock_->NowNanos();
   for (size_t t = 0; t < trainers_.size(); ++t) {
     Trainer& trainer = trainers_[t];
-    const int64_t silent_ms = (now - trainer.heard_nanos) / kNanosPerMs;
+    const int64_t silent_ms = (now_nanos - trainer.heard_nanos) / kNanosPerMs;
     if (trainer.state != State::kAlive || silent_ms <= options_.silent_bound_ms) continue;
     trainer.state = State::kLost;
     if (options_.lost_trainer_ends_job) {
@@ -87,13 +86,22 @@ std::vector<int> Liveness::Check() {
     }
     changed_.notify_all();
   }
-  if (const Status missing = MissingAtStart(); !missing.ok()) Keep(missing);
+  if (const Status missing = MissingAtStart(now_nanos); !missing.ok()) Keep(missing);
   // The others go on without the lost ones, but somebody must be left to end well.
   if (!lost.empty() && std::all_of(trainers_.begin(), trainers_.end(),
                                    [](const Trainer& t) { return t.state == State::kLost; })) {
     Keep(absl::UnavailableError("all trainers have fallen silent"));
   }
   return lost;
+}
+
+void Liveness::Forgive(int64_t now_nanos, int64_t paused_nanos) {
+  std::lock_guard lock(mutex_);
+  start_nanos_ += paused_nanos;
+  for (Trainer& trainer : trainers_) {
+    trainer.heard_nanos =
+        std::max(trainer.heard_nanos, std::min(now_nanos, trainer.heard_nanos + paused_nanos));
+  }
 }
 
 void Liveness::Keep(const Status& error) {

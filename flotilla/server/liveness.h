@@ -22,7 +22,8 @@ struct LivenessOptions {
   int64_t start_timeout_ms = 300'000;
 };
 
-// Thread-safe. Time comes from the clock alone; Check must be called every now and then.
+// Thread-safe. Time comes from the clock alone; Check must be called every now and then, with a
+// time of that clock.
 class Liveness {
  public:
   Liveness(const LivenessOptions& options, const Clock* clock);
@@ -36,9 +37,12 @@ class Liveness {
   // The trainer has ended well.
   void Stop(int trainer);
 
-  // Takes silent trainers for dead, and misses those that never came. Returns those that died since
-  // the last call when the others go on without them (none when their death ends the job).
-  std::vector<int> Check();
+  // Takes trainers that are silent at that time for dead, and misses those that never came. Returns
+  // those that died since the last call when the others go on without them (none when their death
+  // ends the job).
+  std::vector<int> Check(int64_t now_nanos);
+  // This process has not run for so long, until now: nobody is to blame for silence in it.
+  void Forgive(int64_t now_nanos, int64_t paused_nanos);
 
   // Keeps the first error given to it, which ends the job.
   void Fail(const Status& error);
@@ -69,15 +73,15 @@ class Liveness {
   bool AllStopped() const;
   bool AllTold() const;
   void Keep(const Status& error);
-  Status MissingAtStart() const;
+  Status MissingAtStart(int64_t now_nanos) const;
 
   const LivenessOptions options_;
   const Clock* const clock_;
-  const int64_t start_nanos_;
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
   // Guarded by mutex_.
+  int64_t start_nanos_;
   std::vector<Trainer> trainers_;
   Status error_;
 };

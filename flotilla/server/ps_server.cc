@@ -28,7 +28,7 @@ PsServer::~PsServer() {
 
 void PsServer::TickLoop() {
   std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::milliseconds(options_.tick_ms),
+  while (!wake_.wait_for(lock, std::chrono::milliseconds(options_.service.tick_ms),
                          [this] { return stop_; })) {
     lock.unlock();
     service_->Tick();

@@ -21,8 +21,6 @@ struct PsServerOptions {
   // Called before the server listens, for a model that is to be there from the start. Its error is
   // Start's. Empty: nothing to do.
   std::function<Status(PsService& service)> prepare;
-  // How often time is looked at: silent trainers and waits that are over are noticed that late.
-  int64_t tick_ms = 500;
   // After a failure, how long trainers are given to hear of it.
   int64_t told_timeout_ms = 5'000;
   // How long the last answers may take to leave.

@@ -11,6 +11,9 @@ namespace flotilla {
 
 namespace {
 
+// Waits for other trainers are told of when they have lasted so long, and again as often.
+constexpr int64_t kTellWaitNanos = 30'000'000'000;
+
 // Requests that take effect once, however often they arrive.
 bool HasSequence(wire::Method method) {
   switch (method) {
@@ -44,8 +47,10 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
                      LogLine log, std::unique_ptr<ServerTables> tables)
     : options_(WithTrainers(std::move(options))),
       model_text_(ModelText(spec, options_.model_extra)),
+      clock_(clock),
       log_(std::move(log)),
       tables_(std::move(tables)),
+      watch_(options_.tick_ms, options_.liveness.silent_bound_ms / 4),
       liveness_(options_.liveness, clock),
       window_(options_.liveness.trainers, options_.push_window),
       rounds_(options_.rounds, tables_.get(), clock,
@@ -226,10 +231,35 @@ Status PsService::CheckHandshake(const wire::RequestHead& head) const {
                             head.sender_index(), difference);
 }
 
-void PsService::Ping(const std::shared_ptr<Call>& call) { Answer(call, absl::OkStatus()); }
+void PsService::Ping(const std::shared_ptr<Call>& call) {
+  wire::ResponseHead head;
+  head.mutable_ping()->set_waiting(WaitText(call->trainer));
+  call->reply(EncodeResponse(std::move(head), {}));
+}
+
+std::string PsService::WaitText(int trainer) const {
+  std::optional<PeerWait> wait = collectives_.WaitOf(trainer);
+  if (!wait.has_value()) wait = rounds_.WaitOf(trainer);
+  const int64_t now = clock_->NowNanos();
+  if (!wait.has_value() || wait->missing.empty()) return "";
+  if (now - wait->since_nanos < kTellWaitNanos) return "";
+  return ToString(*wait, now);
+}
+
+void PsService::TellWaits() {
+  const int64_t now = clock_->NowNanos();
+  if (!log_ || now - told_waits_nanos_ < kTellWaitNanos) return;
+  // The others wait for the same trainers, or will soon.
+  for (int t = 0; t < options_.liveness.trainers; ++t) {
+    const std::string text = WaitText(t);
+    if (text.empty()) continue;
+    told_waits_nanos_ = now;
+    return log_(fmt::format("trainer {} is {}", t, text));
+  }
+}
 
 void PsService::EnterRounds(const std::shared_ptr<Call>& call) {
-  rounds_.Enter(call->trainer, call->head().rounds().timeout_ms(),
+  rounds_.Enter(call->trainer,
                 [this, call](const RoundResult& result) { Answer(call, result.status); });
 }
 
@@ -266,15 +296,19 @@ void PsService::Stop(const std::shared_ptr<Call>& call) {
 
 void PsService::Tick() {
   const kernels::FlushDenormals flush;  // a round may be completed here
-  for (const int trainer : liveness_.Check()) {
+  // One look at the clock: a pause that begins after it is noticed by the next tick.
+  const int64_t now = clock_->NowNanos();
+  if (const int64_t paused = watch_.Look(now); paused > 0) {
+    if (log_) log_(fmt::format("this process was paused for {:.1f} s", paused / 1e9));
+    liveness_.Forgive(now, paused);
+  }
+  for (const int trainer : liveness_.Check(now)) {
     if (log_) log_(fmt::format("trainer {} is lost, the others go on", trainer));
     rounds_.Lose(trainer);
     collectives_.Leave(trainer);
   }
-  Status status = liveness_.status();
-  if (status.ok()) status = rounds_.CheckWaits();
-  if (status.ok()) status = collectives_.CheckWaits();
-  if (!status.ok()) Fail(status);
+  if (const Status status = liveness_.status(); !status.ok()) Fail(status);
+  TellWaits();
 }
 
 void PsService::Fail(const Status& error) {

@@ -12,6 +12,7 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/pause_watch.h"
 #include "flotilla/base/reused.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/codec.h"
@@ -38,6 +39,8 @@ struct PsServiceOptions {
   RoundOptions rounds;
   TableOptions tables;
   WriterOptions save;
+  // How often Tick is called: silent trainers are noticed that late.
+  int64_t tick_ms = 500;
   // Requests of a trainer that are remembered: more than it ever has under way.
   size_t push_window = 256;
 };
@@ -55,7 +58,8 @@ class PsService : public Service {
   // decided by the caller. Errors name the directory and what is wrong.
   Status LoadModel(const std::string& directory, const ServerLoad& load);
 
-  // What happens with time: silent trainers, waits that are over. Call it about every second.
+  // What happens with time: silent trainers, waits to tell of. Call it every options.tick_ms; a
+  // call that comes much later says that this process was paused.
   void Tick();
 
   // Ends the job with an error, unless it has ended; every trainer is told.
@@ -87,6 +91,10 @@ class PsService : public Service {
               const PushWindow::MakeResponse& make);
   // The response with this error, or with the one that ended the job.
   Payload ErrorFor(int trainer, const Status& error);
+
+  // What the trainer waits for, if it has for long; otherwise empty.
+  std::string WaitText(int trainer) const;
+  void TellWaits();
 
   // One per method.
   void Handshake(const std::shared_ptr<Call>& call);
@@ -140,6 +148,7 @@ class PsService : public Service {
   // Constant after construction.
   const PsServiceOptions options_;
   const std::string model_text_;
+  const Clock* const clock_;
   const LogLine log_;
 
   const std::shared_ptr<ServerTables> tables_;  // answers under way may outlive the service
@@ -153,6 +162,8 @@ class PsService : public Service {
   mutable uint64_t dense_now_version_ = 0;
   std::atomic<int64_t> step_ = 0;
   std::atomic<bool> failed_ = false;  // Fail has been told
+  std::atomic<int64_t> told_waits_nanos_ = 0;
+  PauseWatch watch_;  // used by Tick
   Liveness liveness_;
   PushWindow window_;
   Rounds rounds_;

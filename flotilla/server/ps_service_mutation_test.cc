@@ -156,7 +156,6 @@ class Victim : public ServiceFixture {
       }
       case wire::METHOD_COLLECTIVE:
         head.mutable_collective()->set_kind(static_cast<wire::CollectiveKind>(1 + draws_.Below(3)));
-        head.mutable_collective()->set_timeout_ms(1000);
         head.mutable_collective()->add_to(1 - trainer);
         break;
       case wire::METHOD_READ_ROWS:

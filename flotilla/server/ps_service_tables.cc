@@ -131,7 +131,6 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
 }
 
 void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
-  const int64_t timeout_ms = call->head().push().timeout_ms();
   const auto done = [this, call](const RoundResult& result) {
     if (!result.status.ok()) return Answer(call, result.status);
     const DenseAnswer dense =
@@ -139,7 +138,7 @@ void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
     Answer(call, !result.send_again,
            [this, result, dense] { return PushResponse(result.step, dense, result.send_again); });
   };
-  rounds_.Push(call->trainer, std::move(part), timeout_ms, done);
+  rounds_.Push(call->trainer, std::move(part), done);
 }
 
 StatusOr<int64_t> PsService::Apply(const RoundPart& part, std::span<const float> dense,

@@ -20,7 +20,9 @@ class PsServiceTest : public ServiceFixture, public ::testing::Test {
 TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
   wire::RequestHead head = Head(wire::METHOD_PING);
   head.set_protocol_version(99);
-  EXPECT_NE(Ask(head).ToString().find("protocol version 99, the server has 2"), std::string::npos);
+  EXPECT_NE(Ask(head).ToString().find(
+                fmt::format("protocol version 99, the server has {}", kProtocolVersion)),
+            std::string::npos);
   head = Head(wire::METHOD_PING);
   head.set_job_id("another");
   EXPECT_NE(Ask(head).ToString().find("\"another\""), std::string::npos);
@@ -28,6 +30,22 @@ TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
   head.set_sender_index(2);
   EXPECT_EQ(Ask(head).message(), "a request of trainer 2, the job has 2");
   EXPECT_EQ(Ask(Head(wire::METHOD_PING)).message(), "trainer 0, life 1, has not introduced itself");
+}
+
+TEST_F(PsServiceTest, APauseOfTheServerIsNotBlamedOnTheTrainers) {
+  Introduce(0);
+  Introduce(1);
+  service_->Tick();
+  clock_.AdvanceMs(12'000);  // all of them were paused
+  service_->Tick();
+  EXPECT_TRUE(service_->liveness().status().ok()) << service_->liveness().status();
+  for (int second = 0; second < 10; ++second) {
+    clock_.AdvanceMs(1'000);
+    EXPECT_TRUE(Ask(Head(wire::METHOD_PING)).ok());
+    service_->Tick();
+  }
+  EXPECT_EQ(service_->liveness().status().message(),
+            "trainer 1 has been silent for 10500 ms: taken for dead");
 }
 
 TEST_F(PsServiceTest, UnknownMethodsAreNamed) {

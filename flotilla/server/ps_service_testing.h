@@ -53,7 +53,6 @@ class ServiceFixture {
     head.mutable_push()->set_kind(kind);
     head.mutable_push()->add_tables(0);
     head.mutable_push()->set_batches(1);
-    head.mutable_push()->set_timeout_ms(1000);
     return head;
   }
   // Of emb, with these ids and this many values.

@@ -1,9 +1,6 @@
 #include "flotilla/server/round.h"
 
-#include <string>
 #include <utility>
-
-#include "flotilla/server/wait_deadline.h"
 
 namespace flotilla {
 
@@ -39,16 +36,14 @@ void Rounds::Do(Change change) {
   for (const auto& call : calls) call();
 }
 
-void Rounds::Enter(int trainer, int64_t timeout_ms, Done done) {
+void Rounds::Enter(int trainer, Done done) {
   Do([&](Calls* calls) {
     if (!error_.ok()) {
       return calls->push_back([done, error = error_] { done({.status = error}); });
     }
     active_[trainer] = false;
     Forget(trainer, &entering_, calls);
-    entering_[trainer] = {.done = std::move(done),
-                          .deadline_nanos = WaitDeadlineNanos(*clock_, timeout_ms),
-                          .part = {}};
+    entering_[trainer] = {.done = std::move(done), .since_nanos = clock_->NowNanos(), .part = {}};
     Advance(calls);
     EnterIfAll(calls);
   });
@@ -110,7 +105,7 @@ bool Rounds::NextInTurn(int trainer) const {
   return true;
 }
 
-void Rounds::Push(int trainer, RoundPart part, int64_t timeout_ms, Done done) {
+void Rounds::Push(int trainer, RoundPart part, Done done) {
   Do([&](Calls* calls) {
     Status refused = error_;
     if (refused.ok() && !active_[trainer]) {
@@ -123,9 +118,7 @@ void Rounds::Push(int trainer, RoundPart part, int64_t timeout_ms, Done done) {
     if (!refused.ok()) {
       return calls->push_back([done, refused] { done({.status = refused}); });
     }
-    Waiting waiting{.done = std::move(done),
-                    .deadline_nanos = WaitDeadlineNanos(*clock_, timeout_ms),
-                    .part = {}};
+    Waiting waiting{.done = std::move(done), .since_nanos = clock_->NowNanos(), .part = {}};
     const size_t bytes = part.memory_bytes();
     if (NextInTurn(trainer) || waiting_bytes_ + bytes <= options_.max_waiting_bytes) {
       waiting_bytes_ += bytes;
@@ -167,33 +160,21 @@ void Rounds::FinishRound(Calls* calls) {
   sum_.Start();
 }
 
-Status Rounds::CheckWaits() const {
+std::optional<PeerWait> Rounds::WaitOf(int trainer) const {
   std::lock_guard lock(mutex_);
-  const int64_t now = clock_->NowNanos();
-  const auto late = [now](const std::map<int, Waiting>& waits) {
-    for (const auto& [trainer, waiting] : waits) {
-      if (waiting.deadline_nanos <= now) return true;
-    }
-    return false;
-  };
-  std::string missing;
-  const auto miss = [&](int trainer) {
-    missing += missing.empty() ? "" : ", ";
-    missing += std::to_string(trainer);
-  };
-  if (late(pushes_)) {
+  const auto find = [&](const std::map<int, Waiting>& waits, const char* what,
+                        const std::function<bool(int)>& wanted) -> std::optional<PeerWait> {
+    const auto at = waits.find(trainer);
+    if (at == waits.end()) return std::nullopt;
+    PeerWait wait{.what = what, .missing = {}, .since_nanos = at->second.since_nanos};
     for (int t = 0; t < options_.trainers; ++t) {
-      if (active_[t] && !pushes_.contains(t)) miss(t);
+      if (wanted(t) && !waits.contains(t)) wait.missing.push_back(t);
     }
-    return absl::DeadlineExceededError("a round waits in vain for trainer " + missing);
-  }
-  if (late(entering_)) {
-    for (int t = 0; t < options_.trainers; ++t) {
-      if (!lost_[t] && !entering_.contains(t)) miss(t);
-    }
-    return absl::DeadlineExceededError("rounds wait in vain to be entered by trainer " + missing);
-  }
-  return absl::OkStatus();
+    return wait;
+  };
+  auto wait = find(pushes_, "a round of pushes", [this](int t) { return active_[t]; });
+  if (wait.has_value()) return wait;
+  return find(entering_, "the start of rounds", [this](int t) { return !lost_[t]; });
 }
 
 void Rounds::Fail(const Status& error) {

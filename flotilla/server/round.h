@@ -17,6 +17,7 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
+#include "flotilla/server/peer_wait.h"
 #include "flotilla/server/round_sum.h"
 #include "flotilla/server/server_tables.h"
 
@@ -46,7 +47,7 @@ class Rounds {
 
   // Waits for all trainers of the job (those that Lose has not taken out) and puts them into the
   // rounds from now on. `done` hears of it.
-  void Enter(int trainer, int64_t timeout_ms, Done done);
+  void Enter(int trainer, Done done);
   // The trainer takes no part in the current round, unless it has pushed already, nor in later
   // ones. Once every trainer has left, nothing happens until all enter again.
   void Leave(int trainer);
@@ -56,18 +57,17 @@ class Rounds {
 
   // A trainer's part of the current round. `done` is called when the round's update is made.
   // An error when the trainer is not in the rounds or has pushed into this one already.
-  void Push(int trainer, RoundPart part, int64_t timeout_ms, Done done);
+  void Push(int trainer, RoundPart part, Done done);
 
-  // Ok, or, when somebody waits for longer than it wanted, an error that names the trainers waited
-  // for. To be called every now and then.
-  Status CheckWaits() const;
+  // What the trainer waits in, if it does.
+  std::optional<PeerWait> WaitOf(int trainer) const;
   // Ends all waits, and later calls, with this error.
   void Fail(const Status& error);
 
  private:
   struct Waiting {
     Done done;
-    int64_t deadline_nanos = 0;
+    int64_t since_nanos = 0;
     std::optional<RoundPart> part;  // empty: not kept, or added already
     bool added = false;
   };

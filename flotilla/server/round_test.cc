@@ -27,17 +27,17 @@ class RoundsTest : public ::testing::Test {
     for (int t = 0; t < trainers; ++t) Enter(t);
   }
   void Enter(int trainer) {
-    rounds_->Enter(trainer, 1000, [this, trainer](const RoundResult& result) {
+    rounds_->Enter(trainer, [this, trainer](const RoundResult& result) {
       if (result.status.ok()) entered_.push_back(trainer);
       errors_[trainer] = result.status;
     });
   }
   // The trainer's row is its number, so the order of adding shows in the order of rows.
-  void Push(int trainer, float value, int64_t timeout_ms = 1000) {
+  void Push(int trainer, float value) {
     RoundPart part;
     part.sparse.push_back(
         {.dim = 1, .ids = {77, static_cast<uint64_t>(trainer)}, .values = {value, 0}});
-    rounds_->Push(trainer, std::move(part), timeout_ms, [this, trainer](const RoundResult& result) {
+    rounds_->Push(trainer, std::move(part), [this, trainer](const RoundResult& result) {
       results_[trainer].push_back(result);
     });
   }
@@ -163,19 +163,21 @@ TEST_F(RoundsTest, TwoPushesIntoOneRoundAreRefused) {
   EXPECT_EQ(results_[0][0].status.code(), absl::StatusCode::kFailedPrecondition);
 }
 
-TEST_F(RoundsTest, WaitsThatAreOverNameWhoIsMissing) {
+TEST_F(RoundsTest, WaitsNameWhoIsMissingAndHowLongTheyHaveLasted) {
   Make(3);
-  EXPECT_TRUE(rounds_->CheckWaits().ok());
-  Push(1, 1, 500);
-  clock_.AdvanceMs(499);
-  EXPECT_TRUE(rounds_->CheckWaits().ok());
-  clock_.AdvanceMs(1);
-  EXPECT_EQ(rounds_->CheckWaits().message(), "a round waits in vain for trainer 0, 2");
+  EXPECT_FALSE(rounds_->WaitOf(1).has_value());
+  Push(1, 1);
+  clock_.AdvanceMs(700'000);
+  EXPECT_EQ(ToString(*rounds_->WaitOf(1), clock_.NowNanos()),
+            "waiting for trainer 0, 2 in a round of pushes, 700 s so far");
+  EXPECT_FALSE(rounds_->WaitOf(0).has_value());
   rounds_->Leave(0);
   rounds_->Leave(2);
+  EXPECT_FALSE(rounds_->WaitOf(1).has_value());
   Enter(1);
-  clock_.AdvanceMs(1000);
-  EXPECT_EQ(rounds_->CheckWaits().message(), "rounds wait in vain to be entered by trainer 0, 2");
+  clock_.AdvanceMs(31'000);
+  EXPECT_EQ(ToString(*rounds_->WaitOf(1), clock_.NowNanos()),
+            "waiting for trainer 0, 2 in the start of rounds, 31 s so far");
 }
 
 TEST_F(RoundsTest, AFailureEndsAllWaitsAndLaterCalls) {

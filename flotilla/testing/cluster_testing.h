@@ -4,12 +4,15 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "flotilla/optim/schedule.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/in_process_cluster.h"
+#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 
@@ -49,6 +52,37 @@ inline std::vector<uint64_t> IdRange(uint64_t begin, uint64_t count) {
   std::vector<uint64_t> ids(count);
   for (uint64_t i = 0; i < count; ++i) ids[i] = begin + i;
   return ids;
+}
+
+// A cluster on a clock of the test's, whose processes never count as silent.
+inline ClusterOptions OnManualClock(const ManualClock* clock, ClusterOptions options) {
+  constexpr int64_t kYearMs = int64_t{365} * 24 * 3600 * 1000;
+  options.clock = clock;
+  options.server.service.tick_ms = 5;
+  options.server.service.liveness.silent_bound_ms = kYearMs;
+  options.client.heartbeat = {.interval_ms = 5, .silent_bound_ms = kYearMs};
+  return options;
+}
+
+// Advances the clock by 30 s again and again until the log has told so many lines that begin so.
+inline void AdvanceUntilTold(ManualClock& clock, const InProcessCluster& cluster,
+                             const std::string& beginning, int lines) {
+  const auto told = [&] {
+    int count = 0;
+    const std::string log = "\n" + cluster.log();
+    for (size_t at = 0; (at = log.find("\n" + beginning, at)) != std::string::npos; ++at) ++count;
+    return count;
+  };
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+  while (told() < lines) {
+    const int before = told();
+    clock.AdvanceMs(30'000);
+    // Long enough for a ping, mostly; otherwise the next line comes after another 30 s.
+    for (int look = 0; look < 100 && told() == before; ++look) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    ASSERT_LT(std::chrono::steady_clock::now(), deadline) << cluster.log();
+  }
 }
 
 // The tests of every wire.

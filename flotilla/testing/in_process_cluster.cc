@@ -32,6 +32,7 @@ std::string NameOf(Wire wire) {
 InProcessCluster::InProcessCluster(ModelSpec spec, ClusterOptions options)
     : spec_(std::move(spec)),
       options_(std::move(options)),
+      clock_(options_.clock != nullptr ? options_.clock : &steady_clock_),
       clients_(options_.trainers),
       lives_(options_.trainers) {
   const LogLine log = [this](std::string_view line) {
@@ -59,7 +60,7 @@ InProcessCluster::InProcessCluster(ModelSpec spec, ClusterOptions options)
       }
       return ListenGrpc(fmt::format("unix:{}/{}", sockets_.path(), s), service, options_.grpc);
     };
-    auto started = PsServer::Start(spec_, server, listen, &clock_, log);
+    auto started = PsServer::Start(spec_, server, listen, clock_, log);
     if (!started.ok()) {
       ADD_FAILURE() << started.status();
       return;
@@ -93,6 +94,14 @@ std::unique_ptr<Transport> InProcessCluster::MakeTransport(int trainer) {
   return faulty;
 }
 
+std::unique_ptr<Transport> InProcessCluster::MakeControl() {
+  if (options_.wire == Wire::kInproc) return nullptr;
+  auto connected =
+      ConnectGrpc(addresses_, ControlOptions(options_.client.heartbeat.silent_bound_ms));
+  EXPECT_TRUE(connected.ok()) << connected.status();
+  return *std::move(connected);
+}
+
 std::unique_ptr<PsClient> InProcessCluster::MakeClient(int trainer) {
   PsClientOptions client = options_.client;
   client.job_id = "test";
@@ -103,7 +112,8 @@ std::unique_ptr<PsClient> InProcessCluster::MakeClient(int trainer) {
     std::lock_guard lock(mutex_);
     log_.append(line).append("\n");
   };
-  return std::make_unique<PsClient>(spec_, client, MakeTransport(trainer), &clock_, log);
+  return std::make_unique<PsClient>(spec_, client, MakeTransport(trainer), clock_, log,
+                                    MakeControl());
 }
 
 Status InProcessCluster::Connect(int trainer) {

@@ -48,6 +48,8 @@ struct ClusterOptions {
   PsServerOptions server = PatientServer();
   PsClientOptions client = PatientClient();
   GrpcOptions grpc;
+  // Null: a steady one.
+  const Clock* clock = nullptr;
 };
 
 // Not thread-safe, but for what it hands out.
@@ -68,6 +70,8 @@ class InProcessCluster {
   // A client that has not introduced itself.
   std::unique_ptr<PsClient> MakeClient(int trainer);
   std::unique_ptr<Transport> MakeTransport(int trainer);
+  // Of a client's pings. Null: the other one's.
+  std::unique_ptr<Transport> MakeControl();
   // Makes client(trainer), in its next life if it had one, and introduces it.
   Status Connect(int trainer);
   Status ConnectAll();
@@ -91,7 +95,8 @@ class InProcessCluster {
  private:
   ModelSpec spec_;
   ClusterOptions options_;
-  SteadyClock clock_;
+  SteadyClock steady_clock_;
+  const Clock* clock_;
   InprocNetwork network_;
   TempDir sockets_;
   std::vector<std::string> addresses_;

@@ -1,0 +1,39 @@
+// Notices that this process did not run for a while: it was stopped, or its machine was frozen.
+// Whoever judges others by their silence must look at itself first.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace flotilla {
+
+// Look is for one thread; Late is thread-safe.
+class PauseWatch {
+ public:
+  // One thread looks every `interval_ms`. It may come late by up to `slack_ms`.
+  PauseWatch(int64_t interval_ms, int64_t slack_ms)
+      : interval_nanos_(interval_ms * 1'000'000), slack_nanos_(slack_ms * 1'000'000) {}
+
+  // For how many nanoseconds this process did not run since the last look; 0 when the look is not
+  // later than it may be, or the first. The time is that of a steady clock.
+  int64_t Look(int64_t now_nanos) {
+    const int64_t late = Late(now_nanos);
+    last_nanos_ = now_nanos;
+    return late;
+  }
+  // What Look would return: for threads that wake up first.
+  int64_t Late(int64_t now_nanos) const {
+    const int64_t last = last_nanos_;
+    const int64_t late = now_nanos - last - interval_nanos_;
+    return last != kNever && late > slack_nanos_ ? late : 0;
+  }
+
+ private:
+  static constexpr int64_t kNever = INT64_MIN;
+
+  const int64_t interval_nanos_;
+  const int64_t slack_nanos_;
+  std::atomic<int64_t> last_nanos_ = kNever;
+};
+
+}  // namespace flotilla
