@@ -8,7 +8,6 @@ The network is one of the test's own: servers and trainers live in two network n
 
 import os
 import pathlib
-import re
 import shutil
 import signal
 import subprocess
@@ -31,6 +30,8 @@ class OutagesTest(unittest.TestCase):
     def setUpClass(cls):
         cls.directory = tempfile.TemporaryDirectory(prefix="flotilla_outages_")
         cls.rows = make_rows(PROGRAM, cls.directory.name, 9000) / "train"
+        cls.few_rows = pathlib.Path(cls.directory.name) / "few"
+        cls.few_rows.write_text("".join((cls.rows / "part-0").read_text().splitlines(keepends=True)[:5000]))
 
     @classmethod
     def tearDownClass(cls):
@@ -46,7 +47,7 @@ class OutagesTest(unittest.TestCase):
         self.job = job = Job(tempfile.mkdtemp(dir=self.directory.name))
         self.addCleanup(job.close)
         servers = servers or [f"127.0.0.1:{free_port()}" for _ in range(2)]
-        train = [PROGRAM, "train", "ctr_dnn", "--data", self.rows, "--data_split", "none", "--threads", "1",
+        train = [PROGRAM, "train", "ctr_dnn", "--data_split", "none", "--threads", "1",
                  "--mode", mode, "--no_shared_memory", "--start_timeout", "60", *more]
         for s in range(2):
             job.start_role([*prefixes[0], *train], servers, 2, server=s, **variables)
@@ -62,8 +63,8 @@ class OutagesTest(unittest.TestCase):
 
     def start_small(self, mode, epochs, **how):
         """A job of that many epochs, of about a third of a second each, all at work."""
-        job = self.start(mode, "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs", str(epochs),
-                         **how)
+        job = self.start(mode, "--data", self.rows, "--layers", "16", "--dim", "4", "--batch_size", "50",
+                         "--epochs", str(epochs), **how)
         self.wait_for_training(job)
         self.check_running(job)
         return job
@@ -158,8 +159,8 @@ class OutagesTest(unittest.TestCase):
             for mode in MODES:
                 with self.subTest(megabits=megabits, mode=mode):
                     start = time.monotonic()
-                    job = self.start(mode, "--layers", "400,400,400", "--batch_size", "1000", "--epochs", "1",
-                                     **network)
+                    job = self.start(mode, "--data", self.few_rows, "--layers", "400,400,400",
+                                     "--batch_size", "1000", "--epochs", "1", **network)
                     self.check_ends_well(job, 400)
                     print(f"{megabits} Mbit/s, {mode}: {time.monotonic() - start:.0f} s", flush=True)
 
