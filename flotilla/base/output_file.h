@@ -1,5 +1,6 @@
 // A file that is written from front to back and appears under its name only when it is complete: a
-// crash or an error leaves what was there before.
+// crash or an error leaves what was there before. What cannot be replaced (a pipe, a device,
+// /dev/stdout) is written directly.
 #pragma once
 
 #include <cstdio>
@@ -13,12 +14,14 @@ namespace flotilla {
 // Move-only. Not thread-safe.
 class OutputFile {
  public:
-  // Opens `path`.tmp. An error names the file and the cause: no such directory, no permission.
+  // Opens `path`.tmp, or `path` itself where it is not a regular file. A symbolic link is followed:
+  // it stays, and the file that it points to is replaced. An error names the file and the cause: no
+  // such directory, no permission. Opening a named pipe waits for its reader.
   static StatusOr<OutputFile> Create(std::string path);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  // Without a Finish before, removes what was written.
+  // Without a Finish before, removes what was written; from a pipe nothing can be taken back.
   ~OutputFile();
 
   const std::string& path() const { return path_; }
@@ -30,11 +33,13 @@ class OutputFile {
   Status Finish();
 
  private:
-  OutputFile(std::string path, std::FILE* file) : path_(std::move(path)), file_(file) {}
+  OutputFile(std::string path, bool in_place, std::FILE* file)
+      : path_(std::move(path)), in_place_(in_place), file_(file) {}
   std::string temporary() const { return path_ + ".tmp"; }
   Status Failed(std::string_view what) const;
 
   std::string path_;
+  bool in_place_;
   std::FILE* file_;  // null: finished or moved from
 };
 

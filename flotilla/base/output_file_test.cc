@@ -3,7 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <sys/stat.h>
+
+#include <cstdio>
 #include <filesystem>
+#include <string>
+#include <thread>
 
 #include "flotilla/testing/temp_dir.h"
 
@@ -38,11 +43,51 @@ TEST(OutputFileTest, WithoutFinishNothingIsLeftBehind) {
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
 }
 
+TEST(OutputFileTest, ALinkStaysAndItsTargetIsReplaced) {
+  const TempDir dir;
+  const std::string target = dir.Write("target", "old");
+  const std::string link = dir.path() + "/link";
+  std::filesystem::create_symlink("target", link);
+  ASSERT_TRUE(WriteFile(link, "new").ok());
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(ContentOf(target), "new");
+}
+
+TEST(OutputFileTest, ANamedPipeIsWrittenAndStaysAPipe) {
+  const TempDir dir;
+  const std::string pipe = dir.path() + "/pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::string read;
+  std::thread reader([&] { read = ContentOf(pipe); });
+  const Status written = WriteFile(pipe, "through");
+  reader.join();
+  EXPECT_TRUE(written.ok()) << written;
+  EXPECT_EQ(read, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+}
+
+// /dev/stdout is such a link. It must not be replaced, also where it leads to a regular file.
+TEST(OutputFileTest, AnOpenDescriptorIsWrittenInPlace) {
+  const TempDir dir;
+  const std::string path = dir.Write("file", "old");
+  std::FILE* const open = std::fopen(path.c_str(), "r+");
+  ASSERT_NE(open, nullptr);
+  const std::string link = dir.path() + "/stdout";
+  std::filesystem::create_symlink("/proc/self/fd/" + std::to_string(fileno(open)), link);
+  EXPECT_TRUE(WriteFile(link, "new").ok());
+  EXPECT_TRUE(WriteFile("/proc/self/fd/" + std::to_string(fileno(open)), "newer").ok());
+  std::string read(5, ' ');
+  EXPECT_EQ(std::fread(read.data(), 1, 5, open), 5);
+  std::fclose(open);
+  EXPECT_EQ(read, "newer");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+}
+
 TEST(OutputFileTest, ErrorsNameTheFileAndTheCause) {
   const TempDir dir;
   const StatusOr<OutputFile> file = OutputFile::Create(dir.path() + "/none/file");
   EXPECT_THAT(std::string(Message(file.status())),
-              HasSubstr("none/file: cannot be made: No such file or directory"));
+              HasSubstr("none/file: cannot be written: No such file or directory"));
   if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "skipped: no /dev/full";
   std::filesystem::create_symlink("/dev/full", dir.path() + "/full.tmp");
   StatusOr<OutputFile> full = OutputFile::Create(dir.path() + "/full");

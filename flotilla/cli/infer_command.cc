@@ -23,12 +23,16 @@ namespace {
 constexpr char kInferExamples[] = R"(
 
 Examples: flotilla infer model --data test/ --predictions scores.txt
+          flotilla infer model --data test/ --predictions - | sort -g | tail
           flotilla infer model/epoch_* --data test/
           flotilla infer words --questions questions-words.txt --similarity wordsim353.txt)";
 
 // Flags that only models of words have, and those that all have; the others are for rows.
 constexpr const char* kWordFlags[] = {"--questions", "--similarity", "--restrict_vocab", "--dict"};
 constexpr const char* kSharedFlags[] = {"--threads", "--json", "--config", "--print_config"};
+
+// Names of standard output for --predictions.
+constexpr const char* kStandardOutput[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
 
 struct InferFlags {
   std::vector<std::string> models;
@@ -74,6 +78,9 @@ Status CheckKind(const InferFlags& flags, bool words) {
   return absl::OkStatus();
 }
 
+// Whether scores share standard output with the report, which then goes to standard error.
+bool ToStandardOutput(const InferFlags& flags) { return Has(kStandardOutput, flags.predictions); }
+
 Status Check(InferFlags* flags) {
   flags->words.threads = flags->threads;
   FL_RETURN_IF_ERROR(CheckKind(*flags, HasWords(*flags)));
@@ -83,6 +90,11 @@ Status Check(InferFlags* flags) {
   if (flags->models.size() > 1) {
     return InvalidArgument("--predictions takes the scores of one model, {} were given",
                            flags->models.size());
+  }
+  if (flags->json && ToStandardOutput(*flags)) {
+    return InvalidArgument(
+        "--predictions {} and --json both write to standard output: give --predictions a file",
+        flags->predictions);
   }
   if (flags->data.readers > 1 && !flags->data.in_memory) {
     return InvalidArgument(
@@ -148,9 +160,9 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
                       Predictor::Load(model, {.threads = flags.threads, .with_metrics = true}));
   InferResult result{.model = predictor->dir(), .step = predictor->manifest().info.step};
   FL_ASSIGN_OR_RETURN(Dataset* const dataset, rows.For(*predictor, terminal, &result.load_seconds));
-  FL_ASSIGN_OR_RETURN(result.evaluation,
-                      Evaluate(*predictor, *dataset, terminal.clock,
-                               {.threads = flags.threads, .predictions = flags.predictions}));
+  EvaluateOptions options{.threads = flags.threads, .predictions = flags.predictions};
+  if (ToStandardOutput(flags)) options.predictions_stream = &terminal.out;
+  FL_ASSIGN_OR_RETURN(result.evaluation, Evaluate(*predictor, *dataset, terminal.clock, options));
   for (const std::string& bad : result.evaluation.bad_rows) {
     terminal.log.warn("skipped {}", bad);
   }
@@ -168,6 +180,8 @@ Status Infer(const InferFlags& flags, Terminal& terminal) {
     FL_ASSIGN_OR_RETURN(const InferResult result, InferModel(model, flags, rows, terminal));
     if (flags.json) {
       terminal.out << InferJson(result);
+    } else if (ToStandardOutput(flags)) {
+      terminal.log.info("scores are on standard output\n{}", InferTable(result));
     } else {
       terminal.out << (flags.models.size() > 1 ? InferLine(result) : InferTable(result));
     }
@@ -220,8 +234,10 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command
-      .add_option("--predictions", flags->predictions,
-                  "Write the scores to this file, one a line, in the order of the rows")
+      .add_option(
+          "--predictions", flags->predictions,
+          "Write the scores to this file, one a line, in the order of the rows; -: standard "
+          "output, and the report goes to standard error")
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "Print the results as JSON (see below)");
   command.add_option("--data", flags->paths, std::string("Rows with their labels: ") + kPathsHelp)

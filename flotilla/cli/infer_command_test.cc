@@ -10,6 +10,7 @@
 #include <fstream>
 #include <limits>
 #include <numeric>
+#include <sstream>
 
 #include "flotilla/cli/trained_files_testing.h"
 #include "flotilla/infer/predictor.h"
@@ -228,6 +229,38 @@ TEST_F(InferCommandTest, BadRowsThatMayBeSkippedAreCountedAndHaveNoPrediction) {
   EXPECT_THAT(run.err, HasSubstr("skipped " + rows + ":6:1"));
   std::ifstream file(scores);
   EXPECT_EQ(std::count(std::istreambuf_iterator<char>(file), {}, '\n'), 12);
+}
+
+TEST_F(InferCommandTest, AFailedRunLeavesTheOldPredictionsAsTheyWere) {
+  const std::string rows = dir_.Write("rows", TrainedFiles::Rows(0, 250) + "broken\n");
+  const std::string scores = dir_.Write("scores", "old\n");
+  const ProgramRun run =
+      Infer({files_->out, "--data", rows, "--batch_size", "100", "--predictions", scores});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("rows:251:"));
+  EXPECT_EQ(ContentOf(scores), "old\n");
+  EXPECT_FALSE(fs::exists(scores + ".tmp"));
+}
+
+TEST_F(InferCommandTest, PredictionsGoToStandardOutputAndTheReportToTheOtherStream) {
+  const std::vector<float> scores = Predictions();
+  for (const char* name : {"-", "/dev/stdout"}) {
+    const ProgramRun run =
+        Infer({files_->out, "--data", files_->test, "--batch_size", "100", "--predictions", name});
+    ASSERT_EQ(run.code, 0) << run.err;
+    std::istringstream lines(run.out);
+    std::vector<float> printed;
+    for (std::string line; std::getline(lines, line);) {
+      printed.push_back(std::strtof(line.c_str(), nullptr));
+    }
+    EXPECT_EQ(printed, scores);
+    EXPECT_THAT(run.err, HasSubstr("\nauc "));
+  }
+  EXPECT_FALSE(fs::exists("-"));
+  const ProgramRun both =
+      Infer({files_->out, "--data", files_->test, "--predictions", "-", "--json"});
+  EXPECT_EQ(both.code, kUsageError);
+  EXPECT_THAT(both.err, HasSubstr("--predictions - and --json both write to standard output"));
 }
 
 TEST_F(InferCommandTest, FlagsThatDoNotFitAreUsageErrors) {

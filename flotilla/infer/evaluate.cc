@@ -181,9 +181,11 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
     meters.push_back(std::move(worker));
   }
   std::unique_ptr<PredictionFile> file;
-  if (!options.predictions.empty()) {
-    FL_ASSIGN_OR_RETURN(file,
-                        PredictionFile::Make(options.predictions, {.workers = options.threads}));
+  const PredictionFileOptions file_options{.workers = options.threads};
+  if (options.predictions_stream != nullptr) {
+    file = PredictionFile::ToStream(options.predictions_stream, file_options);
+  } else if (!options.predictions.empty()) {
+    FL_ASSIGN_OR_RETURN(file, PredictionFile::Make(options.predictions, file_options));
   }
   const int64_t start = clock.NowNanos();
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,9 +19,11 @@ namespace flotilla {
 struct EvaluateOptions {
   int threads = 1;
   // Scores go to this file, one a line, in the order of the rows; bad rows that the dataset skips
-  // have none. Empty: they go nowhere. What was there is replaced; after an error the file is
-  // incomplete.
+  // have none. Empty: they go nowhere. The file is replaced atomically at the end; after an error
+  // the one that was there stays.
   std::string predictions;
+  // .. or to this stream, which gets what was scored before an error.
+  std::ostream* predictions_stream = nullptr;
 };
 
 struct Evaluation {

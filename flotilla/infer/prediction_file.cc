@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -24,24 +22,28 @@ std::string TextOf(std::span<const float> scores) {
 
 StatusOr<std::unique_ptr<PredictionFile>> PredictionFile::Make(
     const std::string& path, const PredictionFileOptions& options) {
+  FL_ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Create(path));
+  std::unique_ptr<PredictionFile> file(new PredictionFile(options));
+  file->file_.emplace(std::move(opened));
+  return file;
+}
+
+std::unique_ptr<PredictionFile> PredictionFile::ToStream(std::ostream* stream,
+                                                         const PredictionFileOptions& options) {
+  std::unique_ptr<PredictionFile> file(new PredictionFile(options));
+  file->stream_ = stream;
+  return file;
+}
+
+PredictionFile::PredictionFile(const PredictionFileOptions& options)
+    : window_(options.window), floors_(options.workers, -1) {
   FL_CHECK(options.workers >= 1);
-  std::FILE* file = std::fopen(path.c_str(), "wb");
-  if (file == nullptr) {
-    return InvalidArgument("{}: cannot be written: {}", path, std::strerror(errno));
-  }
-  return std::unique_ptr<PredictionFile>(new PredictionFile(path, file, options));
 }
 
-PredictionFile::PredictionFile(std::string path, std::FILE* file,
-                               const PredictionFileOptions& options)
-    : path_(std::move(path)), window_(options.window), file_(file), floors_(options.workers, -1) {}
-
-PredictionFile::~PredictionFile() {
-  if (file_ != nullptr) std::fclose(file_);
-}
-
-Status PredictionFile::DiskError(const char* what) const {
-  return ResourceExhausted("{}: {}: {}", path_, what, std::strerror(errno));
+Status PredictionFile::Write(std::string_view text) {
+  if (file_) return file_->Write(text);
+  if (*stream_ << text) return absl::OkStatus();
+  return ResourceExhausted("the scores cannot be written to standard output");
 }
 
 int64_t PredictionFile::LowestFloor() const {
@@ -52,9 +54,7 @@ void PredictionFile::WriteReady() {
   const int64_t lowest = LowestFloor();
   while (!waiting_.empty() && waiting_.begin()->first <= lowest) {
     const std::string& text = waiting_.begin()->second;
-    if (status_.ok() && std::fwrite(text.data(), 1, text.size(), file_) != text.size()) {
-      status_ = DiskError("cannot be written");
-    }
+    if (status_.ok()) status_ = Write(text);
     waiting_.erase(waiting_.begin());
   }
   moved_.notify_all();
@@ -83,9 +83,7 @@ void PredictionFile::Leave(int worker) {
 Status PredictionFile::Finish() {
   std::lock_guard lock(mutex_);
   FL_CHECK(LowestFloor() == kLeft);
-  if (std::fclose(std::exchange(file_, nullptr)) != 0 && status_.ok()) {
-    status_ = DiskError("cannot be closed");
-  }
+  if (status_.ok() && file_) status_ = file_->Finish();
   return status_;
 }
 

@@ -4,14 +4,17 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <cstdio>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <ostream>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "flotilla/base/output_file.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -26,10 +29,13 @@ struct PredictionFileOptions {
 // same float.
 class PredictionFile {
  public:
-  // Makes the file, or empties the one that is there. Errors name it. REQUIRES: workers >= 1.
+  // The file is replaced atomically by Finish (base/output_file.h); without it, the one that is
+  // there stays. Errors name it. REQUIRES: workers >= 1.
   static StatusOr<std::unique_ptr<PredictionFile>> Make(const std::string& path,
                                                         const PredictionFileOptions& options);
-  ~PredictionFile();
+  // Writes to a stream instead, which must outlive the object.
+  static std::unique_ptr<PredictionFile> ToStream(std::ostream* stream,
+                                                  const PredictionFileOptions& options);
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;
 
@@ -41,23 +47,25 @@ class PredictionFile {
   // The worker has no more batches, or has failed. Every worker calls it, once.
   void Leave(int worker);
 
-  // Closes the file once every worker has left. The first error, if there was one.
+  // Puts the file into its place once every worker has left. The first error, if there was one:
+  // then it does not.
   Status Finish();
 
  private:
-  PredictionFile(std::string path, std::FILE* file, const PredictionFileOptions& options);
+  explicit PredictionFile(const PredictionFileOptions& options);
   int64_t LowestFloor() const;
   // Writes what no worker can come before any more.
   void WriteReady();
-  Status DiskError(const char* what) const;
+  Status Write(std::string_view text);
 
-  const std::string path_;
   const size_t window_;
-  std::FILE* file_;  // null after Finish
+  std::ostream* stream_ = nullptr;  // null: there is a file
 
   std::mutex mutex_;
   std::condition_variable moved_;
-  // Guarded by mutex_. floors_[w]: later batches of worker w have higher ordinals.
+  // Guarded by mutex_.
+  std::optional<OutputFile> file_;
+  // floors_[w]: later batches of worker w have higher ordinals.
   std::vector<int64_t> floors_;
   std::map<int64_t, std::string> waiting_;  // text by ordinal
   Status status_;

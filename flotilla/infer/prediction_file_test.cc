@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 #include <thread>
 
 #include "flotilla/base/rng.h"
@@ -96,6 +97,29 @@ TEST(PredictionFileTest, AWorkerAheadGoesOnWhenTheLastOneLeaves) {
   ahead.join();
   file->Leave(0);
   EXPECT_TRUE(file->Finish().ok());
+}
+
+TEST(PredictionFileTest, WithoutFinishTheOldFileStays) {
+  const TempDir dir;
+  const std::string path = dir.Write("scores", "old\n");
+  {
+    auto file = *PredictionFile::Make(path, {});
+    const std::vector<float> scores = {1, 2};
+    ASSERT_TRUE(file->Add(0, 0, scores).ok());
+    file->Leave(0);
+    EXPECT_THAT(Lines(path), ::testing::ElementsAre("old"));
+  }
+  EXPECT_THAT(Lines(path), ::testing::ElementsAre("old"));
+}
+
+TEST(PredictionFileTest, AStreamGetsTheSameLines) {
+  std::ostringstream stream;
+  auto file = PredictionFile::ToStream(&stream, {});
+  const std::vector<float> scores = {1, 0.5f};
+  ASSERT_TRUE(file->Add(0, 0, scores).ok());
+  file->Leave(0);
+  ASSERT_TRUE(file->Finish().ok());
+  EXPECT_EQ(stream.str(), "1\n0.5\n");
 }
 
 TEST(PredictionFileTest, ErrorsOfTheDiskNameTheFile) {
