@@ -159,6 +159,11 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                       Predictor::Load(model, {.threads = flags.threads, .with_metrics = true}));
   InferResult result{.model = predictor->dir(), .step = predictor->manifest().info.step};
+  const Sections& sections = predictor->manifest().info.sections;
+  if (const auto section = sections.find(kRunSection); section != sections.end()) {
+    StatusOr<RunState> run = RunState::FromText(section->second);
+    if (run.ok()) result.run = *std::move(run);
+  }
   FL_ASSIGN_OR_RETURN(Dataset* const dataset, rows.For(*predictor, terminal, &result.load_seconds));
   EvaluateOptions options{.threads = flags.threads, .predictions = flags.predictions};
   if (ToStandardOutput(flags)) options.predictions_stream = &terminal.out;

@@ -20,6 +20,16 @@ std::string DecileTable(const Evaluation& evaluation) {
   return text;
 }
 
+// "epoch 4 (test AUC 0.7450); best: epoch 2 (0.7501)"
+std::string RunText(const RunState& run) {
+  if (run.epoch < 1) return "inside epoch 0";
+  std::string text = fmt::format("epoch {}", run.epoch - 1);
+  if (run.last_auc >= 0) text += fmt::format(" (test AUC {:.4f})", run.last_auc);
+  if (run.best_epoch < 0) return text;
+  if (run.best_epoch == run.epoch - 1) return text + ", the best so far";
+  return text + fmt::format("; best: epoch {} (test AUC {:.4f})", run.best_epoch, run.best_auc);
+}
+
 }  // namespace
 
 double InferResult::examples_per_second() const {
@@ -29,6 +39,7 @@ double InferResult::examples_per_second() const {
 std::string InferTable(const InferResult& result) {
   const Evaluation& evaluation = result.evaluation;
   std::string text = fmt::format("{:<14}{}, step {}\n", "model", result.model, result.step);
+  if (result.run) text += fmt::format("{:<14}{}\n", "saved after", RunText(*result.run));
   text += fmt::format("{:<14}{}\n", "examples", evaluation.rows);
   for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("{:<14}{:.4f}\n", name, value);
@@ -55,6 +66,14 @@ std::string InferJson(const InferResult& result) {
   nlohmann::ordered_json json;
   json["model"] = result.model;
   json["step"] = result.step;
+  const RunState run = result.run.value_or(RunState{});
+  const auto known = [](auto value) -> nlohmann::ordered_json {
+    return value < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  };
+  json["epoch"] = known(run.epoch - 1);
+  json["test_auc"] = known(run.last_auc);
+  json["best_epoch"] = known(run.best_epoch);
+  json["best_auc"] = known(run.best_auc);
   for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
   json["calibration"] = evaluation.calibration;
   json["examples"] = evaluation.rows;

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "flotilla/fleet/run_saves.h"
 #include "flotilla/infer/evaluate.h"
 
 namespace flotilla {
@@ -12,6 +14,8 @@ namespace flotilla {
 struct InferResult {
   std::string model;  // its directory
   int64_t step = 0;   // that it was saved at
+  // What the training run knew when it saved the model, if a run did.
+  std::optional<RunState> run;
   Evaluation evaluation;
   double load_seconds = 0;  // reading the rows into memory, if that was done for this model
 
@@ -29,6 +33,9 @@ std::string InferJson(const InferResult& result);
 inline constexpr char kInferJsonHelp[] =
     R"(--json prints one object per model, one a line, with these keys:
   model, step                  the directory, and the step at which it was saved
+  epoch, test_auc              the last epoch before it was saved, and the test AUC after that epoch
+  best_epoch, best_auc         the same of the run's best epoch up to then, whose model is DIR/best;
+                               all four are null where they are not known
   auc, logloss, accuracy       of the rows; null where the model has no such metric
   calibration                  predicted over actual clicks
   deciles                      the same by decile of the score, lowest first: rows, predicted,

@@ -7,6 +7,6 @@
 
 int main(int argc, char** argv) {
   flotilla::PrepareProcess("flotilla");
-  return flotilla::RunProgram(std::vector<std::string>(argv + 1, argv + argc), std::cout,
-                              std::cerr);
+  return flotilla::RunProgram(std::vector<std::string>(argv + 1, argv + argc), std::cout, std::cerr,
+                              argv[0]);
 }

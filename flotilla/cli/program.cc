@@ -48,7 +48,8 @@ void AddCommands(CLI::App& app, Action* action) {
 
 }  // namespace
 
-int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err) {
+int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err,
+               const std::string& program) {
   CLI::App app("Flotilla trains models with very large sparse parameters on ordinary CPUs.",
                "flotilla");
   PrepareCommandLine(app);
@@ -58,7 +59,7 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   Action action;
   AddCommands(app, &action);
   RouteTrainWord2Vec(&args);
-  return RunCommandLine(app, std::move(args), action, out, err);
+  return RunCommandLine(app, program, std::move(args), action, out, err);
 }
 
 }  // namespace flotilla

@@ -10,8 +10,10 @@
 
 namespace flotilla {
 
-// Runs one command; `args` are those after the program's name. Results go to `out`, progress and
-// errors to `err`. In the names of flags '-' and '_' are the same.
-int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err);
+// Runs one command; `args` are those after the program's name, `program` is how it was called.
+// Results go to `out`, progress and errors to `err`. In the names of flags '-' and '_' are the
+// same.
+int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err,
+               const std::string& program = "flotilla");
 
 }  // namespace flotilla

@@ -31,11 +31,12 @@ class TrainSaveTest : public ::testing::Test {
   }
   std::string Dir(const std::string& name) const { return dir_.path() + "/" + name; }
 
-  // Names in a directory, without the logs.
+  // Names in a directory, without hidden ones.
   std::set<std::string> Models(const std::string& out) const {
     std::set<std::string> names;
     for (const auto& entry : fs::directory_iterator(Dir(out))) {
-      names.insert(entry.path().filename().string());
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with('.')) names.insert(name);
     }
     return names;
   }
@@ -114,6 +115,105 @@ TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
   EXPECT_THAT(second.err, HasSubstr("nothing is left to train"));
 }
 
+TEST_F(TrainSaveTest, ASecondRunIntoTheDirectoryIsRefusedAndChangesNothing) {
+  ASSERT_EQ(Train("out", {"--epochs", "2"}).code, kSuccess);
+  const std::string metrics = ContentOf(Dir("out.log/metrics.jsonl"));
+  const std::string model = ContentOf(Dir("out/epoch_0/manifest.json"));
+  const ProgramRun second = Train("out", {});
+  EXPECT_EQ(second.code, kFailure);
+  EXPECT_THAT(second.err, HasSubstr("has models of another run: epoch_0, epoch_1"));
+  EXPECT_THAT(second.err, HasSubstr("--resume to go on with it, --overwrite to replace it"));
+  EXPECT_EQ(ContentOf(Dir("out.log/metrics.jsonl")), metrics);
+  EXPECT_EQ(ContentOf(Dir("out/epoch_0/manifest.json")), model);
+}
+
+TEST_F(TrainSaveTest, OverwritingReplacesTheOtherRunWithTheFirstSave) {
+  ASSERT_EQ(Train("out", {"--epochs", "3", "--test", test_}).code, kSuccess);
+  const std::string metrics = ContentOf(Dir("out.log/metrics.jsonl"));
+  // A run that fails before it has saved leaves everything as it was.
+  const std::string bad = dir_.Write("bad.tsv", "broken\n");
+  EXPECT_EQ(Train("out", {"--overwrite", "--data", bad}).code, kFailure);
+  EXPECT_THAT(Models("out"), ElementsAre("best", "epoch_0", "epoch_1", "epoch_2", "latest"));
+  EXPECT_EQ(ContentOf(Dir("out.log/metrics.jsonl")), metrics);
+  const ProgramRun second = Train("out", {"--overwrite"});
+  ASSERT_EQ(second.code, kSuccess) << second.err;
+  EXPECT_THAT(Models("out"), ElementsAre("epoch_0", "latest"));
+  EXPECT_THAT(ContentOf(Dir("out.log/metrics.jsonl")), ::testing::Not(HasSubstr("\"test\"")));
+  EXPECT_FALSE(fs::exists(Dir("out.log/metrics.jsonl.new")));
+}
+
+TEST_F(TrainSaveTest, ResumingWithoutLatestGoesOnWithTheNewestModel) {
+  ASSERT_EQ(Train("out", {"--epochs", "2"}).code, kSuccess);
+  fs::remove(Dir("out/latest"));
+  const ProgramRun resumed = Train("out", {"--epochs", "3", "--resume"});
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("latest is missing"));
+  EXPECT_THAT(resumed.err, HasSubstr("starting from " + Dir("out/epoch_1")));
+  EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_2");
+  EXPECT_THAT(ContentOf(Dir("out.log/metrics.jsonl")), HasSubstr("\"epoch\":0"));
+}
+
+TEST_F(TrainSaveTest, InitModelStartsARunThatHasNothingToResume) {
+  ASSERT_EQ(Train("a", {}).code, kSuccess);
+  const std::vector<std::string> flags = {"--init_model", Dir("a"), "--resume"};
+  const ProgramRun first = Train("b", flags);
+  ASSERT_EQ(first.code, kSuccess) << first.err;
+  EXPECT_THAT(first.err, HasSubstr("starting from " + Dir("a/latest")));
+  EXPECT_THAT(Train("b", flags).err, HasSubstr("starting from " + Dir("b/latest")));
+}
+
+TEST_F(TrainSaveTest, WithoutADirectoryTheRunSaysThatNothingIsKept) {
+  const ProgramRun run = RunForTest({"train", "lr", "--data", train_});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_LT(run.err.find("without --out DIR no model is saved"), run.err.find("epoch 0"));
+}
+
+// Where the resumed run would read other batches than the position counts.
+TEST_F(TrainSaveTest, ResumingInsideAnEpochNamesTheOptionThatDiffers) {
+  std::thread killer([&] {
+    while (!fs::exists(Dir("out/latest"))) std::this_thread::yield();
+    raise(SIGTERM);
+  });
+  // Thousands of batches an epoch: it is not stopped between two epochs.
+  const ProgramRun stopped =
+      Train("out", {"--epochs", "1000", "--save_steps", "25", "--batch_size", "1"});
+  killer.join();
+  ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  const ProgramRun batch = Train("out", {"--epochs", "1000", "--resume", "--batch_size", "50"});
+  EXPECT_EQ(batch.code, kFailure);
+  EXPECT_THAT(batch.err, HasSubstr("--batch_size was 1, now 50; give what it was saved with"));
+  const std::string other = dir_.Write("other.tsv", TrainedFiles::Rows(0, 6001));
+  const ProgramRun files =
+      Train("out", {"--epochs", "1000", "--resume", "--data", other, "--batch_size", "1"});
+  EXPECT_EQ(files.code, kFailure);
+  EXPECT_THAT(files.err, HasSubstr("--data was 1 file, "));
+  EXPECT_THAT(files.err, HasSubstr("(train.tsv), now "));
+}
+
+TEST_F(TrainSaveTest, TheResultsTellTheLastAndTheBestEpoch) {
+  const std::vector<std::string> flags = {"--test",          test_, "--epochs", "6",
+                                          "--learning_rate", "0.01"};
+  std::vector<std::string> with_json = flags;
+  with_json.push_back("--json");
+  const json result = json::parse(Train("a", with_json).out);
+  EXPECT_EQ(result["last_epoch"], 5);
+  ASSERT_LT(result["best_epoch"], 5) << "these rows are overfitted";
+  EXPECT_EQ(result["out"], Dir("a"));
+  EXPECT_EQ(fs::read_symlink(Dir("a/best")),
+            fmt::format("epoch_{}", result["best_epoch"].get<int>()));
+  const ProgramRun table = Train("b", flags);
+  EXPECT_THAT(table.out, HasSubstr("\nlast          epoch 5, test AUC 0."));
+  EXPECT_THAT(table.out, HasSubstr("\nbest          epoch "));
+  EXPECT_THAT(table.out, HasSubstr(Dir("b/best")));
+  const json infer = json::parse(RunForTest({"infer", Dir("a"), "--data", test_, "--json"}).out);
+  EXPECT_EQ(infer["epoch"], 5);
+  EXPECT_EQ(infer["best_epoch"], result["best_epoch"]);
+  EXPECT_EQ(infer["best_auc"], result["best_auc"]);
+  EXPECT_NEAR(infer["test_auc"], infer["auc"], 1e-3);
+  EXPECT_THAT(RunForTest({"infer", Dir("a"), "--data", test_}).out,
+              HasSubstr("saved after   epoch 5 (test AUC 0."));
+}
+
 TEST_F(TrainSaveTest, StartsFromAnotherModel) {
   ASSERT_EQ(Train("a", {"--no_shuffle"}).code, kSuccess);
   const ProgramRun warm = Train("b", {"--init_model", Dir("a"), "--json"});
@@ -159,7 +259,7 @@ TEST_F(TrainSaveTest, DrawsThePictureThatWasAskedFor) {
   const std::string picture = Dir("run.svg");
   ASSERT_EQ(Train("out", {"--plot", picture}).code, kSuccess);
   EXPECT_THAT(ContentOf(picture), HasSubstr("<svg"));
-  const ProgramRun nowhere = Train("out", {"--plot", Dir("missing/run.svg")});
+  const ProgramRun nowhere = Train("other", {"--plot", Dir("missing/run.svg")});
   EXPECT_EQ(nowhere.code, kFailure);
   EXPECT_THAT(nowhere.err, HasSubstr("--plot"));
 }

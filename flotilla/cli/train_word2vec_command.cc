@@ -25,6 +25,7 @@ constexpr char kWord2VecHelp[] =
   seconds                      of all, from the first read to the last file
   dictionary_seconds, load_seconds, train_seconds, save_seconds    its parts
   vocabulary, kept, steps, loss, epochs, threads, dim               what was trained, and how
+  stopped                      a signal ended the run before its last epoch
   analogy_accuracy             with --questions: by the usual rule over 30000 words
   analogy, analogy_all, analogy_original    the same with its sections; over all words; by the
                                original's rule (vectors as they are, unknown words asked too)
@@ -156,6 +157,10 @@ void AddResultFlags(CLI::App& command, Flags& flags) {
       ->type_name("DIR")
       ->group(group);
   command
+      .add_flag("--overwrite", options.overwrite,
+                "Replace the models of another run in --out, once this one has saved its own")
+      ->group(group);
+  command
       .add_option("--plot", options.plot, "Draw the loss over the steps into this picture (.svg)")
       ->type_name("FILE")
       ->group(group);
@@ -197,6 +202,7 @@ Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
       {"--tokenizer", options.text_is_ids, "--input ids is not cut into words"},
       {"--decay_steps", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--decay_rate", flags.schedule != "exponential", "it is for --schedule exponential"},
+      {"--overwrite", options.out.empty(), "it is for --out DIR"},
       {"--vectors_format", options.vectors.empty(), "it is for --vectors FILE"},
       {"--half_dense", true, "word vectors have no dense parameters"},
   };
@@ -248,6 +254,7 @@ std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& 
                                  {"kept", result.kept},
                                  {"steps", result.steps},
                                  {"loss", result.loss},
+                                 {"stopped", result.stopped},
                                  {"epochs", options.epochs},
                                  {"threads", options.threads},
                                  {"mode", options.fleet.job.mode.mode},

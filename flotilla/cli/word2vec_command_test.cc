@@ -1,8 +1,11 @@
 // `train word2vec` and `similar` together: text in, vectors out, scores, and on with more text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "flotilla/base/rng.h"
 #include "flotilla/cli/run_program_testing.h"
@@ -205,6 +208,42 @@ TEST(Word2VecCommandTest, TrainingGoesOnWithNewTextAndNewWords) {
       Train({"--data", more, "--init_model", model, "--vectors", after, "--dim", "9"});
   EXPECT_EQ(dim.code, kFailure);
   EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: say --dim 8"));
+}
+
+TEST(Word2VecCommandTest, AnInterruptedModelSaysSoAndIsNotTheBest) {
+  const TempDir dir;
+  const std::string out = dir.path() + "/model";
+  std::thread killer([&] {
+    while (!std::filesystem::exists(out + ".log/metrics.jsonl")) std::this_thread::yield();
+    raise(SIGTERM);
+  });
+  const ProgramRun run = Train(
+      {"--data", dir.Write("text", TwoTopics(300)), "--out", out, "--epochs", "1000000", "--json"});
+  killer.join();
+  ASSERT_EQ(run.code, 128 + SIGTERM) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("what is saved is marked as interrupted"));
+  const auto report = nlohmann::json::parse(run.out);
+  EXPECT_EQ(report["stopped"], true);
+  EXPECT_FALSE(std::filesystem::exists(out + "/best"));
+  EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"),
+            fmt::format("step_{}", report["steps"].get<int64_t>()));
+  const auto inspected = nlohmann::json::parse(RunForTest({"inspect", out, "--json"}).out);
+  const auto mark = nlohmann::json::parse(inspected["sections"]["interrupted"].get<std::string>());
+  EXPECT_EQ(mark["epochs"], 1000000);
+  EXPECT_TRUE(mark.contains("epoch") && mark.contains("words"));
+}
+
+TEST(Word2VecCommandTest, AnotherRunsModelIsNotReplacedUnasked) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(100)), out = dir.path() + "/model";
+  ASSERT_EQ(Train({"--data", text, "--out", out, "--epochs", "2"}).code, kSuccess);
+  const ProgramRun second = Train({"--data", text, "--out", out});
+  EXPECT_EQ(second.code, kFailure);
+  EXPECT_THAT(second.err, HasSubstr("has models of another run: epoch_1"));
+  EXPECT_THAT(second.err, HasSubstr("give --overwrite to replace it, or another directory"));
+  ASSERT_EQ(Train({"--data", text, "--out", out, "--epochs", "1", "--overwrite"}).code, kSuccess);
+  EXPECT_FALSE(std::filesystem::exists(out + "/epoch_1"));
+  EXPECT_EQ(std::filesystem::read_symlink(out + "/best"), "epoch_0");
 }
 
 TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {

@@ -102,9 +102,8 @@ Status CheckSource(const DatasetPosition& position, uint64_t source) {
   if (position.epoch < 0) return FailedPrecondition("position: not inside an epoch");
   if (position.source == source) return absl::OkStatus();
   return FailedPrecondition(
-      "position: taken from other files, another parser or other options of batches and shuffle "
-      "(source {}, here {})",
-      position.source, source);
+      "position: taken from other files, with another parser, or with other options of batches and "
+      "shuffle: give those that it was taken with");
 }
 
 void SourceHash::Add(std::string_view part) { value_ = HashBytes(part, value_ + part.size()); }

@@ -62,20 +62,22 @@ int UsageError(std::string_view path, std::string_view message, std::ostream& er
 
 // As a shell would read it back.
 std::string QuotedForShell(const std::string& arg) {
-  const auto plain = [](char c) { return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c); };
+  const auto plain = [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c) != nullptr;
+  };
   if (!arg.empty() && std::all_of(arg.begin(), arg.end(), plain)) return arg;
   std::string quoted = "'";
   for (const char c : arg) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
 }
 
-std::string Typed(const CLI::App& app, const std::vector<std::string>& args) {
-  std::string line = app.get_name();
+std::string Typed(const std::string& program, const std::vector<std::string>& args) {
+  std::string line = QuotedForShell(program);
   for (const std::string& arg : args) line += " " + QuotedForShell(arg);
   return line;
 }
 
-int RunAction(const Action& action, const std::string& path, const std::string& typed,
+int RunAction(const Action& action, const std::string& path, const std::string& program,
               const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
   if (const Status status = action.check(); !status.ok()) {
     return UsageError(path, Message(status), err);
@@ -88,8 +90,9 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
                     .console = console,
                     .log = console.log(),
                     .clock = clock,
-                    .command_line = typed,
-                    .args = args};
+                    .program = program,
+                    .args = args,
+                    .command_line = Typed(program, args)};
   const Status status = action.run(terminal);
   console.EndTask();
   out.flush();
@@ -136,8 +139,16 @@ void AddConfigFlags(CLI::App& command) {
       "Print every value and where it came from, in the form of the file, and end");
 }
 
-int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& action,
-                   std::ostream& out, std::ostream& err) {
+std::string ResumeCommand(const Terminal& terminal) {
+  std::vector<std::string> args = terminal.args;
+  const auto end = std::find(args.begin(), args.end(), "--");
+  if (std::find(args.begin(), end, "--resume") == end) args.insert(end, "--resume");
+  std::erase(args, "--overwrite");
+  return Typed(terminal.program, args);
+}
+
+int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::string> args,
+                   const Action& action, std::ostream& out, std::ostream& err) {
   WrapDescriptions(app, kHelpWidth);
   for (std::string& arg : args) {
     if (arg == "--") break;
@@ -148,7 +159,6 @@ int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& a
   if (const Status status = CheckNames(args, &app, &chosen, &path); !status.ok()) {
     return UsageError(path, Message(status), err);
   }
-  const std::string typed = Typed(app, args);
   const std::vector<std::string> given = args;
   const std::string config = ConfigPath(args);
   std::vector<std::string> from_file;
@@ -171,7 +181,7 @@ int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& a
     out << ConfigText(*chosen, config, from_file);
     return kSuccess;
   }
-  return RunAction(action, path, typed, given, out, err);
+  return RunAction(action, path, program, given, out, err);
 }
 
 }  // namespace flotilla

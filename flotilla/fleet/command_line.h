@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/terminal.h"
 
 namespace flotilla {
 
@@ -30,9 +31,14 @@ void PrepareCommandLine(CLI::App& app);
 void AddConfigFlags(CLI::App& command);
 
 // Reads `args` (without the program's name) into `app` and runs *action, which the callback of the
-// chosen command has filled. Results go to `out`, progress and errors to `err`. In the names of
-// flags '-' and '_' are the same. Returns the exit code.
-int RunCommandLine(CLI::App& app, std::vector<std::string> args, const Action& action,
-                   std::ostream& out, std::ostream& err);
+// chosen command has filled. `program` is how the program was called, for commands that are printed
+// to be typed. Results go to `out`, progress and errors to `err`. In the names of flags '-' and '_'
+// are the same. Returns the exit code.
+int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::string> args,
+                   const Action& action, std::ostream& out, std::ostream& err);
+
+// The command that goes on with a run that was stopped, as a shell reads it: what was typed, with
+// --resume and without --overwrite.
+std::string ResumeCommand(const Terminal& terminal);
 
 }  // namespace flotilla

@@ -54,6 +54,17 @@ Status AppendSwitch(const CLI::App& command, const CLI::ConfigItem& item,
   return absl::OkStatus();
 }
 
+// Whether a flag that was given contradicts the setting: flags count more than the file.
+bool IsExcluded(const CLI::App& command, const std::string& key,
+                const std::set<std::string>& given) {
+  const CLI::Option* option = command.get_option_no_throw("--" + key);
+  if (option == nullptr) return false;
+  const std::set<CLI::Option*> excluded = option->get_excludes();
+  return std::any_of(excluded.begin(), excluded.end(), [&](const CLI::Option* other) {
+    return given.contains(other->get_single_name());
+  });
+}
+
 Status AppendItem(const CLI::App& command, const CLI::ConfigItem& item,
                   std::vector<std::string>* flags) {
   if (!item.parents.empty()) {
@@ -139,7 +150,7 @@ StatusOr<std::vector<std::string>> FlagsOfFile(const std::string& path, const CL
     std::vector<std::string> its_flags;
     FL_RETURN_IF_ERROR(
         Annotate(AppendItem(command, item, &its_flags), fmt::format("--config {}", path)));
-    if (given.contains(SettingOf(item.name))) continue;
+    if (given.contains(SettingOf(item.name)) || IsExcluded(command, item.name, given)) continue;
     flags.insert(flags.end(), its_flags.begin(), its_flags.end());
   }
   return flags;

@@ -17,13 +17,14 @@
 namespace flotilla {
 
 int Main(int argc, char** argv, const ModelFunction& model) {
-  const std::string name = std::filesystem::path(argc > 0 ? argv[0] : "train").filename().string();
-  PrepareProcess(name);
-  return RunMain(name, {argv + std::min(1, argc), argv + argc}, model, std::cout, std::cerr);
+  const std::string program = argc > 0 ? argv[0] : "train";
+  PrepareProcess(std::filesystem::path(program).filename().string());
+  return RunMain(program, {argv + std::min(1, argc), argv + argc}, model, std::cout, std::cerr);
 }
 
-int RunMain(const std::string& name, std::vector<std::string> args, const ModelFunction& model,
+int RunMain(const std::string& program, std::vector<std::string> args, const ModelFunction& model,
             std::ostream& out, std::ostream& err) {
+  const std::string name = std::filesystem::path(program).filename().string();
   const Config defaults;
   if (const StatusOr<Model> made = MakeModel(model, defaults); !made.ok()) {
     fmt::print(err, "{}: the model: {}\n", name, Message(made.status()));
@@ -50,7 +51,7 @@ int RunMain(const std::string& name, std::vector<std::string> args, const ModelF
         FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
         return TrainAndReport(flags.options, made, terminal);
       }};
-  return RunCommandLine(app, std::move(args), action, out, err);
+  return RunCommandLine(app, program, std::move(args), action, out, err);
 }
 
 }  // namespace flotilla

@@ -16,9 +16,9 @@ namespace flotilla {
 // 1 failure, 2 usage error, 128 + signal. --help lists all flags, the model's own among them.
 int Main(int argc, char** argv, const ModelFunction& model);
 
-// The same with streams of the caller's: results to `out`, progress and errors to `err`. `name` is
-// the program's in messages, `args` do not have it.
-int RunMain(const std::string& name, std::vector<std::string> args, const ModelFunction& model,
+// The same with streams of the caller's: results to `out`, progress and errors to `err`. `program`
+// is argv[0], `args` do not have it.
+int RunMain(const std::string& program, std::vector<std::string> args, const ModelFunction& model,
             std::ostream& out, std::ostream& err);
 
 }  // namespace flotilla

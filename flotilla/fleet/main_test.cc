@@ -3,9 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <thread>
 
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/graph/layers.h"
@@ -110,6 +114,49 @@ TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
   const MainRun run = RunModel({"--config", config, "--json"});
   ASSERT_EQ(run.code, kSuccess) << run.err;
   EXPECT_EQ(json::parse(run.out)["batch_size"], 50);
+}
+
+// The words that a shell makes of a command line.
+std::vector<std::string> ShellWords(const std::string& line) {
+  std::vector<std::string> words(1);
+  FILE* const shell = popen(("printf '%s\\n' " + line).c_str(), "r");
+  EXPECT_NE(shell, nullptr);
+  for (int c = fgetc(shell); c != EOF; c = fgetc(shell)) {
+    if (c == '\n') {
+      words.emplace_back();
+    } else {
+      words.back() += static_cast<char>(c);
+    }
+  }
+  pclose(shell);
+  words.pop_back();
+  return words;
+}
+
+TEST_F(MainTest, TheCommandThatGoesOnWorksAsItIsPrinted) {
+  const std::string out = dir_.path() + "/the user's models";
+  const std::string config = dir_.Write(
+      "run.toml", fmt::format("data = \"{}\"\nepochs = 100000\noverwrite = true\n", train_));
+  std::thread killer([&] {
+    while (!std::filesystem::exists(out + "/latest")) std::this_thread::yield();
+    raise(SIGTERM);
+  });
+  std::ostringstream stdout_text, err;
+  const int code = RunMain("bin/my pairs", {"--config", config, "--overwrite", "--out", out},
+                           PairModel, stdout_text, err);
+  killer.join();
+  ASSERT_EQ(code, 128 + SIGTERM) << err.str();
+  const std::string text = err.str(), before = "to go on:\n  ";
+  const size_t begin = text.find(before) + before.size();
+  const std::vector<std::string> words =
+      ShellWords(text.substr(begin, text.find('\n', begin) - begin));
+  EXPECT_THAT(words,
+              ::testing::ElementsAre("bin/my pairs", "--config", config, "--out", out, "--resume"));
+  std::vector<std::string> args(words.begin() + 1, words.end());
+  args.insert(args.end(), {"--epochs", "1"});
+  const MainRun resumed = RunModel(args);
+  EXPECT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("starting from " + out));
 }
 
 TEST_F(MainTest, MistakesInTheFileAreNamed) {

@@ -6,6 +6,8 @@
 #include <system_error>
 #include <utility>
 
+#include "flotilla/fleet/run_dir.h"
+
 namespace flotilla {
 namespace {
 
@@ -13,11 +15,6 @@ namespace fs = std::filesystem;
 
 constexpr char kLatest[] = "latest";
 constexpr char kBest[] = "best";
-
-// Whether we make models of this name, so that we may remove one.
-bool IsModelName(const std::string& name) {
-  return name.starts_with("epoch_") || name.starts_with("step_");
-}
 
 // Points dir/link to dir/name, in one step: there is always a whole link.
 Status PointTo(const fs::path& dir, const std::string& link, const std::string& name) {
@@ -38,40 +35,17 @@ std::string Target(const fs::path& link) {
   return error ? std::string() : target.filename().string();
 }
 
-// Models of earlier runs in the directory, oldest first.
-std::vector<std::string> ModelsIn(const fs::path& dir) {
-  std::vector<std::pair<fs::file_time_type, std::string>> found;
-  std::error_code error;
-  for (fs::directory_iterator entry(dir, error), end; !error && entry != end;
-       entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
-    std::error_code unreadable;
-    if (!IsModelName(name) || !fs::exists(entry->path() / "manifest.json", unreadable)) continue;
-    found.emplace_back(fs::last_write_time(entry->path() / "manifest.json", unreadable), name);
-  }
-  std::sort(found.begin(), found.end());
-  std::vector<std::string> names;
-  for (auto& [time, name] : found) names.push_back(std::move(name));
-  return names;
-}
-
 }  // namespace
 
-StatusOr<std::unique_ptr<ModelKeeper>> ModelKeeper::Make(Communicator* communicator,
-                                                         ModelKeeperOptions options) {
-  std::error_code error;
-  fs::create_directories(options.dir, error);
-  if (error) {
-    return FailedPrecondition("--out {}: cannot be made: {}", options.dir, error.message());
-  }
-  return std::unique_ptr<ModelKeeper>(new ModelKeeper(communicator, std::move(options)));
-}
-
 ModelKeeper::ModelKeeper(Communicator* communicator, ModelKeeperOptions options)
-    : communicator_(communicator),
-      options_(std::move(options)),
-      best_(Target(fs::path(options_.dir) / kBest)),
-      kept_(ModelsIn(options_.dir)) {}
+    : communicator_(communicator), options_(std::move(options)) {
+  if (options_.overwrite) {
+    replaced_ = ModelsIn(options_.dir);
+  } else {
+    best_ = Target(fs::path(options_.dir) / kBest);
+    kept_ = ModelsIn(options_.dir);
+  }
+}
 
 ModelKeeper::~ModelKeeper() {
   if (writer_.joinable()) writer_.join();
@@ -115,7 +89,26 @@ Status ModelKeeper::Write(PendingSave& save, const std::string& name, bool best,
     FL_RETURN_IF_ERROR(PointTo(dir, kBest, name));
     best_ = name;
   }
+  FL_RETURN_IF_ERROR(RemoveReplaced(name));
   return RemoveOld(name);
+}
+
+Status ModelKeeper::Remove(const std::string& name) {
+  const fs::path path = fs::path(options_.dir) / name;
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return absl::OkStatus();
+  return FailedPrecondition("{}: cannot be removed: {}", path.string(), error.message());
+}
+
+Status ModelKeeper::RemoveReplaced(const std::string& newest) {
+  if (!options_.overwrite || !kept_.empty()) return absl::OkStatus();
+  // Before its model: a link that leads nowhere is worse than none.
+  if (best_.empty()) FL_RETURN_IF_ERROR(Remove(kBest));
+  for (const std::string& name : replaced_) {
+    if (name != newest) FL_RETURN_IF_ERROR(Remove(name));
+  }
+  return absl::OkStatus();
 }
 
 Status ModelKeeper::RemoveOld(const std::string& newest) {
@@ -130,21 +123,9 @@ Status ModelKeeper::RemoveOld(const std::string& newest) {
     if (others <= limit) return absl::OkStatus();
     const auto oldest = std::find_if(kept_.begin(), kept_.end(),
                                      [&](const std::string& name) { return name != best_; });
-    std::error_code error;
-    const fs::path path = fs::path(options_.dir) / *oldest;
-    fs::remove_all(path, error);
-    if (error) {
-      return FailedPrecondition("{}: cannot be removed: {}", path.string(), error.message());
-    }
+    FL_RETURN_IF_ERROR(Remove(*oldest));
     kept_.erase(oldest);
   }
-}
-
-std::optional<std::string> ModelKeeper::Latest(const std::string& dir) {
-  std::error_code error;
-  const fs::path latest = fs::path(dir) / kLatest;
-  if (!fs::exists(latest, error)) return std::nullopt;
-  return latest.string();
 }
 
 }  // namespace flotilla

@@ -10,7 +10,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,8 +20,10 @@
 namespace flotilla {
 
 struct ModelKeeperOptions {
-  std::string dir;
+  std::string dir;   // which is there (run_dir.h)
   int64_t keep = 3;  // the newest so many; 0: all
+  // Models that are there are of another run: the first one that is saved replaces them all.
+  bool overwrite = false;
   bool optimizer_state = true;
   // Told of every model that was written, and of every save that failed; by the writing thread.
   std::function<void(const std::string& dir, int64_t step, double seconds)> on_saved;
@@ -32,9 +33,8 @@ struct ModelKeeperOptions {
 // Not thread-safe but for busy().
 class ModelKeeper {
  public:
-  // Makes the directory. Errors name it. REQUIRES: communicator outlives the keeper.
-  static StatusOr<std::unique_ptr<ModelKeeper>> Make(Communicator* communicator,
-                                                     ModelKeeperOptions options);
+  // REQUIRES: communicator outlives the keeper.
+  ModelKeeper(Communicator* communicator, ModelKeeperOptions options);
   // Waits for the save under way.
   ~ModelKeeper();
 
@@ -49,14 +49,13 @@ class ModelKeeper {
   // Waits for the save under way and returns how the last one ended; ok if there was none.
   Status Wait();
 
-  // What DIR/latest points to, if it is there.
-  static std::optional<std::string> Latest(const std::string& dir);
-
  private:
-  ModelKeeper(Communicator* communicator, ModelKeeperOptions options);
   void WriteInBackground(std::unique_ptr<PendingSave> save, std::string name, bool best,
                          Sections sections);
   Status Write(PendingSave& save, const std::string& name, bool best, const Sections& sections);
+  Status Remove(const std::string& name);
+  // After the first save of a run that overwrites another: removes what is left of that.
+  Status RemoveReplaced(const std::string& newest);
   // Removes the oldest models beyond options_.keep.
   Status RemoveOld(const std::string& newest);
 
@@ -67,7 +66,8 @@ class ModelKeeper {
   // Written by the writing thread, read after it was joined.
   Status last_;
   std::string best_;
-  std::vector<std::string> kept_;  // names, oldest first
+  std::vector<std::string> kept_;      // names, oldest first
+  std::vector<std::string> replaced_;  // of the run that is overwritten
 };
 
 }  // namespace flotilla

@@ -1,10 +1,12 @@
 #include "flotilla/fleet/run_saves.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
 namespace flotilla {
 namespace {
@@ -14,9 +16,13 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 }  // namespace
 
 std::string RunState::ToText() const {
-  nlohmann::ordered_json json = {
-      {"epoch", epoch}, {"best_auc", best_auc}, {"epochs_without_better", epochs_without_better}};
+  nlohmann::ordered_json json = {{"epoch", epoch},
+                                 {"best_auc", best_auc},
+                                 {"best_epoch", best_epoch},
+                                 {"last_auc", last_auc},
+                                 {"epochs_without_better", epochs_without_better}};
   if (position) json["position"] = position->ToText();
+  if (!settings.empty()) json["settings"] = settings;
   return json.dump();
 }
 
@@ -26,7 +32,10 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
   try {
     state.epoch = json.at("epoch").get<int64_t>();
     state.best_auc = json.at("best_auc").get<double>();
+    state.best_epoch = json.value("best_epoch", state.best_epoch);
+    state.last_auc = json.value("last_auc", state.last_auc);
     state.epochs_without_better = json.at("epochs_without_better").get<int64_t>();
+    state.settings = json.value("settings", state.settings);
     if (json.contains("position")) {
       FL_ASSIGN_OR_RETURN(state.position,
                           DatasetPosition::FromText(json["position"].get<std::string>()));
@@ -35,6 +44,22 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
     return InvalidArgument("section {}: {}", kRunSection, e.what());
   }
   return state;
+}
+
+Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now) {
+  std::vector<std::string> differ;
+  for (const auto& [flag, value] : state.settings) {
+    const auto found = now.find(flag);
+    if (found != now.end() && found->second == value) continue;
+    differ.push_back(fmt::format("{} was {}, now {}", flag, value,
+                                 found == now.end() ? "not given" : found->second));
+  }
+  if (differ.empty()) return absl::OkStatus();
+  return FailedPrecondition(
+      "the model was saved inside epoch {}, and its position does not fit other rows or batches: "
+      "{}; give what it was saved with to finish the epoch, or begin one anew from its weights "
+      "with --init_model and another --out",
+      state.epoch, fmt::join(differ, "; "));
 }
 
 ModelSections DescribeModel(const Model& model, const ParserSpec& format) {
@@ -63,8 +88,9 @@ StatusOr<std::unique_ptr<RunSaves>> RunSaves::Make(const KeepOptions& options, c
   FL_RETURN_IF_ERROR(SectionsOf(*model, saves->format_, {}).status());
   keeper_options.dir = options.out;
   keeper_options.keep = options.keep;
+  keeper_options.overwrite = options.overwrite;
   keeper_options.optimizer_state = options.optimizer_state;
-  FL_ASSIGN_OR_RETURN(saves->keeper_, ModelKeeper::Make(communicator, std::move(keeper_options)));
+  saves->keeper_ = std::make_unique<ModelKeeper>(communicator, std::move(keeper_options));
   saves->Restart();
   return saves;
 }

@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -25,11 +26,19 @@ struct RunState {
   int64_t epoch = 0;                        // the one to go on with
   std::optional<DatasetPosition> position;  // inside it; none: at its start
   double best_auc = -1;                     // of the test rows; -1: none yet
+  int64_t best_epoch = -1;                  // after which; -1: none yet, or not known
+  double last_auc = -1;                     // of the test rows after the last epoch; -1: none
   int64_t epochs_without_better = 0;
+  // Inside an epoch: the options that say which rows make which batch, by the names of their flags.
+  std::map<std::string, std::string> settings;
 
   std::string ToText() const;
   static StatusOr<RunState> FromText(std::string_view text);
 };
+
+// Ok when `now` are the settings of a state inside an epoch. Otherwise FailedPrecondition: which
+// option differs, both values, and what to do. A state without settings passes.
+Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now);
 
 // The section of a model that holds the RunState.
 inline constexpr char kRunSection[] = "run";

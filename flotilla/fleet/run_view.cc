@@ -30,7 +30,8 @@ StatusOr<std::unique_ptr<RunView>> RunView::Make(const TrainOptions* options, Te
     StatusOr<std::vector<MetricsPoint>> earlier = ReadMetrics(path);
     if (earlier.ok()) view->points_ = *std::move(earlier);
   }
-  FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(path, {.append = options->keep.resume}));
+  const MetricsLogOptions log{.append = options->keep.resume, .aside = options->keep.overwrite};
+  FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(path, log));
   return view;
 }
 
@@ -83,6 +84,12 @@ void RunView::TestDone(int64_t epoch, int64_t step, const Report& report) {
   for (const std::string& hint : report.hints) terminal_->log.warn("test: {}", hint);
   Keep(PointOf(MetricsPoint::Kind::kTest, epoch, step, report));
   if (log_ != nullptr) CheckWrite(log_->WriteTest(epoch, step, report));
+}
+
+void RunView::Saved(int64_t step, const std::string& dir) {
+  if (log_ == nullptr) return;
+  CheckWrite(log_->Publish());
+  CheckWrite(log_->WriteEvent("save", step, dir));
 }
 
 void RunView::Event(std::string_view event, int64_t step, std::string_view detail) {

@@ -23,7 +23,8 @@ namespace flotilla {
 // Thread-safe. A metrics file that cannot be written is told once and does not stop the run.
 class RunView {
  public:
-  // Opens DIR.log/metrics.jsonl when models are kept in DIR; a run that resumes appends to it.
+  // Opens DIR.log/metrics.jsonl when models are kept in DIR; a run that resumes appends to it, one
+  // that overwrites another replaces it with its first save.
   // REQUIRES: options and terminal outlive the view.
   static StatusOr<std::unique_ptr<RunView>> Make(const TrainOptions* options, Terminal* terminal);
 
@@ -34,7 +35,9 @@ class RunView {
   void Batch(const Progress& progress, const Trainer& trainer);
   void EpochDone(int64_t epoch, int64_t step, const Report& report);
   void TestDone(int64_t epoch, int64_t step, const Report& report);
-  // Something worth a line in metrics.jsonl: "save", "resume".
+  // A model was written: the log of a run that is overwritten gives way.
+  void Saved(int64_t step, const std::string& dir);
+  // Something worth a line in metrics.jsonl: "resume".
   void Event(std::string_view event, int64_t step, std::string_view detail);
 
   // Draws the curves, where options say so: DIR.log/curves.svg and --plot.

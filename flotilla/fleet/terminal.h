@@ -16,8 +16,9 @@ struct Terminal {
   Console& console;     // progress of long tasks
   spdlog::logger& log;  // the console's: messages; thread-safe
   const Clock& clock;
-  std::string command_line;       // what was typed, quoted for a shell
-  std::vector<std::string> args;  // the same as words, without the program's name
+  std::string program;            // as it was called
+  std::vector<std::string> args;  // what was typed behind it
+  std::string command_line;       // both, quoted for a shell
   // What the program exits with when the command succeeds; 128 + signal when a signal ended it,
   // with or without an error.
   int exit_code = 0;

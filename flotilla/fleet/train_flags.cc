@@ -114,14 +114,23 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->group(group);
+  CLI::Option* resume =
+      command
+          .add_flag("--resume", keep.resume,
+                    "Go on with the newest model in --out, with its position in the data; start "
+                    "anew when there is none")
+          ->group(group);
   command
-      .add_flag("--resume", keep.resume,
-                "Go on with the newest model in --out, with its position in the data; start anew "
-                "when there is none")
+      .add_flag("--overwrite", keep.overwrite,
+                "Replace the models of another run in --out, once this one has saved its first")
+      ->excludes(resume)
+      ->option_text(" ")
       ->group(group);
+  resume->option_text(" ");  // the text says nothing of the exclusion
   command
       .add_option("--init_model", keep.init_model,
-                  "Start from the parameters and the optimizer's state of this model")
+                  "Start from the parameters and the optimizer's state of this model, unless "
+                  "--resume finds one in --out")
       ->type_name("DIR")
       ->group(group);
   command
@@ -227,11 +236,9 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
         "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
         "epochs");
   }
-  if (keep.out.empty() && (keep.resume || keep.every_steps > 0 || keep.every_minutes > 0)) {
-    return InvalidArgument("--resume, --save_steps and --save_minutes need --out DIR");
-  }
-  if (keep.resume && !keep.init_model.empty()) {
-    return InvalidArgument("--resume and --init_model both say where to start: give one of them");
+  if (keep.out.empty() &&
+      (keep.resume || keep.overwrite || keep.every_steps > 0 || keep.every_minutes > 0)) {
+    return InvalidArgument("--resume, --overwrite, --save_steps and --save_minutes need --out DIR");
   }
   if (keep.init_model.empty() && (keep.fresh_optimizer || keep.allow_missing)) {
     return InvalidArgument("--fresh_optimizer and --allow_missing need --init_model DIR");

@@ -41,7 +41,8 @@ struct KeepOptions {
   int64_t keep = 3;              // the newest so many, and the best; 0: all
   bool optimizer_state = true;   // needed to go on training
   bool resume = false;           // go on with the newest model in `out`, if there is one
-  std::string init_model;        // start from the parameters of this model
+  bool overwrite = false;        // replace the models of another run in `out`
+  std::string init_model;        // start from the parameters of this model, unless resumed
   bool fresh_optimizer = false;  // .. but not from the optimizer's state and step
   bool allow_missing = false;    // .. of which some may be missing, or too many
 };

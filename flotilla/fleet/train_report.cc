@@ -25,9 +25,27 @@ const AdviceWords kWords = {
     .free_workers = "training without --deterministic",
     .more_workers = "more --threads on more cores"};
 
+// Which epochs were the last and the best, and where their models are.
+std::string KeptText(const TrainOptions& options, const TrainResult& result) {
+  const std::string& out = options.keep.out;
+  const auto line = [&](const char* name, int64_t epoch, double auc, const char* link) {
+    std::string text = fmt::format("{:<14}epoch {}", name, epoch);
+    if (auc >= 0) text += fmt::format(", test AUC {:.4f}", auc);
+    if (!out.empty()) text += fmt::format(", {}/{}", out, link);
+    return text + "\n";
+  };
+  std::string text;
+  if (result.last_epoch >= 0) {
+    const double auc = result.test ? result.test->Metric("auc") : -1;
+    text += line("last", result.last_epoch, auc, "latest");
+  }
+  if (result.best_epoch >= 0) text += line("best", result.best_epoch, result.best_auc, "best");
+  return text;
+}
+
 }  // namespace
 
-std::string ResultTable(const TrainResult& result) {
+std::string ResultTable(const TrainOptions& options, const TrainResult& result) {
   std::string text;
   auto row = [&](std::string_view name, std::string_view train, std::string_view test) {
     text += fmt::format("{:<14}{:>12}{:>12}", name, train, result.test ? test : "");
@@ -42,7 +60,7 @@ std::string ResultTable(const TrainResult& result) {
     row(name, fmt::format("{:.4f}", result.train.Metric(name)),
         fmt::format("{:.4f}", test.Metric(name)));
   }
-  return text + SummaryText(result.summary, kWords);
+  return text + KeptText(options, result) + SummaryText(result.summary, kWords);
 }
 
 std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
@@ -69,7 +87,10 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
     json["best_auc"] = result.best_auc;
+    json["best_epoch"] = result.best_epoch;
   }
+  json["last_epoch"] = result.last_epoch;
+  if (!options.keep.out.empty()) json["out"] = options.keep.out;
   json["stopped"] = result.stopped;
   json["model"] = options.model_name;
   json["epochs"] = options.epochs;
@@ -85,6 +106,10 @@ Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal&
   const FleetOptions& fleet = options.fleet;
   if (fleet.role.is_server()) return ServeModel(fleet, model, options.seed, terminal);
   if (fleet.server_num > 0 && !fleet.role.is_trainer()) {
+    // Refused before anything is started; trainer 0 then holds the directory.
+    if (!options.keep.out.empty()) {
+      FL_RETURN_IF_ERROR(RunDir::Open(RunDirOf(options.keep, terminal), [](auto) {}).status());
+    }
     return TrainInCluster(fleet, {}, terminal);
   }
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
@@ -92,7 +117,8 @@ Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal&
   // several trainers the first one shows the results of all.
   if (result.stopped && !options.view.json) return absl::OkStatus();
   if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
-  const std::string text = options.view.json ? ResultJson(options, result) : ResultTable(result);
+  const std::string text =
+      options.view.json ? ResultJson(options, result) : ResultTable(options, result);
   terminal.out << text;
   if (!fleet.result_file.empty()) std::ofstream(fleet.result_file) << text;
   return absl::OkStatus();

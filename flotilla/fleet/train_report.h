@@ -10,8 +10,9 @@
 
 namespace flotilla {
 
-// Lines with a column for the training rows and one for the test rows, then where the time went.
-std::string ResultTable(const TrainResult& result);
+// Lines with a column for the training rows and one for the test rows, then the last and the best
+// epoch, then where the time went.
+std::string ResultTable(const TrainOptions& options, const TrainResult& result);
 
 // One object on one line; kTrainJsonHelp tells its keys. A figure that is not defined is null.
 std::string ResultJson(const TrainOptions& options, const TrainResult& result);
@@ -33,7 +34,9 @@ inline constexpr char kTrainJsonHelp[] =
   stage_seconds                read, pull, compute, push, wait: where workers spent the epochs,
                                summed over workers
   test_examples, test_skipped, test_seconds     with --test only
-  best_auc                     of the test rows after any epoch, with --test only
+  best_auc, best_epoch         the best of the test rows after any epoch, with --test only; its
+                               model is OUT/best
+  last_epoch, out              the last epoch, whose model is OUT/latest; the directory of --out
   stopped                      a signal ended the run before its last epoch
   model, epochs, batch_size, threads, steps, table_rows    what was run, and how much it made)";
 

@@ -1,22 +1,70 @@
 #include "flotilla/fleet/train_run.h"
 
 #include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
 #include <memory>
+#include <system_error>
 #include <utility>
 
 #include "flotilla/base/stop_signal.h"
+#include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/file_shares.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/fleet/group_report.h"
 #include "flotilla/fleet/job_run.h"
 #include "flotilla/fleet/open_data.h"
+#include "flotilla/fleet/run_dir.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/fleet/run_view.h"
+#include "flotilla/infer/find_model.h"
 #include "flotilla/trainer/group_row_exchange.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
 namespace {
+
+// What the files are, to be compared and to be read: "3 files, 1200 bytes (part-0 .. part-2)".
+std::string FilesText(const std::vector<std::string>& files) {
+  uintmax_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) bytes += size;
+  }
+  const auto name = [](const std::string& file) {
+    return std::filesystem::path(file).filename().string();
+  };
+  std::string names = name(files.front());
+  if (files.size() > 1) names += " .. " + name(files.back());
+  return fmt::format("{} file{}, {} bytes ({})", files.size(), files.size() == 1 ? "" : "s", bytes,
+                     names);
+}
+
+// RunState::settings of a run over these files.
+std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
+                                                    const std::vector<std::string>& files,
+                                                    const ParserSpec& format) {
+  const DataOptions& data = options.data;
+  const auto flag = [](bool on) { return on ? "set" : "not set"; };
+  std::map<std::string, std::string> settings = {
+      {"--batch_size", fmt::to_string(options.batch_size)},
+      {"--data", FilesText(files)},
+      {"--format", format.format},
+      {"--drop_last", flag(data.drop_last)},
+      {"--no_in_memory", flag(!data.in_memory)}};
+  for (const auto& [name, value] : format.params) {
+    // The content of a schema is long, and is told apart by the parser.
+    if (value.size() < 100) settings["--format " + name] = value;
+  }
+  settings["--pipe_command"] = data.pipe_command.empty() ? "not set" : data.pipe_command;
+  if (data.in_memory) settings["--no_shuffle"] = flag(!data.shuffle);
+  if (!data.in_memory) settings["--shuffle_rows"] = fmt::to_string(data.shuffle_rows);
+  if (!data.in_memory && data.cache.empty()) settings["--readers"] = fmt::to_string(data.readers);
+  if (data.shuffle || data.shuffle_rows > 0) settings["--seed"] = fmt::to_string(options.seed);
+  return settings;
+}
 
 // One run, from opening the data to its result. Members refer to those above them.
 class TrainRun {
@@ -30,6 +78,7 @@ class TrainRun {
   Status Leave(const Status& status);
 
  private:
+  Status OpenOut();
   Status Join();
   Status OpenData();
   Status StartFromModel();
@@ -50,7 +99,7 @@ class TrainRun {
   // Sets *best to whether the model of this epoch is the best so far.
   Status Test(int64_t epoch, bool* best);
   // Whether this test is the best so far; counts the epochs without a better one.
-  bool NoteTest(const Report& test);
+  bool NoteTest(int64_t epoch, const Report& test);
   Status Stop();
   Status Finish();
 
@@ -59,22 +108,37 @@ class TrainRun {
   Terminal& terminal_;
   Interrupt interrupt_;  // by a signal, or by the end of the job
   const StopSignal signal_{&interrupt_};
+  std::unique_ptr<RunDir> out_;  // null: nothing is kept, or not by this trainer
   std::unique_ptr<RunView> view_;
   Fleet fleet_;
   OpenedData train_, test_;
   RunState state_;
+  std::map<std::string, std::string> settings_;  // RunState::settings of this run
   std::unique_ptr<RunSaves> saves_;
   std::unique_ptr<Trainer> trainer_;
   TrainResult result_;
 };
 
 Status TrainRun::Prepare() {
+  FL_RETURN_IF_ERROR(OpenOut());
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
   FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(StartFromModel());
   FL_RETURN_IF_ERROR(OpenData());
   FL_RETURN_IF_ERROR(MakeSaves());
   return MakeTrainer();
+}
+
+Status TrainRun::OpenOut() {
+  if (options_.fleet.role.index != 0) return absl::OkStatus();
+  if (options_.keep.out.empty()) {
+    terminal_.log.info("{}", kNothingKept);
+    return absl::OkStatus();
+  }
+  FL_ASSIGN_OR_RETURN(
+      out_, RunDir::Open(RunDirOf(options_.keep, terminal_),
+                         [this](std::string_view line) { terminal_.log.warn("{}", line); }));
+  return absl::OkStatus();
 }
 
 Status TrainRun::Join() {
@@ -97,28 +161,25 @@ Status TrainRun::StartFromModel() {
 
 Status TrainRun::LoadModel() {
   const KeepOptions& keep = options_.keep;
-  std::string dir = keep.init_model;
-  if (keep.resume) {
-    const std::optional<std::string> latest = ModelKeeper::Latest(keep.out);
-    if (!latest) {
-      terminal_.log.info("--resume: {} has no model yet, training starts anew", keep.out);
-      return absl::OkStatus();
-    }
-    dir = *latest;
+  const bool resumed = keep.resume && !out_->model().empty();
+  if (keep.resume && !resumed) {
+    terminal_.log.info("--resume: {} has no model yet, training starts anew", keep.out);
   }
-  if (dir.empty()) return absl::OkStatus();
-  dir = ModelKeeper::Latest(dir).value_or(dir);
-  StatusOr<LoadedModel> loaded = fleet_.communicator().Load(
-      dir, {.allow_missing = keep.allow_missing, .optimizer_state = !keep.fresh_optimizer});
-  if (!loaded.ok()) {
-    return Annotate(loaded.status(), keep.resume ? "--resume" : "--init_model");
+  if (!resumed && keep.init_model.empty()) return absl::OkStatus();
+  const std::string dir = resumed ? out_->model() : FindModel(keep.init_model);
+  LoadOptions options;
+  if (!resumed) {
+    options.allow_missing = keep.allow_missing;
+    options.optimizer_state = !keep.fresh_optimizer;
   }
+  StatusOr<LoadedModel> loaded = fleet_.communicator().Load(dir, options);
+  if (!loaded.ok()) return Annotate(loaded.status(), resumed ? "--resume" : "--init_model");
   FL_RETURN_IF_ERROR(Annotate(CheckFormat(loaded->sections), dir));
   terminal_.log.info("starting from {}, step {}", dir, loaded->step);
   for (const std::string& name : loaded->missing) {
     terminal_.log.warn("{}: not in the model, starts with its first values", name);
   }
-  if (!keep.resume) return absl::OkStatus();
+  if (!resumed) return absl::OkStatus();
   view_->Event(kResumeEvent, fleet_.communicator().global_step(), dir);
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
   return absl::OkStatus();
@@ -146,6 +207,10 @@ Status TrainRun::OpenData() {
   FL_ASSIGN_OR_RETURN(train.files, FindFiles(train.flag, data.train, data));
   if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test.files, FindFiles(test.flag, data.test, data));
+  }
+  settings_ = PositionSettings(options_, train.files, FormatOf(model_, data));
+  if (state_.position) {
+    FL_RETURN_IF_ERROR(Annotate(CheckSettings(state_, settings_), "--resume"));
   }
   FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser, log));
   view_->set_epoch_rows(train_.rows);
@@ -178,7 +243,7 @@ Status TrainRun::MakeSaves() {
   ModelKeeperOptions keeper;
   keeper.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
     terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
-    view_->Event("save", step, dir);
+    view_->Saved(step, dir);
   };
   keeper.on_failed = [this](const std::string& dir, const Status& status) {
     terminal_.log.error("{} was not saved, training goes on: {}", dir, Message(status));
@@ -200,6 +265,7 @@ Status TrainRun::MakeTrainer() {
   trainer.at_pause = [this] {
     RunState state = state_;
     state.position = train_.dataset->position();
+    state.settings = settings_;
     return saves_->SaveStep(state);
   };
   trainer.stop = [this] { return signal_.stopped(); };
@@ -224,6 +290,7 @@ StatusOr<TrainResult> TrainRun::Train() {
 StatusOr<bool> TrainRun::RunEpoch() {
   const int64_t epoch = state_.epoch;
   const std::optional<DatasetPosition> position = std::exchange(state_.position, std::nullopt);
+  state_.settings.clear();
   FL_ASSIGN_OR_RETURN(result_.train, position ? trainer_->ResumeEpoch(*train_.dataset, *position)
                                               : trainer_->TrainEpoch(*train_.dataset, epoch));
   result_.summary.AddEpoch(result_.train, train_.dataset->counts());
@@ -233,6 +300,7 @@ StatusOr<bool> TrainRun::RunEpoch() {
   if (result_.train.stopped) {
     result_.examples += result_.train.rows;
     state_.position = train_.dataset->position();
+    state_.settings = settings_;
     FL_RETURN_IF_ERROR(Stop());
     return false;
   }
@@ -278,18 +346,20 @@ Status TrainRun::Test(int64_t epoch, bool* best) {
       SumReports(fmt::format("test {}", epoch), model_.metrics, fleet_.group(), &test));
   result_.summary.test_seconds += test.seconds;
   view_->TestDone(epoch, result_.steps, test);
-  *best = NoteTest(test);
+  *best = NoteTest(epoch, test);
   result_.test = std::move(test);
   return absl::OkStatus();
 }
 
-bool TrainRun::NoteTest(const Report& test) {
+bool TrainRun::NoteTest(int64_t epoch, const Report& test) {
   const double auc = test.Metric("auc");
+  state_.last_auc = std::isnan(auc) ? -1 : auc;
   if (!(auc > state_.best_auc)) {
     ++state_.epochs_without_better;
     return false;
   }
   state_.best_auc = auc;
+  state_.best_epoch = epoch;
   state_.epochs_without_better = 0;
   return true;
 }
@@ -306,14 +376,15 @@ Status TrainRun::Stop() {
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
   terminal_.log.info("stopped by signal {} at step {}; to go on:\n  {}{}", signal_.signal(),
-                     fleet_.communicator().global_step(), terminal_.command_line,
-                     options_.keep.resume ? "" : " --resume");
+                     fleet_.communicator().global_step(), ResumeCommand(terminal_));
   return absl::OkStatus();
 }
 
 Status TrainRun::Finish() {
   result_.summary.workers = options_.threads;
   result_.best_auc = state_.best_auc;
+  result_.best_epoch = state_.best_epoch;
+  result_.last_epoch = state_.epoch - 1;
   result_.steps = std::max(result_.steps, fleet_.communicator().global_step());
   if (LocalCommunicator* const local = fleet_.job().local; local != nullptr) {
     for (size_t t = 0; t < local->spec().tables.size(); ++t) {
@@ -332,6 +403,13 @@ Status TrainRun::Leave(const Status& status) {
 }
 
 }  // namespace
+
+RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal) {
+  return {.dir = keep.out,
+          .resume = keep.resume,
+          .overwrite = keep.overwrite,
+          .command = terminal.command_line};
+}
 
 StatusOr<TrainResult> RunTraining(const TrainOptions& options, const Model& model,
                                   Terminal& terminal) {

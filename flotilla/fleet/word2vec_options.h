@@ -51,6 +51,7 @@ struct Word2VecRunOptions {
   VectorFormat vectors_format = VectorFormat::kText;
   std::string save_dict;           // dictionary file to write; empty: none
   std::string out;                 // directory of models; empty: none; metrics go to OUT.log
+  bool overwrite = false;          // replace the models of another run in `out`
   std::string plot;                // picture of the loss over the steps (.svg); empty: none
   std::string questions;           // analogies to score at the end; empty: none
   std::vector<std::string> pairs;  // word pairs to score at the end

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <span>
 #include <string>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/fleet/job_run.h"
 #include "flotilla/fleet/model_keeper.h"
+#include "flotilla/fleet/run_dir.h"
 #include "flotilla/fleet/word2vec_data.h"
 #include "flotilla/fleet/word2vec_view.h"
 #include "flotilla/infer/load_word_model.h"
@@ -44,6 +46,13 @@ FleetOptions FleetFor(const Word2VecRunOptions& options, const Vocabulary& vocab
   for (const WordCount& word : vocabulary.words()) hash = HashBytes(word.word, hash);
   fleet.job.dictionary_hash = fmt::format("{:016x}", hash);
   return fleet;
+}
+
+RunDirOptions RunDirFor(const Word2VecRunOptions& options, const Terminal& terminal) {
+  return {.dir = options.out,
+          .overwrite = options.overwrite,
+          .command = terminal.command_line,
+          .remedies = "--overwrite to replace it"};
 }
 
 // How text is exchanged in GEO. A batch touches the same few thousand rows over and over, and all
@@ -84,6 +93,7 @@ class Word2VecRun {
 
  private:
   Status Prepare();
+  Status OpenOut();
   Status Join();
   Status WriteRows();
   Status MakeTrainer();
@@ -109,6 +119,7 @@ class Word2VecRun {
   Interrupt interrupt_;  // by a signal, or by the end of the job
   const StopSignal signal_{&interrupt_};
   Word2VecData data_;
+  std::unique_ptr<RunDir> out_;  // null: no models, or not by this trainer
   Fleet fleet_;
   std::unique_ptr<Word2VecView> view_;
   std::unique_ptr<WindowSampler> sampler_;
@@ -128,8 +139,15 @@ StatusOr<Word2VecResult> Word2VecRun::All() {
   return std::move(result_);
 }
 
+Status Word2VecRun::OpenOut() {
+  if (options_.out.empty() || options_.fleet.role.index != 0) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(out_, RunDir::Open(RunDirFor(options_, terminal_), {}));
+  return absl::OkStatus();
+}
+
 Status Word2VecRun::Prepare() {
   const double start = Seconds();
+  FL_RETURN_IF_ERROR(OpenOut());
   FL_RETURN_IF_ERROR(data_.MakeDictionary());
   result_.vocabulary = data_.vocabulary().size();
   const double counted = Seconds();
@@ -238,7 +256,14 @@ Status Word2VecRun::TrainEpochs() {
   for (int64_t epoch = 0; epoch < options_.epochs && !result_.stopped; ++epoch) {
     FL_RETURN_IF_ERROR(TrainEpoch(epoch));
   }
-  if (result_.stopped) terminal_.exit_code = signal_.exit_code();
+  if (result_.stopped) {
+    terminal_.exit_code = signal_.exit_code();
+    terminal_.log.warn(
+        "stopped by signal {} in epoch {} of {} after {} of its {} words: what is saved is marked "
+        "as interrupted; --init_model starts from its vectors",
+        signal_.signal(), result_.stopped_epoch, options_.epochs, result_.stopped_words,
+        data_.corpus().words());
+  }
   return view_->Draw();
 }
 
@@ -256,6 +281,8 @@ Status Word2VecRun::TrainEpoch(int64_t epoch) {
   result_.loss = report.loss;
   result_.stopped = report.stopped;
   result_.steps = report.step;
+  result_.stopped_epoch = epoch;
+  result_.stopped_words = report.words;
   view_->EpochDone(epoch, report.step, report);
   return absl::OkStatus();
 }
@@ -303,18 +330,25 @@ Status Word2VecRun::Save() {
 }
 
 Status Word2VecRun::SaveModel() {
-  ModelKeeperOptions keep{.dir = options_.out};
+  ModelKeeperOptions keep{.dir = options_.out, .overwrite = options_.overwrite};
   keep.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
     terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
-    view_->Event("save", step, dir);
+    view_->Saved(step, dir);
   };
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<ModelKeeper> keeper,
-                      ModelKeeper::Make(&fleet_.communicator(), std::move(keep)));
+  ModelKeeper keeper(&fleet_.communicator(), std::move(keep));
   Sections sections;
   sections[kDictionarySection] = DictionaryText(data_.vocabulary());
-  FL_RETURN_IF_ERROR(
-      keeper->Begin(fmt::format("epoch_{}", options_.epochs - 1), true, std::move(sections)));
-  return Annotate(keeper->Wait(), "--out");
+  std::string name = fmt::format("epoch_{}", options_.epochs - 1);
+  if (result_.stopped) {
+    name = fmt::format("step_{}", result_.steps);
+    sections[kInterruptedSection] = nlohmann::json{
+        {"epoch", result_.stopped_epoch},
+        {"epochs", options_.epochs},
+        {"words",
+         result_.stopped_words}}.dump();
+  }
+  FL_RETURN_IF_ERROR(keeper.Begin(name, /*best=*/!result_.stopped, std::move(sections)));
+  return Annotate(keeper.Wait(), "--out");
 }
 
 Status Word2VecRun::Evaluate() {
@@ -344,6 +378,10 @@ Status ServeWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
 }
 
 Status StartWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
+  // Refused before anything is started; trainer 0 then holds the directory.
+  if (!options.out.empty()) {
+    FL_RETURN_IF_ERROR(RunDir::Open(RunDirFor(options, terminal), {}).status());
+  }
   std::vector<std::string> more;
   if (options.dict.empty()) {
     Word2VecData data(&options, &terminal);

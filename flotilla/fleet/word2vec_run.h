@@ -21,7 +21,9 @@ struct Word2VecResult {
   // Counting and reading the dictionary; reading ids into memory; epochs, of the slowest trainer;
   // writing files.
   double dictionary_seconds = 0, load_seconds = 0, train_seconds = 0, save_seconds = 0;
-  bool stopped = false;
+  bool stopped = false;       // by a signal
+  int64_t stopped_epoch = 0;  // .. in this epoch
+  int64_t stopped_words = 0;  // .. after so many words of it
   WordScores scores;
 
   double words_per_second() const {
@@ -30,8 +32,11 @@ struct Word2VecResult {
 };
 
 // The part of one process, or of a trainer of a job. Errors name the file or the flag. In one
-// process a stop signal ends the training after its batch; what was learned is written, and
-// terminal.exit_code is set. In a job it is an error, and ends the job.
+// process a stop signal ends the training after its batch; what was learned is written, marked as
+// interrupted, and terminal.exit_code is set. In a job it is an error, and ends the job.
+// An interrupted model has the section kInterruptedSection, {"epoch", "epochs", "words"}: it stands
+// after so many words of that epoch.
+inline constexpr char kInterruptedSection[] = "interrupted";
 StatusOr<Word2VecResult> RunWord2Vec(const Word2VecRunOptions& options, Terminal& terminal);
 
 // The part of a server of a job: serves the tables until the trainers have ended. It needs the

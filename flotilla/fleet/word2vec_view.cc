@@ -23,7 +23,8 @@ StatusOr<std::unique_ptr<Word2VecView>> Word2VecView::Make(const Word2VecRunOpti
                                                            bool first, Terminal* terminal) {
   std::unique_ptr<Word2VecView> view(new Word2VecView(options, terminal));
   if (first && !options->out.empty()) {
-    FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(options->out + ".log/metrics.jsonl"));
+    FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(options->out + ".log/metrics.jsonl",
+                                                     {.aside = options->overwrite}));
   }
   return view;
 }
@@ -93,8 +94,10 @@ void Word2VecView::EpochDone(int64_t epoch, int64_t step, const SkipgramReport& 
   CheckWrite(log_->WriteEpoch(epoch, step, figures));
 }
 
-void Word2VecView::Event(std::string_view event, int64_t step, std::string_view detail) {
-  if (log_ != nullptr) CheckWrite(log_->WriteEvent(event, step, detail));
+void Word2VecView::Saved(int64_t step, const std::string& dir) {
+  if (log_ == nullptr) return;
+  CheckWrite(log_->Publish());
+  CheckWrite(log_->WriteEvent("save", step, dir));
 }
 
 Status Word2VecView::Draw() const {

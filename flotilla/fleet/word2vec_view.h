@@ -5,7 +5,7 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <string>
 #include <vector>
 
 #include "flotilla/base/status.h"
@@ -31,8 +31,8 @@ class Word2VecView {
   void Batch(const SkipgramProgress& progress);
   // The report is of all trainers.
   void EpochDone(int64_t epoch, int64_t step, const SkipgramReport& report);
-  // Something worth a line in metrics.jsonl.
-  void Event(std::string_view event, int64_t step, std::string_view detail);
+  // A model was written: the log of a run that is overwritten gives way.
+  void Saved(int64_t step, const std::string& dir);
   // Draws the curve, where options say so.
   Status Draw() const;
 

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,8 @@
 
 namespace flotilla {
 namespace {
+
+constexpr char kAside[] = ".new";
 
 using Json = nlohmann::ordered_json;
 
@@ -106,11 +109,19 @@ StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
     return FailedPrecondition("{}: cannot make the directory: {}", path, error.message());
   }
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (options.append ? 0 : O_TRUNC);
-  const int fd = open(path.c_str(), flags, 0644);
+  const bool aside = options.aside && std::filesystem::exists(path, error);
+  const int fd = open((aside ? path + kAside : path).c_str(), flags, 0644);
   if (fd < 0) return IoError(path, "cannot open it for writing");
-  std::unique_ptr<MetricsLog> log(new MetricsLog(path, fd));
+  std::unique_ptr<MetricsLog> log(new MetricsLog(path, aside, fd));
   FL_RETURN_IF_ERROR(CutUnfinishedLine(path, fd));
   return log;
+}
+
+Status MetricsLog::Publish() {
+  const std::lock_guard lock(mutex_);
+  if (!std::exchange(aside_, false)) return absl::OkStatus();
+  if (std::rename((path_ + kAside).c_str(), path_.c_str()) == 0) return absl::OkStatus();
+  return IoError(path_, "cannot replace it");
 }
 
 MetricsLog::~MetricsLog() { close(fd_); }

@@ -29,6 +29,8 @@ inline constexpr std::string_view kResumeEvent = "resume";
 struct MetricsLogOptions {
   // Keep what an earlier run wrote and go on behind it; otherwise the file starts empty.
   bool append = false;
+  // Leave a file that is there as it is until Publish, and write to PATH.new up to then.
+  bool aside = false;
 };
 
 // Thread-safe. A line reaches the kernel in one write before the call returns, so a killed process
@@ -49,14 +51,19 @@ class MetricsLog {
   Status WriteTest(int64_t epoch, int64_t step, const Report& report);
   Status WriteEvent(std::string_view event, int64_t step, std::string_view detail = {});
 
+  // Puts a file that was opened `aside` into its place; later calls do nothing.
+  Status Publish();
+
   const std::string& path() const { return path_; }
 
  private:
-  MetricsLog(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
+  MetricsLog(std::string path, bool aside, int fd)
+      : path_(std::move(path)), aside_(aside), fd_(fd) {}
   Status WriteReport(std::string_view kind, int64_t epoch, int64_t step, const Report& report);
   Status WriteLine(const std::string& line);
 
   const std::string path_;
+  bool aside_;  // guarded by mutex_
   const int fd_;
   std::mutex mutex_;  // one line at a time
 };

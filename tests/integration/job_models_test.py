@@ -173,6 +173,15 @@ class JobModelsTest(unittest.TestCase):
                 self.assertEqual(second["examples"], 6000, "one of two epochs was left")
                 self.assertGreater(self.steps_of(out / "epoch_1"), self.steps_of(out / "epoch_0"))
                 self.assertEqual(self.manifest(out / "epoch_1")["seed"], 3, "the model's own")
+    def test_a_second_job_into_the_directory_of_another_is_refused(self):
+        out = self.dir / "taken"
+        self.job("first", "async", 1, 1, "--out", out)
+        again = self.run_program(PROGRAM, "train", *MODEL, "--data", self.dir / "train", "--mode", "async",
+                                 "--server_num", 1, "--worker_num", 1, "--log_dir", self.dir / "second",
+                                 "--out", out)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("has models of another run: epoch_0", again.stderr)
+        self.assertFalse((self.dir / "second").exists(), "nothing was started")
 
     def manifest(self, model):
         return json.loads((pathlib.Path(model) / "manifest.json").read_text())
