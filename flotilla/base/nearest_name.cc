@@ -24,18 +24,39 @@ size_t EditDistance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+std::string_view WithoutDashes(std::string_view name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
+// Whether `name` is a word of the candidate, or the first letters of all its words.
+bool Abbreviates(std::string_view name, std::string_view candidate) {
+  std::string initials;
+  while (!candidate.empty()) {
+    const std::string_view word = candidate.substr(0, candidate.find('_'));
+    if (word == name) return true;
+    initials += word.substr(0, 1);
+    candidate.remove_prefix(std::min(candidate.size(), word.size() + 1));
+  }
+  return initials.size() > 1 && initials == name;
+}
+
 }  // namespace
 
 std::string NearestName(std::string_view name, std::span<const std::string> known) {
+  name = WithoutDashes(name);
   if (name.empty()) return {};
   for (const std::string& candidate : known) {
-    if (candidate.starts_with(name)) return candidate;
+    if (WithoutDashes(candidate).starts_with(name)) return candidate;
+  }
+  for (const std::string& candidate : known) {
+    if (Abbreviates(name, WithoutDashes(candidate))) return candidate;
   }
   std::string nearest;
   size_t least = name.size();
   for (const std::string& candidate : known) {
-    const size_t distance = EditDistance(name, candidate);
-    if (distance < least && 2 * distance <= std::max(name.size(), candidate.size())) {
+    const std::string_view bare = WithoutDashes(candidate);
+    const size_t distance = EditDistance(name, bare);
+    if (distance < least && 2 * distance <= std::max(name.size(), bare.size())) {
       least = distance;
       nearest = candidate;
     }

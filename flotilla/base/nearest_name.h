@@ -7,9 +7,9 @@
 
 namespace flotilla {
 
-// The known name that starts with `name`, else the one that takes the fewest insertions, deletions
-// and substitutions to become it, the first of several; empty when none resembles it (half of the
-// letters would change).
+// The known name that starts with `name`, else one that it abbreviates (lr: learning_rate) or is a
+// word of, else the one with the fewest edits, the first of several; empty when none resembles it
+// (half of the letters would change). Dashes in front of names do not count.
 std::string NearestName(std::string_view name, std::span<const std::string> known);
 
 // ", did you mean NEAREST?", or, when nothing resembles the name, "; known: A, B, C".

@@ -20,6 +20,14 @@ TEST(NearestNameTest, ABeginningMeansTheWholeName) {
   EXPECT_EQ(NearestName("--t", kKnown), "--test");
 }
 
+TEST(NearestNameTest, AnAbbreviationMeansTheNameOfItsWords) {
+  const std::vector<std::string> known = {"--help", "--no_shuffle", "--learning_rate", "--seed"};
+  EXPECT_EQ(NearestName("--lr", known), "--learning_rate");
+  EXPECT_EQ(NearestName("--rate", known), "--learning_rate");
+  EXPECT_EQ(NearestName("--bs", kKnown), "--batch_size");
+  EXPECT_EQ(NearestName("--xy", known), "") << "two letters resemble nothing";
+}
+
 TEST(NearestNameTest, NothingSimilarGivesNoName) {
   EXPECT_EQ(NearestName("zzzzzzzz", kKnown), "");
   EXPECT_EQ(NearestName("", kKnown), "");

@@ -103,6 +103,22 @@ std::vector<Config::Flag> BuiltinModelFlags() {
   return flags;
 }
 
+std::vector<std::string> UnreadModelFlags(std::string_view name) {
+  std::vector<std::string> unread;
+  for (const Entry& entry : kModels) {
+    if (entry.name != name) continue;
+    const Config defaults;
+    const StatusOr<Model> model = entry.make(defaults);  // reads every flag
+    const std::vector<Config::Flag>& own = defaults.flags();
+    for (const Config::Flag& flag : BuiltinModelFlags()) {
+      const bool read = std::any_of(own.begin(), own.end(),
+                                    [&](const Config::Flag& f) { return f.name == flag.name; });
+      if (!read) unread.push_back(flag.name);
+    }
+  }
+  return unread;
+}
+
 StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config) {
   FL_ASSIGN_OR_RETURN(const ModelFunction function, FindBuiltinModel(name));
   FL_ASSIGN_OR_RETURN(Model model, MakeModel(function, config));

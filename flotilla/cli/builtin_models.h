@@ -20,6 +20,8 @@ StatusOr<ModelFunction> FindBuiltinModel(std::string_view name);
 
 // The flags of all built-in models, each once.
 std::vector<Config::Flag> BuiltinModelFlags();
+// The flags that one of them does not read; none for an unknown name.
+std::vector<std::string> UnreadModelFlags(std::string_view name);
 
 // The model, after every check that needs no data. Errors name the flag: a value that makes no
 // sense, a flag that the model has no use for.

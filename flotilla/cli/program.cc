@@ -22,8 +22,8 @@
 namespace flotilla {
 namespace {
 
-void AddCommands(CLI::App& app, Action* action) {
-  AddTrainCommand(app, action);
+void AddCommands(CLI::App& app, const std::vector<std::string>& args, Action* action) {
+  AddTrainCommand(app, args.size() > 1 ? args[1] : "", action);
   AddInferCommand(app, action);
   AddInspectCommand(app, action);
   AddExportCommand(app, action);
@@ -57,7 +57,7 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   app.require_subcommand(1);
   app.footer("flotilla SUBCOMMAND --help tells its flags.");
   Action action;
-  AddCommands(app, &action);
+  AddCommands(app, args, &action);
   RouteTrainWord2Vec(&args);
   return RunCommandLine(app, program, std::move(args), action, out, err);
 }

@@ -10,6 +10,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 void ExpectUsageError(const std::vector<std::string>& args, const std::string& message) {
@@ -41,11 +42,56 @@ TEST(ProgramTest, HelpOfACommandTellsItsFlags) {
   EXPECT_THAT(synth.out, HasSubstr("--test_rows"));
 }
 
+// Without its paragraphs behind the flags.
+std::string FlagsOfHelp(const std::string& help) {
+  return help.substr(0, help.find("--json prints"));
+}
+
+TEST(ProgramTest, HelpOfTrainingBeginsWithWhatEveryRunNeeds) {
+  const std::string help = FlagsOfHelp(RunForTest({"train", "ctr_dnn", "--help"}).out);
+  size_t last = 0;
+  for (const char* flag : {"--data", "--test", "--out", "--epochs", "--batch_size", "--help_all"}) {
+    const size_t place = help.find(std::string("\n  ") + flag + " ");
+    ASSERT_NE(place, std::string::npos) << flag << " is not in\n" << help;
+    EXPECT_GT(place, last) << flag;
+    last = place;
+  }
+  for (const char* flag : {"--server_num", "--start_port", "--geo_push_nums", "--save_via"}) {
+    EXPECT_THAT(help, Not(HasSubstr(flag)));
+  }
+  EXPECT_THAT(help, HasSubstr("--layers"));
+  for (const char* name : {"--help-all", "--help_all"}) {
+    const ProgramRun all = RunForTest({"train", "ctr_dnn", name});
+    EXPECT_EQ(all.code, kSuccess);
+    EXPECT_THAT(all.out, HasSubstr("--server_num"));
+    EXPECT_THAT(all.out, HasSubstr("--geo_push_nums"));
+  }
+}
+
+TEST(ProgramTest, HelpOfAModelHasOnlyTheFlagsThatItReads) {
+  const std::string help = FlagsOfHelp(RunForTest({"train", "lr", "--help"}).out);
+  EXPECT_THAT(help, HasSubstr("--learning_rate"));
+  for (const char* flag : {"--layers", "--dim", "--recipe"}) {
+    EXPECT_THAT(help, Not(HasSubstr(std::string("\n  ") + flag + " ")));
+  }
+  EXPECT_THAT(RunForTest({"train", "--help"}).out, HasSubstr("--layers"));
+}
+
+TEST(ProgramTest, TheShortHelpFlagWorksOfEveryCommand) {
+  for (const char* command : {"train", "infer", "similar", "export", "inspect", "launch"}) {
+    const ProgramRun run = RunForTest({command, "-h"});
+    EXPECT_EQ(run.code, kSuccess) << command << run.err;
+    EXPECT_THAT(run.out, HasSubstr("--")) << command;
+  }
+}
+
 TEST(ProgramTest, UnknownNamesAreUsageErrorsWithTheNearestKnownOne) {
   ExpectUsageError({"trian"}, "flotilla: unknown command 'trian', did you mean train?");
   ExpectUsageError({"data", "synt"}, "flotilla data: unknown command 'synt', did you mean synth?");
   ExpectUsageError({"train", "ctr_dnn", "--data", "x", "--batchsize", "10"},
                    "flotilla train: unknown flag --batchsize, did you mean --batch_size?");
+  ExpectUsageError({"train", "lr", "--lr", "0.1"},
+                   "unknown flag --lr, did you mean --learning_rate?");
   ExpectUsageError({"train", "--leraning_rate=1"}, "did you mean --learning_rate?");
   ExpectUsageError({"data", "synth", "criteo", "--row", "5"}, "did you mean --rows?");
   ExpectUsageError({"train", "ctr_dn", "--data", "x"},

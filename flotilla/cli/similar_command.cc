@@ -131,10 +131,13 @@ void AddSimilarCommand(CLI::App& app, Action* action) {
                                          "a model directory or a file of vectors");
   AddFlags(*command, *flags);
   // A word may be -hat, which must not ask for help; so no short flags here.
-  command->set_help_flag("--help", "Print this help message and exit");
+  command->set_help_flag("--help", "Print this help message and exit (also -h, alone)");
   command->allow_extras();
   command->callback([flags, action, command] {
     flags->model_and_words = command->remaining();
+    // Where the model stands it is no word.
+    const std::vector<std::string>& words = flags->model_and_words;
+    if (!words.empty() && words[0] == "-h") throw CLI::CallForHelp();
     action->check = [flags] { return Check(*flags); };
     action->run = [flags](Terminal& terminal) { return Similar(*flags, terminal); };
   });

@@ -36,7 +36,7 @@ Status Train(const TrainFlags& flags, Terminal& terminal) {
 
 }  // namespace
 
-void AddTrainCommand(CLI::App& app, Action* action) {
+void AddTrainCommand(CLI::App& app, const std::string& model, Action* action) {
   auto flags = std::make_shared<TrainFlags>();
   CLI::App* command = app.add_subcommand("train", "Trains a model and tells its quality");
   command
@@ -47,6 +47,10 @@ void AddTrainCommand(CLI::App& app, Action* action) {
       ->required();
   AddTrainFlags(*command, flags.get());
   const Status added = AddModelFlags(*command, BuiltinModelFlags(), flags.get());
+  // They are known, so that using one has an error that says why.
+  for (const std::string& flag : UnreadModelFlags(model)) {
+    command->get_option("--" + flag)->group("");
+  }
   AddConfigFlags(*command);
   command->footer(std::string(kTrainJsonHelp) + kExample);
   command->callback([flags, action, added] {

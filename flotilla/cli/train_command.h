@@ -3,13 +3,15 @@
 #pragma once
 
 #include <CLI/App.hpp>
+#include <string>
 
 #include "flotilla/fleet/action.h"
 
 namespace flotilla {
 
-// Adds the subcommand to `app`; if it is chosen, *action becomes its action.
-// REQUIRES: action outlives the parsing.
-void AddTrainCommand(CLI::App& app, Action* action);
+// Adds the subcommand to `app`; if it is chosen, *action becomes its action. Its help shows the
+// flags of `model`, or of all models if that is none of them. REQUIRES: action outlives the
+// parsing.
+void AddTrainCommand(CLI::App& app, const std::string& model, Action* action);
 
 }  // namespace flotilla

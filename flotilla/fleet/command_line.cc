@@ -111,6 +111,27 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
   return terminal.exit_code;
 }
 
+constexpr char kHelpAll[] = "--help_all";
+
+// Turns --help_all into the parser's --help, and hides from a short help what only the other shows.
+void ChooseHelp(std::vector<std::string>* args, CLI::App& command) {
+  if (command.get_option_no_throw(kHelpAll) == nullptr) return;
+  const auto end = std::find(args->begin(), args->end(), "--");
+  const auto all = std::find(args->begin(), end, kHelpAll);
+  if (all != end) {
+    *all = "--help";
+    return;
+  }
+  if (std::find(args->begin(), end, "--help") == end &&
+      std::find(args->begin(), end, "-h") == end) {
+    return;
+  }
+  const std::string standard = command.get_help_ptr()->get_group();
+  for (CLI::Option* option : command.get_options()) {
+    if (option->get_group() != standard && option->get_group() != kModelFlags) option->group("");
+  }
+}
+
 // The file that --config names; empty: none.
 std::string ConfigPath(const std::vector<std::string>& args) {
   std::string path;
@@ -126,6 +147,11 @@ std::string ConfigPath(const std::vector<std::string>& args) {
 void PrepareCommandLine(CLI::App& app) {
   app.get_formatter()->column_width(kHelpColumn);
   app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+}
+
+void AddHelpAll(CLI::App& command) {
+  command.add_flag_callback(
+      kHelpAll, [] {}, "Print all flags: formats, how rows are read, servers, what is shown");
 }
 
 void AddConfigFlags(CLI::App& command) {
@@ -168,6 +194,7 @@ int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::s
     from_file = *std::move(flags);
     args.insert(args.end(), from_file.begin(), from_file.end());
   }
+  ChooseHelp(&args, *chosen);
   std::reverse(args.begin(), args.end());  // as the parser wants them
   try {
     app.parse(args);

@@ -30,6 +30,13 @@ void PrepareCommandLine(CLI::App& app);
 // line, with the names of the flags.
 void AddConfigFlags(CLI::App& command);
 
+// The group of the flags that a model reads.
+inline constexpr char kModelFlags[] = "Model flags";
+
+// Makes --help of a command with many flags short: it shows the flags without a group of their own
+// and the model's; --help_all, which this declares, shows all.
+void AddHelpAll(CLI::App& command);
+
 // Reads `args` (without the program's name) into `app` and runs *action, which the callback of the
 // chosen command has filled. `program` is how the program was called, for commands that are printed
 // to be typed. Results go to `out`, progress and errors to `err`. In the names of flags '-' and '_'

@@ -35,7 +35,8 @@ std::set<std::string> SettingsOf(const std::vector<std::string>& args) {
 
 // Settings that belong to the command line alone.
 bool IsMeta(const std::string& key) {
-  return key == "config" || key == "print_config" || key == "help" || key == "version";
+  return key == "config" || key == "print_config" || key == "help" || key == "help_all" ||
+         key == "version";
 }
 
 // `key = false` of a switch is its opposite flag, or nothing.

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/fleet_flags.h"
 #include "flotilla/fleet/open_data.h"
@@ -12,17 +13,31 @@ namespace flotilla {
 namespace {
 
 void AddSourceFlags(CLI::App& command, TrainFlags& flags) {
-  const std::string group = "Where rows come from";
   DataOptions& data = flags.options.data;
   command.add_option("--data", data.train, std::string("Training rows: ") + kPathsHelp)
       ->type_name("PATH")
-      ->required()
-      ->group(group);
+      ->required();
   command.add_option("--test", data.test, "Test rows, likewise; scored after every epoch")
-      ->type_name("PATH")
-      ->group(group);
-  AddFormatFlags(command, &data, &flags.data);
-  AddIgnoreFormatFlag(command, &data);
+      ->type_name("PATH");
+}
+
+// Where models go; the other flags of what is kept are in AddKeepFlags.
+void AddOutFlags(CLI::App& command, KeepOptions& keep) {
+  command
+      .add_option("--out", keep.out,
+                  "Directory for the models: DIR/epoch_N, DIR/latest, DIR/best; curves and logs go "
+                  "to DIR.log")
+      ->type_name("DIR");
+  CLI::Option* resume = command.add_flag(
+      "--resume", keep.resume,
+      "Go on with the newest model in --out, with its position in the data; start anew when there "
+      "is none");
+  command
+      .add_flag("--overwrite", keep.overwrite,
+                "Replace the models of another run in --out, once this one has saved its first")
+      ->excludes(resume)
+      ->option_text(" ");
+  resume->option_text(" ");  // the text says nothing of the exclusion
 }
 
 void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
@@ -55,11 +70,11 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
-  command.add_option("--batch_size", options.batch_size, "Rows of a batch")
+  command.add_option("--epochs", options.epochs, "Passes over the training rows")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command.add_option("--epochs", options.epochs, "Passes over the training rows")
+  command.add_option("--batch_size", options.batch_size, "Rows of a batch")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
@@ -88,12 +103,6 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
   const std::string group = "What is kept";
   command
-      .add_option("--out", keep.out,
-                  "Directory for the models: DIR/epoch_N, DIR/latest, DIR/best; curves and logs go "
-                  "to DIR.log")
-      ->type_name("DIR")
-      ->group(group);
-  command
       .add_option("--save_epochs", keep.every_epochs,
                   "Save after every so many epochs; 0: only at the end of the run")
       ->type_name("N")
@@ -114,19 +123,6 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->group(group);
-  CLI::Option* resume =
-      command
-          .add_flag("--resume", keep.resume,
-                    "Go on with the newest model in --out, with its position in the data; start "
-                    "anew when there is none")
-          ->group(group);
-  command
-      .add_flag("--overwrite", keep.overwrite,
-                "Replace the models of another run in --out, once this one has saved its first")
-      ->excludes(resume)
-      ->option_text(" ")
-      ->group(group);
-  resume->option_text(" ");  // the text says nothing of the exclusion
   command
       .add_option("--init_model", keep.init_model,
                   "Start from the parameters and the optimizer's state of this model, unless "
@@ -146,8 +142,7 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
 void AddViewFlags(CLI::App& command, TrainFlags& flags) {
   const std::string group = "What is shown";
   ViewOptions& view = flags.options.view;
-  command.add_flag("--json", view.json, "Print the results as one JSON object (see below)")
-      ->group(group);
+  command.add_flag("--json", view.json, "Print the results as one JSON object (see below)");
   command
       .add_option("--plot", view.plot, "Draw loss and AUC over the steps into this picture (.svg)")
       ->type_name("FILE")
@@ -174,11 +169,15 @@ void AddProgressFlags(CLI::App& command, const std::string& group, std::string* 
 }
 
 void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
-  AddRunFlags(command, *flags);
-  AddFleetFlags(command, {"by_file", "none"}, &flags->options.fleet, &flags->fleet);
   AddSourceFlags(command, *flags);
+  AddOutFlags(command, flags->options.keep);
+  AddRunFlags(command, *flags);
+  AddHelpAll(command);
+  AddFormatFlags(command, &flags->options.data, &flags->data);
+  AddIgnoreFormatFlag(command, &flags->options.data);
   AddReadingFlags(command, *flags);
   AddKeepFlags(command, flags->options.keep);
+  AddFleetFlags(command, {"by_file", "none"}, &flags->options.fleet, &flags->fleet);
   AddViewFlags(command, *flags);
 }
 
@@ -200,7 +199,7 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
                              [set](int64_t count) { set(count > 0 ? "true" : "false"); }, help)
                        : command.add_option_function<std::string>(name, set, help);
     if (!flag.is_switch) option->type_name("VALUE");
-    option->group("Model flags");
+    option->group(kModelFlags);
   }
   return absl::OkStatus();
 }
