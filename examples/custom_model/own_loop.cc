@@ -54,6 +54,7 @@ fl::StatusOr<std::unique_ptr<fl::SlotDataset>> OpenRows(const fl::Fleet& fleet,
   dataset->set_batch_size(100);
   dataset->set_thread(fleet.worker_threads());
   dataset->set_filelist(files);
+  dataset->set_interrupt(&fleet.interrupt());  // the end of the job ends a wait for rows
   FL_RETURN_IF_ERROR(dataset->load_into_memory());
   return dataset;
 }

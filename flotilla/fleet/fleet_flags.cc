@@ -76,6 +76,7 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
                       {log_dir, "no processes are started"},
                       {data_split, "one process reads all files"},
                       {start_timeout, "there is nobody to wait for"}};
+  flags.of_launcher = {start_port, log_dir};
   AddRoleFlags(command, group, &flags.role);
   AddSwitch(command, "shared_memory", &flags.shared_memory,
             "Processes of one machine hand each other tensors through shared memory (default)",
@@ -195,6 +196,12 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
     return InvalidArgument(
         "--role {}: --server_num and --worker_num are for whoever starts a job; leave them out",
         *flags.role.role);
+  }
+  for (const CLI::Option* option : flags.of_launcher) {
+    if (flags.role.role && Changed(*option)) {
+      return InvalidArgument("--role {}: {} is for whoever starts a job; leave it out",
+                             *flags.role.role, option->get_name());
+    }
   }
   const bool starts_job = fleet.server_num > 0 || fleet.worker_num > 0;
   const std::string mode = flags.mode.value_or(in_job || starts_job ? "async" : "local");

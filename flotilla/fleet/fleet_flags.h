@@ -24,6 +24,8 @@ struct FleetFlags {
   RoleFlags role;
   // Flags that only modes with servers read, with why local does not.
   std::vector<std::pair<const CLI::Option*, std::string>> of_servers;
+  // Flags of the process that starts the others.
+  std::vector<const CLI::Option*> of_launcher;
   // Flags that one mode alone reads.
   std::vector<std::pair<const CLI::Option*, std::string>> of_one_mode;
 };

@@ -103,6 +103,20 @@ TEST(LivenessTest, ATrainerThatWasRefusedIsMissedWithTheReason) {
             "trainer 1 did not connect within 5000 ms; trainer 1 was refused: the models differ");
 }
 
+TEST(LivenessTest, TrainersAreHeardWhileTheySpeakAndHaveNotStopped) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 2}, &clock);
+  EXPECT_FALSE(liveness.AnyHeard(3'000));  // nobody came yet
+  liveness.Join(0);
+  liveness.Join(1);
+  clock.AdvanceMs(2'000);
+  EXPECT_TRUE(liveness.Heard(1).ok());
+  clock.AdvanceMs(2'000);
+  EXPECT_TRUE(liveness.AnyHeard(3'000));  // trainer 1
+  liveness.Stop(1);
+  EXPECT_FALSE(liveness.AnyHeard(3'000));  // trainer 0 is silent
+}
+
 TEST(LivenessTest, TheFirstErrorIsKept) {
   ManualClock clock;
   Liveness liveness({.trainers = 1}, &clock);
