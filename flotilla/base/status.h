@@ -71,8 +71,9 @@ namespace internal {
 
 #define FL_CONCAT_INNER(a, b) a##b
 #define FL_CONCAT(a, b) FL_CONCAT_INNER(a, b)
+// __COUNTER__ and not __LINE__: two of them may stand on one line, in a lambda or another macro.
 #define FL_ASSIGN_OR_RETURN(target, expression) \
-  FL_ASSIGN_OR_RETURN_INNER(FL_CONCAT(fl_value_or_, __LINE__), target, expression)
+  FL_ASSIGN_OR_RETURN_INNER(FL_CONCAT(fl_value_or_, __COUNTER__), target, expression)
 #define FL_ASSIGN_OR_RETURN_INNER(name, target, expression) \
   auto name = (expression);                                 \
   if (!name.ok()) return name.status();                     \

@@ -16,6 +16,21 @@ Status Quarter(int x, int* out) {
   return absl::OkStatus();
 }
 
+// What a macro expands to stands on one line.
+#define HALVE_BOTH(a, b)                          \
+  FL_ASSIGN_OR_RETURN(const int half_a, Half(a)); \
+  FL_ASSIGN_OR_RETURN(const int half_b, Half(b))
+
+StatusOr<int> SumOfHalves(int a, int b) {
+  HALVE_BOTH(a, b);
+  return half_a + half_b;
+}
+
+TEST(StatusTest, TwoAssignmentsMayStandOnOneLine) {
+  EXPECT_EQ(*SumOfHalves(2, 4), 3);
+  EXPECT_EQ(Message(SumOfHalves(2, 5).status()), "5 is odd");
+}
+
 TEST(StatusTest, MacrosPassErrorsUpAndValuesThrough) {
   int out = 0;
   EXPECT_TRUE(Quarter(12, &out).ok());
