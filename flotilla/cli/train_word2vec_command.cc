@@ -20,8 +20,10 @@ namespace {
 
 constexpr char kWord2VecHelp[] =
     R"(--json prints one object with these keys:
-  words, words_per_second      words of the text over all epochs, before down-sampling; divided
-                               by train_seconds
+  words                        words of the text over all epochs, before down-sampling
+  words_per_second             words / (load_seconds + train_seconds): from the first read after
+                               the dictionary, turning text into ids included
+  train_words_per_second       words / train_seconds
   seconds                      of all, from the first read to the last file
   dictionary_seconds, load_seconds, train_seconds, save_seconds    its parts
   vocabulary, kept, steps, loss, epochs, threads, dim               what was trained, and how
@@ -244,6 +246,7 @@ Status Check(Flags* flags, const CLI::App& command) {
 std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& result) {
   nlohmann::ordered_json json = {{"words", result.words},
                                  {"words_per_second", result.words_per_second()},
+                                 {"train_words_per_second", result.train_words_per_second()},
                                  {"seconds", result.dictionary_seconds + result.load_seconds +
                                                  result.train_seconds + result.save_seconds},
                                  {"dictionary_seconds", result.dictionary_seconds},
@@ -266,8 +269,8 @@ std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& 
 std::string ResultText(const Word2VecResult& result) {
   std::string text = ScoresText(result.scores);
   text += fmt::format("vocabulary      {} words\n", result.vocabulary);
-  text +=
-      fmt::format("words           {}, {:.0f} words/s\n", result.words, result.words_per_second());
+  text += fmt::format("words           {}, {:.0f} words/s ({:.0f} without turning text into ids)\n",
+                      result.words, result.words_per_second(), result.train_words_per_second());
   text += fmt::format(
       "time            dictionary {:.2f}, load {:.2f}, train {:.2f}, save {:.2f} s\n",
       result.dictionary_seconds, result.load_seconds, result.train_seconds, result.save_seconds);

@@ -26,8 +26,14 @@ struct Word2VecResult {
   int64_t stopped_words = 0;  // .. after so many words of it
   WordScores scores;
 
-  double words_per_second() const {
-    return train_seconds > 0 ? static_cast<double>(words) / train_seconds : 0;
+  // From the first read after the dictionary: turning text into ids is in it.
+  double words_per_second() const { return WordsPer(load_seconds + train_seconds); }
+  // Of the epochs alone.
+  double train_words_per_second() const { return WordsPer(train_seconds); }
+
+ private:
+  double WordsPer(double seconds) const {
+    return seconds > 0 ? static_cast<double>(words) / seconds : 0;
   }
 };
 
