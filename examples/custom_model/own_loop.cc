@@ -109,5 +109,5 @@ int main(int argc, char** argv) {
   const auto word = [&](size_t i) { return i < words.size() ? words[i] : std::string(); };
   const fl::Status status = Run({word(0), word(1), word(2), word(3), word(4), word(5)});
   if (!status.ok()) std::fprintf(stderr, "own_loop: %s\n", status.ToString().c_str());
-  return status.ok() ? 0 : 1;
+  return fl::ExitCodeOf(status);
 }

@@ -59,6 +59,7 @@ PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Tran
           [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
           [this](const Status& error) { calls_.Fail(Explain(error)); }, log_),
       seed_(spec_.seed),
+      server_lives_(static_cast<size_t>(transport_->servers())),
       next_collective_(static_cast<size_t>(transport_->servers())) {
   calls_.set_hooks({.heard = [this](int server) { heartbeat_.Heard(server); },
                     .explain = [this](const Status& error) { return Explain(error); },

@@ -45,7 +45,8 @@ struct PsClientOptions {
   std::string job_id;
   int trainer = 0;
   int trainers = 1;
-  // Must be larger in each life of the same trainer: requests of an earlier life are refused.
+  // Differs in each life of the same trainer: servers take the first one that introduces itself and
+  // refuse all others. Not 0.
   uint64_t incarnation = 1;
   // Lines for ModelText about what the spec does not know (the graph, update policy).
   std::string model_extra;
@@ -144,8 +145,10 @@ class PsClient {
   // Introduces this trainer to every server, waiting for those that are not up yet: names them
   // every 3 s through the log, and in the error (Unavailable) when start_timeout_ms is over. A
   // server that has another protocol, job, number of servers or trainers, or model refuses at once,
-  // and the error says what differs. `stop`, where given, is asked between attempts; true ends the
-  // wait with Cancelled. Whatever ends it without success, the servers that are there are told.
+  // and the error says what differs. Aborted when another process has joined this run as the same
+  // trainer, or a server was restarted meanwhile. `stop`, where given, is asked between attempts;
+  // true ends the wait with Cancelled. Whatever ends it without success, the servers that know this
+  // trainer are told.
   // Must be called first, once; starts the pings.
   Status WaitForServers(int64_t start_timeout_ms, const std::function<bool()>& stop = {});
 
@@ -248,10 +251,11 @@ class PsClient {
   Status Explain(const Status& error) const;
 
   Status MeetServers(int64_t start_timeout_ms, const std::function<bool()>& stop);
+  // One attempt with each server that is not ready. An error is one that lasts.
   Status TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready);
   // Names of the servers that are not ready.
   std::string NotReady(const std::vector<bool>& ready) const;
-  Status TakeHandshake(int server, StatusOr<Payload> reply);
+  Status TakeHandshake(int server, const StatusOr<Payload>& reply);
   Transport* control() const { return control_ != nullptr ? control_.get() : transport_.get(); }
   void TellServers(const Status& error);
   void WaitForAborts();
@@ -286,6 +290,8 @@ class PsClient {
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> global_step_ = 0;
   std::atomic<uint64_t> seed_;
+  // Per server, written by WaitForServers: the life that this trainer was introduced to; 0: none.
+  std::vector<uint64_t> server_lives_;
   // Per server; used by the thread that makes collective calls.
   std::vector<uint64_t> next_collective_;
 };

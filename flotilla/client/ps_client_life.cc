@@ -35,7 +35,6 @@ struct PsClient::Aborts {
 
 std::shared_ptr<PsClient::Aborts> PsClient::MakeAborts() { return std::make_shared<Aborts>(); }
 
-// One attempt with each server that is not ready. Errors are those that last.
 Status PsClient::TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready) {
   struct Answers {
     std::mutex mutex;
@@ -66,28 +65,36 @@ Status PsClient::TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready) {
   }
   std::unique_lock lock(answers->mutex);
   answers->changed.wait(lock, [&] { return answers->under_way == 0; });
+  Status first_error;
   for (int s = 0; s < servers(); ++s) {
-    if ((*ready)[s]) continue;
-    const Status status = TakeHandshake(s, std::move(answers->replies[s]));
-    if (status.ok()) (*ready)[s] = true;
-    if (!status.ok() && !absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
-      return status;
+    const StatusOr<Payload>& reply = answers->replies[s];
+    if ((*ready)[s] || absl::IsUnavailable(reply.status()) ||
+        absl::IsDeadlineExceeded(reply.status())) {
+      continue;
+    }
+    const Status status = TakeHandshake(s, reply);
+    (*ready)[s] = status.ok();
+    if (first_error.ok()) {
+      first_error = Annotate(status, fmt::format("server {} ({})", s, transport_->address(s)));
     }
   }
-  return absl::OkStatus();
+  return first_error;
 }
 
-Status PsClient::TakeHandshake(int server, StatusOr<Payload> reply) {
-  const std::string context = fmt::format("server {}", server);
-  if (!reply.ok()) return Annotate(reply.status(), context);
-  FL_ASSIGN_OR_RETURN(const ResponseMessage response, DecodeResponse(*std::move(reply)));
-  if (const Status status = StatusOf(response.head); !status.ok()) {
-    // Whatever its code, the server's word lasts.
-    return FailedPrecondition("{} ({}): {}", context, transport_->address(server), Message(status));
+Status PsClient::TakeHandshake(int server, const StatusOr<Payload>& reply) {
+  FL_RETURN_IF_ERROR(reply.status());
+  FL_ASSIGN_OR_RETURN(const ResponseMessage response, DecodeResponse(*reply));
+  FL_RETURN_IF_ERROR(StatusOf(response.head));
+  const wire::HandshakeResponse& answer = response.head.handshake();
+  uint64_t& life = server_lives_[server];
+  if (life != 0 && life != answer.server_life()) {
+    return absl::AbortedError(
+        "was restarted and has lost its parameters. Restart the job with --resume");
   }
-  next_collective_[server] = response.head.handshake().next_collective();
-  SeeStep(response.head.handshake().global_step());
-  seed_ = response.head.handshake().seed();
+  life = answer.server_life();
+  next_collective_[server] = answer.next_collective();
+  SeeStep(answer.global_step());
+  seed_ = answer.seed();
   return absl::OkStatus();
 }
 
@@ -165,6 +172,7 @@ void PsClient::TellServers(const Status& error) {
   head.mutable_abort()->set_message(std::string(Message(error).substr(0, kMaxCauseBytes)));
   const Payload request = EncodeRequest(std::move(head), {});
   for (int s = 0; s < servers(); ++s) {
+    if (server_lives_[s] == 0) continue;  // it may serve another process of this trainer's number
     {
       std::lock_guard lock(aborts_->mutex);
       ++aborts_->under_way;

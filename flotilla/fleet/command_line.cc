@@ -11,6 +11,7 @@
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/fleet/config_file.h"
 #include "flotilla/fleet/flags.h"
+#include "flotilla/fleet/main.h"
 
 namespace flotilla {
 namespace {
@@ -99,10 +100,7 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
   if (!status.ok()) {
     fmt::print(err, "{}: {}\n", path, Message(status));
     if (terminal.exit_code != 0) return terminal.exit_code;
-    return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-                   absl::IsCancelled(status)  // a peer was stopped
-               ? kPeerLost
-               : kFailure;
+    return ExitCodeOf(status);
   }
   if (!out.good()) {
     fmt::print(err, "{}: cannot write the results to standard output\n", path);

@@ -16,7 +16,7 @@ namespace flotilla {
 
 Fleet::~Fleet() {
   if (stage_ != Stage::kWorker) return;
-  job_.Abort(absl::AbortedError(
+  job_.Abort(absl::UnknownError(
       fmt::format("{} ended before stop_worker: its log tells why", role_.ToString())));
 }
 

@@ -22,6 +22,20 @@ int Main(int argc, char** argv, const ModelFunction& model) {
   return RunMain(program, {argv + std::min(1, argc), argv + argc}, model, std::cout, std::cerr);
 }
 
+int ExitCodeOf(const Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+      return kSuccess;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:  // a peer was stopped
+    case absl::StatusCode::kAborted:    // .. or restarted
+      return kPeerLost;
+    default:
+      return kFailure;
+  }
+}
+
 int RunMain(const std::string& program, std::vector<std::string> args, const ModelFunction& model,
             std::ostream& out, std::ostream& err) {
   const std::string name = std::filesystem::path(program).filename().string();

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <optional>
+#include <random>
 #include <thread>
 #include <utility>
 
@@ -35,11 +36,10 @@ std::string ExtraText(const JobOptions& options) {
                      options.dictionary_hash);
 }
 
-// Larger in each life of a process.
-uint64_t Incarnation() {
-  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count());
+// Differs in each life of a process; not 0.
+uint64_t NewLife() {
+  std::random_device random;
+  return uint64_t{random()} << 32 | random() | 1;
 }
 
 // Loads this server's share of options.init_model.
@@ -97,6 +97,7 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   service.servers = static_cast<int>(role.servers.size());
   service.policy = PolicyOf(options.mode.mode);
   service.model_extra = ExtraText(options);
+  service.life = NewLife();
   service.liveness.trainers = role.trainers;
   service.liveness.silent_bound_ms = options.flags.silent_bound_ms;
   service.liveness.start_timeout_ms = options.start_timeout_ms;
@@ -162,7 +163,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   PsClientOptions client{.job_id = options.job_id,
                          .trainer = role.index,
                          .trainers = role.trainers,
-                         .incarnation = Incarnation(),
+                         .incarnation = NewLife(),
                          .model_extra = ExtraText(options)};
   client.shared_storage = options.shared_storage;
   client.half_dense = options.half_dense;

@@ -110,11 +110,6 @@ void Collectives::Leave(int trainer) {
   });
 }
 
-void Collectives::Return(int trainer) {
-  std::lock_guard lock(mutex_);
-  left_[trainer] = false;
-}
-
 void Collectives::CompleteIfAll(Calls* calls) {
   if (parts_.empty()) return;
   for (size_t t = 0; t < left_.size(); ++t) {

@@ -37,9 +37,8 @@ class Collectives {
   // request.to().
   void Join(int trainer, const wire::CollectiveRequest& request, TensorReader tensors, Done done);
 
-  // The trainer makes no more calls, until it returns: the others do not wait for it.
+  // The trainer makes no more calls: the others do not wait for it.
   void Leave(int trainer);
-  void Return(int trainer);
 
   // What the trainer waits in, if it does.
   std::optional<PeerWait> WaitOf(int trainer) const;

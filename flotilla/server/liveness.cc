@@ -18,9 +18,13 @@ Liveness::Liveness(const LivenessOptions& options, const Clock* clock)
       start_nanos_(clock->NowNanos()),
       trainers_(options.trainers) {}
 
-void Liveness::Join(int trainer) {
+Status Liveness::Join(int trainer) {
   std::lock_guard lock(mutex_);
-  trainers_[trainer] = {.state = State::kAlive, .heard_nanos = clock_->NowNanos()};
+  Trainer& t = trainers_[trainer];
+  if (t.state == State::kLost) return TakenForDead(trainer);
+  if (t.state == State::kExpected) t.state = State::kAlive;
+  t.heard_nanos = clock_->NowNanos();
+  return absl::OkStatus();
 }
 
 Status Liveness::Heard(int trainer) {
@@ -30,15 +34,28 @@ Status Liveness::Heard(int trainer) {
     case State::kExpected:
       return FailedPrecondition("trainer {} has not introduced itself", trainer);
     case State::kLost:
-      return FailedPrecondition(
-          "trainer {} was silent for {} ms and taken for dead: it must be started again", trainer,
-          options_.silent_bound_ms);
+      return TakenForDead(trainer);
     case State::kAlive:
     case State::kStopped:
       break;
   }
   t.heard_nanos = clock_->NowNanos();
   return absl::OkStatus();
+}
+
+Status Liveness::TakenForDead(int trainer) const {
+  return absl::AbortedError(
+      fmt::format("trainer {} was silent for {} ms and taken for dead: it cannot come back",
+                  trainer, options_.silent_bound_ms));
+}
+
+std::string Liveness::Describe(int trainer) const {
+  std::lock_guard lock(mutex_);
+  const Trainer& t = trainers_[trainer];
+  if (t.state == State::kStopped) return "it has finished";
+  if (t.state == State::kLost) return "it was taken for dead";
+  return fmt::format("it was last heard {} ms ago",
+                     (clock_->NowNanos() - t.heard_nanos) / kNanosPerMs);
 }
 
 void Liveness::Refused(int trainer, const Status& why) {

@@ -5,6 +5,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "flotilla/base/clock.h"
@@ -28,10 +29,12 @@ class Liveness {
  public:
   Liveness(const LivenessOptions& options, const Clock* clock);
 
-  // Signs of life. Join is the handshake of a trainer's first or next life; Heard of one that was
-  // taken for dead, or never joined, is FailedPrecondition.
-  void Join(int trainer);
+  // Signs of life. Join is a trainer's handshake, or a repeat of it. Aborted of one that was taken
+  // for dead, which cannot come back; Heard of one that never joined is FailedPrecondition.
+  Status Join(int trainer);
   Status Heard(int trainer);
+  // How a trainer that has joined fares, for messages: "it was last heard 20 ms ago".
+  std::string Describe(int trainer) const;
   // An introduction that was not accepted: told again when the trainer is missed.
   void Refused(int trainer, const Status& why);
   // The trainer has ended well.
@@ -70,6 +73,7 @@ class Liveness {
   };
 
   // All REQUIRE: mutex_ is held.
+  Status TakenForDead(int trainer) const;
   bool AllStopped() const;
   bool AllTold() const;
   void Keep(const Status& error);

@@ -12,8 +12,8 @@ namespace {
 TEST(LivenessTest, ASilentTrainerEndsTheJob) {
   ManualClock clock;
   Liveness liveness({.trainers = 2}, &clock);
-  liveness.Join(0);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_TRUE(liveness.Join(1).ok());
   clock.AdvanceMs(9'000);
   EXPECT_TRUE(liveness.Heard(0).ok());
   clock.AdvanceMs(1'001);
@@ -23,26 +23,26 @@ TEST(LivenessTest, ASilentTrainerEndsTheJob) {
   EXPECT_TRUE(liveness.Heard(0).ok());
 }
 
-TEST(LivenessTest, WhereAllowedTheOthersGoOnAndTheDeadMayReturn) {
+TEST(LivenessTest, WhereAllowedTheOthersGoOnAndTheDeadStayDead) {
   ManualClock clock;
   Liveness liveness({.trainers = 3, .lost_trainer_ends_job = false}, &clock);
-  for (int t = 0; t < 3; ++t) liveness.Join(t);
+  for (int t = 0; t < 3; ++t) EXPECT_TRUE(liveness.Join(t).ok());
   clock.AdvanceMs(11'000);
   EXPECT_TRUE(liveness.Heard(0).ok());
   EXPECT_TRUE(liveness.Heard(2).ok());
   EXPECT_EQ(liveness.Check(clock.NowNanos()), std::vector<int>{1});
   EXPECT_TRUE(liveness.Check(clock.NowNanos()).empty());  // told once
   EXPECT_TRUE(liveness.status().ok());
-  EXPECT_EQ(liveness.Heard(1).code(), absl::StatusCode::kFailedPrecondition);
-  liveness.Join(1);
-  EXPECT_TRUE(liveness.Heard(1).ok());
+  EXPECT_EQ(liveness.Heard(1).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(liveness.Join(1).code(), absl::StatusCode::kAborted);
+  EXPECT_EQ(liveness.Describe(1), "it was taken for dead");
 }
 
 TEST(LivenessTest, AJobThatLosesEveryoneFails) {
   ManualClock clock;
   Liveness liveness({.trainers = 2, .lost_trainer_ends_job = false}, &clock);
-  liveness.Join(0);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_TRUE(liveness.Join(1).ok());
   clock.AdvanceMs(11'000);
   EXPECT_EQ(liveness.Check(clock.NowNanos()).size(), 2u);
   EXPECT_EQ(liveness.status().message(), "all trainers have fallen silent");
@@ -51,8 +51,8 @@ TEST(LivenessTest, AJobThatLosesEveryoneFails) {
 TEST(LivenessTest, ThoseWhoStoppedMayBeSilent) {
   ManualClock clock;
   Liveness liveness({.trainers = 2}, &clock);
-  liveness.Join(0);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_TRUE(liveness.Join(1).ok());
   liveness.Stop(0);
   EXPECT_FALSE(liveness.WaitForEnd(0));
   clock.AdvanceMs(9'000);
@@ -68,7 +68,7 @@ TEST(LivenessTest, ThoseWhoStoppedMayBeSilent) {
 TEST(LivenessTest, NobodyIsBlamedForAPauseOfTheServer) {
   ManualClock clock;
   Liveness liveness({.trainers = 2, .start_timeout_ms = 15'000}, &clock);
-  liveness.Join(0);
+  EXPECT_TRUE(liveness.Join(0).ok());
   clock.AdvanceMs(3'000);
   clock.AdvanceMs(12'000);
   liveness.Forgive(clock.NowNanos(), 12'000'000'000);
@@ -79,10 +79,25 @@ TEST(LivenessTest, NobodyIsBlamedForAPauseOfTheServer) {
   EXPECT_EQ(liveness.status().message(), "trainer 0 has been silent for 10001 ms: taken for dead");
 }
 
+TEST(LivenessTest, ALateCopyOfAHandshakeDoesNotRestartATrainerThatHasStopped) {
+  ManualClock clock;
+  Liveness liveness({.trainers = 1}, &clock);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  clock.AdvanceMs(20);
+  EXPECT_EQ(liveness.Describe(0), "it was last heard 20 ms ago");
+  liveness.Stop(0);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_EQ(liveness.Describe(0), "it has finished");
+  EXPECT_TRUE(liveness.WaitForEnd(0));
+  clock.AdvanceMs(60'000);
+  liveness.Check(clock.NowNanos());
+  EXPECT_TRUE(liveness.status().ok());
+}
+
 TEST(LivenessTest, TrainersThatNeverCameAreNamed) {
   ManualClock clock;
   Liveness liveness({.trainers = 3, .start_timeout_ms = 5'000}, &clock);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(1).ok());
   EXPECT_FALSE(liveness.Heard(0).ok());
   clock.AdvanceMs(4'999);
   liveness.Check(clock.NowNanos());
@@ -96,7 +111,7 @@ TEST(LivenessTest, ATrainerThatWasRefusedIsMissedWithTheReason) {
   ManualClock clock;
   Liveness liveness({.trainers = 2, .start_timeout_ms = 5'000}, &clock);
   liveness.Refused(1, absl::FailedPreconditionError("the models differ"));
-  liveness.Join(0);
+  EXPECT_TRUE(liveness.Join(0).ok());
   clock.AdvanceMs(5'000);
   liveness.Check(clock.NowNanos());
   EXPECT_EQ(liveness.status().message(),
@@ -128,8 +143,8 @@ TEST(LivenessTest, TheFirstErrorIsKept) {
 TEST(LivenessTest, AfterAFailureTheEndComesWhenEveryoneAliveWasTold) {
   ManualClock clock;
   Liveness liveness({.trainers = 3}, &clock);
-  liveness.Join(0);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_TRUE(liveness.Join(1).ok());
   liveness.Stop(1);
   liveness.Fail(absl::AbortedError("over"));
   std::thread teller([&] { liveness.Told(0); });

@@ -157,8 +157,11 @@ void PsService::Dispatch(const std::shared_ptr<Call>& call) {
     return Answer(call, absl::UnimplementedError("unknown " + MethodName(method)));
   }
   if (method == wire::METHOD_HANDSHAKE) return (this->*handler)(call);
+  // A server that was restarted in a running job hears from the trainers that the job has failed.
+  if (method == wire::METHOD_ABORT && !window_.HasLife(call->trainer)) return Abort(call);
   Status status = window_.CheckLife(call->trainer, call->head().incarnation());
-  if (status.ok()) status = liveness_.Heard(call->trainer);
+  if (!status.ok()) return call->reply(EncodeError(status, false));
+  status = liveness_.Heard(call->trainer);
   // Whoever stops need not hear how it ended for others.
   if (status.ok() && method != wire::METHOD_STOP) status = liveness_.status();
   if (!status.ok()) return call->reply(ErrorFor(call->trainer, status));
@@ -193,27 +196,41 @@ void PsService::Answer(const std::shared_ptr<Call>& call, bool applied,
 
 void PsService::Handshake(const std::shared_ptr<Call>& call) {
   const int trainer = call->trainer;
-  if (const Status failed = liveness_.status(); !failed.ok()) return Answer(call, failed);
+  if (const Status failed = liveness_.status(); !failed.ok()) {
+    // Another process under the same number may not hear it in the trainer's place.
+    if (window_.CheckLife(trainer, call->head().incarnation()).ok()) liveness_.Told(trainer);
+    return call->reply(EncodeError(failed, true));
+  }
   Status status = CheckHandshake(call->head());
-  if (status.ok()) status = window_.StartLife(trainer, call->head().incarnation());
+  if (status.ok()) status = StartLife(trainer, call->head().incarnation());
   if (!status.ok()) {
     liveness_.Refused(trainer, status);
     if (log_) log_(fmt::format("trainer {} was refused: {}", trainer, Message(status)));
     return Answer(call, status);
   }
-  liveness_.Join(trainer);
-  rounds_.Return(trainer);
-  collectives_.Return(trainer);
   wire::ResponseHead head;
   head.mutable_handshake()->set_global_step(static_cast<uint64_t>(global_step()));
   head.mutable_handshake()->set_next_collective(collectives_.next());
   head.mutable_handshake()->set_seed(tables_->seed());
+  head.mutable_handshake()->set_server_life(options_.life);
   call->reply(EncodeResponse(std::move(head), {}));
+}
+
+Status PsService::StartLife(int trainer, uint64_t incarnation) {
+  if (window_.StartLife(trainer, incarnation)) return liveness_.Join(trainer);
+  return absl::AbortedError(fmt::format(
+      "another process has joined this run as trainer {}: {}. A trainer cannot be started twice, "
+      "and one that was restarted cannot rejoin: stop all processes and restart the job with "
+      "--resume",
+      trainer, liveness_.Describe(trainer)));
 }
 
 Status PsService::CheckHandshake(const wire::RequestHead& head) const {
   const wire::HandshakeRequest& said = head.handshake();
   const int trainers = options_.liveness.trainers;
+  if (head.incarnation() == 0) {
+    return InvalidArgument("a handshake of trainer {} without an incarnation", head.sender_index());
+  }
   if (said.servers() != static_cast<uint32_t>(options_.servers) ||
       said.trainers() != static_cast<uint32_t>(trainers)) {
     return FailedPrecondition(

@@ -35,6 +35,8 @@ struct PsServiceOptions {
   // Lines for ModelText about what the spec does not know: the trainers must have the same.
   std::string model_extra;
   uint64_t shard_map_version = 1;
+  // Differs in each life of the same server, so that trainers notice a restart. Not 0.
+  uint64_t life = 1;
   LivenessOptions liveness;
   RoundOptions rounds;
   TableOptions tables;
@@ -116,6 +118,8 @@ class PsService : public Service {
   void Stop(const std::shared_ptr<Call>& call);
 
   Status CheckHandshake(const wire::RequestHead& head) const;
+  // Binds the trainer to this incarnation for the whole run. Aborted when it has another one.
+  Status StartLife(int trainer, uint64_t incarnation);
   // What a push carries. The dense part may stay in the message; without `dense` it does not.
   Status ReadPart(Call& call, RoundPart* part, std::span<const float>* dense) const;
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);

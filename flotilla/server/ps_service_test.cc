@@ -29,7 +29,9 @@ TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
   head = Head(wire::METHOD_PING);
   head.set_sender_index(2);
   EXPECT_EQ(Ask(head).message(), "a request of trainer 2, the job has 2");
-  EXPECT_EQ(Ask(Head(wire::METHOD_PING)).message(), "trainer 0, life 1, has not introduced itself");
+  EXPECT_EQ(Ask(Head(wire::METHOD_PING)).message(), 
+            "does not know trainer 0: the server was restarted and has lost its parameters. Restart "
+            "the job with --resume");
 }
 
 TEST_F(PsServiceTest, APauseOfTheServerIsNotBlamedOnTheTrainers) {

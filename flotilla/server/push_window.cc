@@ -4,38 +4,20 @@
 #include <iterator>
 #include <utility>
 
-#include "flotilla/rpc/codec.h"
-
 namespace flotilla {
 
 PushWindow::PushWindow(int trainers, size_t length) : length_(length), trainers_(trainers) {}
 
-Status PushWindow::StartLife(int trainer, uint64_t incarnation) {
-  Trainer former;
-  {
-    std::lock_guard lock(mutex_);
-    FL_RETURN_IF_ERROR(StartLifeLocked(trainer, incarnation, &former));
-  }
-  const Status over = FailedPrecondition("trainer {} has been started again", trainer);
-  for (const Entry& entry : former.entries) {
-    for (const Respond& respond : entry.waiting) respond(EncodeError(over, false));
-  }
-  for (const auto& [sequence, then] : former.after) then();
-  return absl::OkStatus();
+bool PushWindow::StartLife(int trainer, uint64_t incarnation) {
+  std::lock_guard lock(mutex_);
+  Trainer& t = trainers_[trainer];
+  if (t.incarnation == 0) t.incarnation = incarnation;
+  return t.incarnation == incarnation;
 }
 
-Status PushWindow::StartLifeLocked(int trainer, uint64_t incarnation, Trainer* former) {
-  Trainer& t = trainers_[trainer];
-  if (incarnation < t.incarnation) {
-    return FailedPrecondition("trainer {} has been started again (life {}), this is its life {}",
-                              trainer, t.incarnation, incarnation);
-  }
-  // A repeated handshake of the same life forgets nothing.
-  if (incarnation > t.incarnation) {
-    *former = std::exchange(t, Trainer());
-    t.incarnation = incarnation;
-  }
-  return absl::OkStatus();
+bool PushWindow::HasLife(int trainer) const {
+  std::lock_guard lock(mutex_);
+  return trainers_[trainer].incarnation != 0;
 }
 
 Status PushWindow::CheckLife(int trainer, uint64_t incarnation) const {
@@ -45,13 +27,16 @@ Status PushWindow::CheckLife(int trainer, uint64_t incarnation) const {
 
 Status PushWindow::CheckLifeLocked(int trainer, uint64_t incarnation) const {
   const uint64_t current = trainers_[trainer].incarnation;
-  if (incarnation == current) return absl::OkStatus();
-  if (incarnation > current) {
-    return FailedPrecondition("trainer {}, life {}, has not introduced itself", trainer,
-                              incarnation);
+  if (current == 0) {
+    // Trainers introduce themselves first: this one did so to an earlier process.
+    return absl::AbortedError(
+        fmt::format("does not know trainer {}: the server was restarted and has lost its "
+                    "parameters. Restart the job with --resume",
+                    trainer));
   }
-  return FailedPrecondition("trainer {} has been started again (life {}): its life {} is over",
-                            trainer, current, incarnation);
+  if (incarnation == current) return absl::OkStatus();
+  return absl::AbortedError(
+      fmt::format("another process has joined this run as trainer {}", trainer));
 }
 
 PushWindow::Entry* PushWindow::Find(Trainer& trainer, uint64_t sequence) {

@@ -36,17 +36,18 @@ class PushWindow {
   // REQUIRES: trainers >= 1, length >= 1.
   PushWindow(int trainers, size_t length);
 
-  // A trainer introduces itself. In a new life, what its earlier ones sent is forgotten and
-  // refused, also what still waits for its answer. An incarnation lower than the current one is
-  // FailedPrecondition.
-  Status StartLife(int trainer, uint64_t incarnation);
+  // A trainer introduces itself. Its first incarnation is its only one: false for any other. The
+  // same one may come again, which changes nothing. REQUIRES: incarnation > 0.
+  bool StartLife(int trainer, uint64_t incarnation);
+  // Whether an incarnation of this trainer has introduced itself.
+  bool HasLife(int trainer) const;
 
-  // FailedPrecondition when the request is of an earlier life (or none was started) or too old to
-  // be remembered; then `respond` was not used. For kHandled `respond` is called, now or when the
+  // An error when the request is of another life (CheckLife) or, FailedPrecondition, too old to be
+  // remembered; then `respond` was not used. For kHandled `respond` is called, now or when the
   // first copy is finished.
   StatusOr<Verdict> Begin(int trainer, uint64_t incarnation, uint64_t sequence, Respond respond);
 
-  // Ok when the trainer is in this life.
+  // Ok when the trainer is in this life, otherwise Aborted.
   Status CheckLife(int trainer, uint64_t incarnation) const;
 
   // Answers all copies of a request. `applied` tells whether it took effect. REQUIRES: Begin gave
@@ -55,8 +56,7 @@ class PushWindow {
               MakeResponse make);
 
   // Calls `then` when the request has been finished: at once if it was already, or if its trainer
-  // is not in that life any more. A request that has not come yet is waited for, until the trainer
-  // is started again or CallAll is called.
+  // is not in that life. A request that has not come yet is waited for, until CallAll is called.
   void After(int trainer, uint64_t incarnation, uint64_t sequence, Then then);
   // Calls all that wait so.
   void CallAll();
@@ -83,7 +83,6 @@ class PushWindow {
   static std::vector<Then> TakeAfter(Trainer& trainer, uint64_t sequence);
   static Entry* Find(Trainer& trainer, uint64_t sequence);
   Status CheckLifeLocked(int trainer, uint64_t incarnation) const;
-  Status StartLifeLocked(int trainer, uint64_t incarnation, Trainer* former);
 
   const size_t length_;
   mutable std::mutex mutex_;

@@ -91,11 +91,6 @@ void Rounds::Forget(int trainer, std::map<int, Waiting>* waits, Calls* calls) {
   waits->erase(at);
 }
 
-void Rounds::Return(int trainer) {
-  std::lock_guard lock(mutex_);
-  lost_[trainer] = false;
-}
-
 bool Rounds::NextInTurn(int trainer) const {
   for (int t = 0; t < trainer; ++t) {
     if (!InRound(t)) continue;

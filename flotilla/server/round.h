@@ -51,9 +51,8 @@ class Rounds {
   // The trainer takes no part in the current round, unless it has pushed already, nor in later
   // ones. Once every trainer has left, nothing happens until all enter again.
   void Leave(int trainer);
-  // The same for a trainer that is gone, until it returns: Enter does not wait for it either.
+  // The same for a trainer that is gone for good: Enter does not wait for it either.
   void Lose(int trainer);
-  void Return(int trainer);
 
   // A trainer's part of the current round. `done` is called when the round's update is made.
   // An error when the trainer is not in the rounds or has pushed into this one already.

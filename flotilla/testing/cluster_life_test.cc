@@ -164,22 +164,87 @@ TEST(LivenessInClusterTest, TheOthersGoOnWithoutALostTrainerWhereAllowed) {
   pulled[0].ids = {1};
   ASSERT_OK(cluster.client(0).Pull(Missing::kDefault, pulled));
   EXPECT_EQ(pulled[0].values[0], 4);  // the mean over one
-  // Its next life is welcome.
-  ASSERT_OK(cluster.Connect(1));
-  ASSERT_OK(cluster.StopAll());
+  // It cannot come back, neither as the process that fell silent nor as another.
+  EXPECT_EQ(cluster.MakeClient(1)->WaitForServers(2000).code(), absl::StatusCode::kAborted);
+  ASSERT_OK(cluster.client(0).Stop());
+  for (int s = 0; s < 2; ++s) EXPECT_OK(cluster.server(s).Wait());
 }
 
-TEST(LivenessInClusterTest, RequestsOfAnEarlierLifeAreRefused) {
-  InProcessCluster cluster(CountingModel({}, {1}), {.trainers = 1});
-  const std::unique_ptr<PsClient> first = cluster.MakeClient(0);
-  ASSERT_OK(first->WaitForServers(2000));
-  ASSERT_OK(cluster.Connect(0));  // its second life
-  const std::vector<SparseRows> rows = {RowsOf({1}, 1)};
-  const Status status = first->Push({.sparse = rows});
-  EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition) << status;
-  EXPECT_NE(status.ToString().find("trainer 0 has been started again"), std::string::npos)
-      << status;
+void ExpectAborted(const Status& status, const std::string& says) {
+  EXPECT_EQ(status.code(), absl::StatusCode::kAborted) << status;
+  EXPECT_NE(status.ToString().find(says), std::string::npos) << status;
+}
+
+TEST_P(LifeTest, ATrainerThatIsStartedTwiceIsRefusedAndTheFirstOneGoesOn) {
+  InProcessCluster cluster(CountingModel({}, {1}),
+                           {.servers = 2, .trainers = 2, .wire = GetParam()});
+  ASSERT_OK(cluster.ConnectAll());
+  const std::vector<SparseRows> rows = {RowsOf({1, 2, 3}, 1)};
   ASSERT_OK(cluster.client(0).Push({.sparse = rows}));
+  ExpectAborted(cluster.MakeClient(0)->WaitForServers(2000),
+                "another process has joined this run as trainer 0: it was last heard");
+  ASSERT_OK(cluster.client(0).Push({.sparse = rows}));
+  ASSERT_OK(cluster.client(0).Stop());
+  ExpectAborted(cluster.MakeClient(0)->WaitForServers(2000), "trainer 0: it has finished");
+  ASSERT_OK(cluster.client(1).Push({.sparse = rows}));
+  ASSERT_OK(cluster.client(1).Stop());
+  for (int s = 0; s < 2; ++s) EXPECT_OK(cluster.server(s).Wait());
+}
+
+TEST(LivenessInClusterTest, ATrainerThatWasRestartedIsRefusedAndTheKilledOneIsMissed) {
+  for (const UpdatePolicy policy :
+       {UpdatePolicy::kOnArrival, UpdatePolicy::kOnBarrier, UpdatePolicy::kAddDelta}) {
+    ClusterOptions options{.servers = 2, .trainers = 2, .policy = policy};
+    options.server.service.liveness.silent_bound_ms = 1'000;
+    options.server.tick_ms = 20;
+    options.client.heartbeat.interval_ms = 20;
+    InProcessCluster cluster(CountingModel({}, {1}), options);
+    ASSERT_OK(cluster.ConnectAll());
+    Status other;
+    std::thread trainer([&] { other = cluster.client(0).EnterRounds(); });
+    cluster.DropClient(1);
+    ExpectAborted(cluster.MakeClient(1)->WaitForServers(2000),
+                  "one that was restarted cannot rejoin: stop all processes and restart the job "
+                  "with --resume");
+    trainer.join();
+    EXPECT_EQ(other.code(), absl::StatusCode::kUnavailable) << other;
+    for (int s = 0; s < 2; ++s) {
+      const Status status = cluster.server(s).Wait();
+      EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+      EXPECT_NE(status.ToString().find("trainer 1 has been silent for"), std::string::npos);
+    }
+    // Whoever comes now hears why the job has failed, with its code.
+    EXPECT_EQ(cluster.client(0).status().code(), absl::StatusCode::kUnavailable);
+  }
+}
+
+TEST(LivenessInClusterTest, AHandshakeOfAJobThatHasFailedIsAnsweredWithItsCause) {
+  InProcessCluster cluster(CountingModel({}, {1}), {.trainers = 2});
+  cluster.server(0).service().Fail(absl::UnavailableError("trainer 1 has been silent"));
+  const Status status = cluster.MakeClient(0)->WaitForServers(60'000);
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+  EXPECT_NE(status.ToString().find("trainer 1 has been silent"), std::string::npos) << status;
+}
+
+TEST_P(LifeTest, AServerThatWasRestartedEndsTheJob) {
+  for (const UpdatePolicy policy :
+       {UpdatePolicy::kOnArrival, UpdatePolicy::kOnBarrier, UpdatePolicy::kAddDelta}) {
+    ClusterOptions options{.servers = 2, .trainers = 2, .wire = GetParam(), .policy = policy};
+    options.client.heartbeat.interval_ms = 20;
+    options.client.retry = {.retry_times = 10'000, .first_backoff_ms = 5, .max_backoff_ms = 20};
+    InProcessCluster cluster(CountingModel({}, {1}), options);
+    ASSERT_OK(cluster.ConnectAll());
+    Status waiting;
+    // In sync mode a trainer waits for another when it happens.
+    std::thread trainer([&] { waiting = cluster.client(0).EnterRounds(); });
+    cluster.RestartServer(1);
+    trainer.join();
+    const std::string says =
+        "the server was restarted and has lost its parameters. Restart the job";
+    ExpectAborted(waiting, says);
+    ExpectAborted(cluster.client(1).Barrier("epoch"), says);
+    for (int s = 0; s < 2; ++s) ExpectAborted(cluster.server(s).Wait(), says);
+  }
 }
 
 TEST(LivenessInClusterTest, TrainersThatNeverComeAreNamed) {
@@ -244,6 +309,7 @@ class TwoServersTest : public ::testing::Test {
     options.service.job_id = "test";
     options.service.server = index;
     options.service.servers = 2;
+    options.service.life = ++lives_;
     options.service.tick_ms = 5;
     const auto listen = [&](Service* service) {
       counted_[index].inner = service;
@@ -253,8 +319,9 @@ class TwoServersTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started.status();
     servers_[index] = *std::move(started);
   }
-  std::unique_ptr<PsClient> Trainer() {
+  std::unique_ptr<PsClient> Trainer(uint64_t incarnation = 1) {
     PsClientOptions options = TestClient();
+    options.incarnation = incarnation;
     options.heartbeat.interval_ms = 5;
     return std::make_unique<PsClient>(spec_, options, network_.Connect({"alpha", "beta"}), &clock_,
                                       [](std::string_view) {});
@@ -265,6 +332,7 @@ class TwoServersTest : public ::testing::Test {
   ManualClock server_clock_;
   InprocNetwork network_;
   Counted counted_[2];
+  uint64_t lives_ = 0;
   std::unique_ptr<PsServer> servers_[2];
 };
 
@@ -305,6 +373,33 @@ TEST_F(TwoServersTest, ARefusalOfOneIsToldToTheOther) {
   Start(1, CountingModel({}, {2}));
   ExpectRefused(Trainer()->WaitForServers(10'000), "the models of server 1 and trainer 0 differ");
   ExpectRefused(servers_[0]->Wait(), "the models of server 1 and trainer 0 differ");
+}
+
+TEST_F(TwoServersTest, AServerThatIsRestartedWhileATrainerWaitsForAnotherIsNoticed) {
+  Start(0, spec_);
+  const auto client = Trainer();
+  Status status = absl::UnknownError("");
+  std::thread trainer([&] { status = client->WaitForServers(60'000); });
+  while (counted_[0].handled < 2) std::this_thread::yield();  // the first answer was taken
+  servers_[0]->Stop();
+  servers_[0] = nullptr;
+  Start(0, spec_);
+  trainer.join();
+  ExpectAborted(status, "server 0 (alpha): was restarted and has lost its parameters");
+}
+
+TEST_F(TwoServersTest, ATrainerThatIsRefusedTellsNobodyButThoseThatKnowIt) {
+  Start(0, spec_);
+  const auto first = Trainer();
+  Status status = absl::UnknownError("");
+  std::thread trainer([&] { status = first->WaitForServers(60'000); });
+  while (counted_[0].handled < 2) std::this_thread::yield();  // the first answer was taken
+  ExpectAborted(Trainer(/*incarnation=*/2)->WaitForServers(60'000), "cannot be started twice");
+  Start(1, spec_);
+  trainer.join();
+  EXPECT_TRUE(status.ok()) << status;
+  ASSERT_OK(first->Stop());
+  for (const auto& server : servers_) EXPECT_OK(server->Wait());
 }
 
 TEST_F(TwoServersTest, AWaitForServersCanBeStopped) {

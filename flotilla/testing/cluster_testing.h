@@ -22,6 +22,12 @@ namespace flotilla {
     ASSERT_TRUE(ok_status.ok()) << ok_status; \
   } while (false)
 
+#define EXPECT_OK(expression)                 \
+  do {                                        \
+    const Status ok_status = (expression);    \
+    EXPECT_TRUE(ok_status.ok()) << ok_status; \
+  } while (false)
+
 // Dense parameters of these sizes and tables of these dims; everything starts at 0, and a push of g
 // adds g exactly: SGD with rate 1 and the factor -1.
 inline ModelSpec CountingModel(std::vector<int64_t> dense, std::vector<int64_t> dims) {

@@ -33,41 +33,54 @@ InProcessCluster::InProcessCluster(ModelSpec spec, ClusterOptions options)
     : spec_(std::move(spec)),
       options_(std::move(options)),
       clock_(options_.clock != nullptr ? options_.clock : &steady_clock_),
+      addresses_(options_.servers),
+      servers_(options_.servers),
       clients_(options_.trainers),
       lives_(options_.trainers) {
+  for (int s = 0; s < options_.servers; ++s) StartServer(s);
+}
+
+void InProcessCluster::StartServer(int index) {
+  PsServerOptions server = options_.server;
+  server.service.job_id = "test";
+  server.service.server = index;
+  server.service.servers = options_.servers;
+  server.service.life = ++server_lives_;
+  server.service.policy = options_.policy;
+  server.service.liveness.trainers = options_.trainers;
+  std::string& address = addresses_[index];
+  const std::string port = address.empty() ? "127.0.0.1:0" : address;
+  const auto listen = [&](Service* service) -> StatusOr<std::unique_ptr<Listener>> {
+    switch (options_.wire) {
+      case Wire::kInproc:
+        return network_.Listen("server" + std::to_string(index), service);
+      case Wire::kTcp:
+        return ListenGrpc(port, service, options_.grpc);
+      case Wire::kShared:
+        sharing_.push_back(std::make_unique<SharedMemoryService>(service, kSharedMemory));
+        return ListenGrpc(port, sharing_.back().get(), options_.grpc);
+      case Wire::kUnix:
+        break;
+    }
+    return ListenGrpc(fmt::format("unix:{}/{}", sockets_.path(), index), service, options_.grpc);
+  };
   const LogLine log = [this](std::string_view line) {
     std::lock_guard lock(mutex_);
     log_.append(line).append("\n");
   };
-  for (int s = 0; s < options_.servers; ++s) {
-    PsServerOptions server = options_.server;
-    server.service.job_id = "test";
-    server.service.server = s;
-    server.service.servers = options_.servers;
-    server.service.policy = options_.policy;
-    server.service.liveness.trainers = options_.trainers;
-    const auto listen = [&](Service* service) -> StatusOr<std::unique_ptr<Listener>> {
-      switch (options_.wire) {
-        case Wire::kInproc:
-          return network_.Listen("server" + std::to_string(s), service);
-        case Wire::kTcp:
-          return ListenGrpc("127.0.0.1:0", service, options_.grpc);
-        case Wire::kShared:
-          sharing_.push_back(std::make_unique<SharedMemoryService>(service, kSharedMemory));
-          return ListenGrpc("127.0.0.1:0", sharing_.back().get(), options_.grpc);
-        case Wire::kUnix:
-          break;
-      }
-      return ListenGrpc(fmt::format("unix:{}/{}", sockets_.path(), s), service, options_.grpc);
-    };
-    auto started = PsServer::Start(spec_, server, listen, clock_, log);
-    if (!started.ok()) {
-      ADD_FAILURE() << started.status();
-      return;
-    }
-    addresses_.push_back((*started)->address());
-    servers_.push_back(*std::move(started));
+  auto started = PsServer::Start(spec_, server, listen, clock_, log);
+  if (!started.ok()) {
+    ADD_FAILURE() << started.status();
+    return;
   }
+  address = (*started)->address();
+  servers_[index] = *std::move(started);
+}
+
+void InProcessCluster::RestartServer(int index) {
+  KillServer(index);
+  servers_[index] = nullptr;
+  StartServer(index);
 }
 
 InProcessCluster::~InProcessCluster() {

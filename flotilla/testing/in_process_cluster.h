@@ -85,6 +85,8 @@ class InProcessCluster {
 
   // As if the process were killed.
   void KillServer(int index) { servers_[index]->Stop(); }
+  // .. and started again at the same address. Its first tables are new.
+  void RestartServer(int index);
   void DropClient(int trainer) { clients_[trainer] = nullptr; }
 
   // What servers and clients told.
@@ -93,6 +95,9 @@ class InProcessCluster {
   int64_t lost_replies() const;
 
  private:
+  // Listens at addresses_[index], or at an address of its choice where that is empty.
+  void StartServer(int index);
+
   ModelSpec spec_;
   ClusterOptions options_;
   SteadyClock steady_clock_;
@@ -103,7 +108,8 @@ class InProcessCluster {
   std::vector<std::unique_ptr<SharedMemoryService>> sharing_;  // per server, with Wire::kShared
   std::vector<std::unique_ptr<PsServer>> servers_;
   std::vector<std::unique_ptr<PsClient>> clients_;
-  std::vector<uint64_t> lives_;
+  std::vector<uint64_t> lives_;  // of trainers
+  uint64_t server_lives_ = 0;    // of all servers together
 
   mutable std::mutex mutex_;
   std::string log_;                            // guarded by mutex_

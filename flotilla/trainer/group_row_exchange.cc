@@ -51,7 +51,7 @@ StatusOr<std::vector<Batch>> GroupRowExchange::Exchange(std::vector<Batch> outgo
   double failed = batches.ok() ? 0 : 1;
   FL_RETURN_IF_ERROR(group_->Sum("rows arrived", {&failed, 1}));
   if (batches.ok() && failed > 0) {
-    return absl::AbortedError("exchange of rows: another trainer could not read what it was given");
+    return DataLoss("exchange of rows: another trainer could not read what it was given");
   }
   return batches;
 }

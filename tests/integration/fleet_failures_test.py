@@ -187,18 +187,23 @@ class FailuresTest(unittest.TestCase):
 
     # Without a launcher, as on a cluster whose hosts do not know of each other's processes.
 
-    def start_by_hand(self, mode, **variables):
+    def start_by_hand(self, mode, *more, **variables):
         job = self.job()
         servers = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-        train = self.train("--mode", mode, "--start_timeout", 10)
+        train = self.train("--mode", mode, "--start_timeout", 10, *more)
+        # Starts a process again, or a second time.
+        job.start_again = lambda **role: job.start_role(train, servers, 2, **role, **variables)
         for s in range(2):
-            job.start_role(train, servers, 2, server=s, **variables)
+            job.start_again(server=s)
         for t in range(2):
-            job.start_role(train, servers, 2, trainer=t, **variables,
-                           FLOTILLA_STATUS_FILE=str(job.dir / f"status.{t}"))
+            job.start_role(train, servers, 2, trainer=t, **variables, FLOTILLA_STATUS_FILE=str(self.status(job, t)))
         for t in range(2):
-            wait_until((job.dir / f"status.{t}").exists, f"trainer {t} to train")
+            wait_until(self.status(job, t).exists, f"trainer {t} to train")
         return job
+
+    @staticmethod
+    def status(job, trainer):
+        return job.dir / f"status.{trainer}"
 
     def check_survivors(self, job, cause, *names):
         for name in names:
@@ -222,6 +227,52 @@ class FailuresTest(unittest.TestCase):
                 job.started["workerlog.1"].kill()
                 self.check_survivors(job, "trainer 1 has been silent for", "serverlog.0", "serverlog.1",
                                      "workerlog.0")
+
+    def test_a_trainer_that_is_restarted_cannot_rejoin(self):
+        for mode in MODES if ALL else ("async",):
+            with self.subTest(mode=mode):
+                job = self.start_by_hand(mode, "--out", self.directory.name + "/restarted_" + mode)
+                job.started["workerlog.1"].kill()
+                job.start_again(trainer=1)
+                self.assertEqual(job.wait("workerlog.1"), PEER_LOST, job.text("workerlog.1"))
+                self.assertRegex(job.text("workerlog.1"),
+                                 "another process has joined this run as trainer 1: .* one that was restarted cannot "
+                                 "rejoin: stop all processes and restart the job with --resume")
+                self.check_survivors(job, "trainer 1 has been silent for", "serverlog.0", "serverlog.1",
+                                     "workerlog.0")
+
+    def test_a_trainer_that_is_started_twice_does_not_disturb_the_first(self):
+        job = self.start_by_hand("sync")
+        first = job.started["workerlog.1"]
+        job.start_again(trainer=1)
+        self.assertEqual(job.wait("workerlog.1"), PEER_LOST, job.text("workerlog.1"))
+        self.assertIn("A trainer cannot be started twice", job.text("workerlog.1"))
+        for name in ("serverlog.0", "serverlog.1"):
+            self.assertIn("trainer 1 was refused", job.text(name))
+        seen = [self.status(job, t).stat().st_mtime_ns for t in range(2)]
+        for t in range(2):
+            wait_until(lambda: self.status(job, t).stat().st_mtime_ns > seen[t], f"trainer {t} to go on")
+        job.started["workerlog.1"] = first
+        for process in job.started.values():
+            self.assertIsNone(process.poll())
+
+    def test_a_server_that_is_restarted_ends_the_job(self):
+        for mode in MODES if ALL else ("sync",):
+            with self.subTest(mode=mode):
+                # Nothing here is noticed by silence.
+                job = self.start_by_hand(mode, FLAGS_worker_update_interval_secs="60")
+                trainers = [job.started[f"workerlog.{t}"] for t in range(2)]
+                for trainer in trainers:
+                    trainer.send_signal(signal.SIGSTOP)
+                job.started["serverlog.1"].kill()
+                job.started["serverlog.1"].wait()
+                job.start_again(server=1)
+                job.wait_for_line("serverlog.1", "listens on")
+                for trainer in trainers:
+                    trainer.send_signal(signal.SIGCONT)
+                self.check_survivors(job, r"server 1 .*the server was restarted and has lost its parameters. Restart "
+                                     "the job with --resume", "serverlog.0", "serverlog.1", "workerlog.0",
+                                     "workerlog.1")
 
     @slow
     def test_without_a_launcher_a_paused_server_is_taken_for_dead(self):
