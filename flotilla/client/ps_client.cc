@@ -114,11 +114,12 @@ ServerCall PsClient::MakeWaitingCall(int server, wire::RequestHead head,
   return call;
 }
 
-void PsClient::SeeStep(uint64_t step) {
-  const auto seen = static_cast<int64_t>(step);
+Status PsClient::SeeStep(uint64_t step) {
+  FL_ASSIGN_OR_RETURN(const int64_t seen, StepOf(step));
   int64_t known = global_step_.load(std::memory_order_relaxed);
   while (known < seen && !global_step_.compare_exchange_weak(known, seen)) {
   }
+  return absl::OkStatus();
 }
 
 Status PsClient::Pull(Missing missing, std::span<SparseRows> rows) {
@@ -232,7 +233,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
     }
     const bool half = request.half_dense();
     call.take = [this, s, half, fresh = values.fresh_dense](ResponseMessage& response) -> Status {
-      SeeStep(response.head.push().global_step());
+      FL_RETURN_IF_ERROR(SeeStep(response.head.push().global_step()));
       return fresh.empty() ? response.tensors.Finish() : TakeDense(s, half, fresh, response);
     };
   }
@@ -286,32 +287,39 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
   dirty->more = dirty->more || body.more();
   for (SparseRows& rows : dirty->sparse) {
     const size_t before = rows.ids.size();
-    const size_t dim = static_cast<size_t>(rows.dim);
-    const size_t count = response.tensors.next_elements();
-    rows.ids.resize(before + count);
-    FL_RETURN_IF_ERROR(response.tensors.Read(std::span(rows.ids).subspan(before)));
-    if (response.tensors.next_elements() != count * dim) {
-      return InvalidArgument("{} values for {} rows", response.tensors.next_elements(), count);
+    FL_RETURN_IF_ERROR(response.tensors.ReadMore(&rows.ids));
+    const size_t floats = (rows.ids.size() - before) * static_cast<size_t>(rows.dim);
+    if (response.tensors.next_elements() != floats) {
+      return InvalidArgument("{} values for {} rows of dimension {}",
+                             response.tensors.next_elements(), rows.ids.size() - before, rows.dim);
     }
-    rows.values.resize((before + count) * dim);
-    FL_RETURN_IF_ERROR(response.tensors.Read(std::span<float>(rows.values).subspan(before * dim)));
+    // What it has beyond is of an earlier call.
+    rows.values.resize(before * static_cast<size_t>(rows.dim));
+    FL_RETURN_IF_ERROR(response.tensors.ReadMore(&rows.values));
   }
   DirtyDense& dense = dirty->dense[server];
   dense.ranges.clear();
   FL_RETURN_IF_ERROR(response.tensors.ReadAll(&dense.values));
   const DenseRange slice = DenseRangeOf(layout_.size(), server, servers());
+  const auto size = static_cast<uint64_t>(slice.size());
+  if (body.dense_begins_size() != body.dense_lengths_size()) {
+    return InvalidArgument("{} begins of changed ranges, {} lengths", body.dense_begins_size(),
+                           body.dense_lengths_size());
+  }
   uint64_t floats = 0;
-  for (int i = 0; i < std::min(body.dense_begins_size(), body.dense_lengths_size()); ++i) {
+  for (int i = 0; i < body.dense_begins_size(); ++i) {
     const uint64_t begin = body.dense_begins(i);
     const uint64_t length = body.dense_lengths(i);
-    const auto size = static_cast<uint64_t>(slice.size());
-    if (begin > size || length > size - begin) return InvalidArgument("a range out of the slice");
+    if (begin > size || length > size - begin || length > dense.values.size() - floats) {
+      return InvalidArgument("{} changed values at {} of a slice of {}, {} came in all", length,
+                             begin, size, dense.values.size());
+    }
     floats += length;
     dense.ranges.push_back({slice.begin + static_cast<int64_t>(begin),
                             slice.begin + static_cast<int64_t>(begin + length)});
   }
   if (floats != dense.values.size()) {
-    return InvalidArgument("{} values for {}", dense.values.size(), floats);
+    return InvalidArgument("{} changed values, {} in ranges", dense.values.size(), floats);
   }
   return response.tensors.Finish();
 }

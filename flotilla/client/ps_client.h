@@ -242,7 +242,8 @@ class PsClient {
   wire::RequestHead MakeHead(wire::Method method) const;
   ServerCall MakeCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   uint64_t NextSequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  void SeeStep(uint64_t step);
+  // A step that a server tells; InvalidArgument for one that cannot be.
+  Status SeeStep(uint64_t step);
   // A call that waits for other trainers or for disks, which has no deadline.
   ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
 
@@ -273,7 +274,9 @@ class PsClient {
   Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
   std::vector<ServerCall> CallsToAll(wire::RequestHead head);
   ServerCall OneCall(int server, wire::RequestHead head, const TensorWriter& tensors);
-  Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved) const;
+  // Adds to *state_floats, per parameter, how many floats of state came.
+  Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved,
+                        std::vector<size_t>* state_floats) const;
   static SparseRows SortedById(const SparseRows& rows);
 
   // Constant after construction.

@@ -6,6 +6,22 @@
 
 namespace flotilla {
 
+namespace {
+
+// No update rule keeps more arrays of state.
+constexpr int64_t kMaxStates = 16;
+// Rows of a table at a server: numbers of rows have 32 bits.
+constexpr uint64_t kMaxTableRows = uint64_t{1} << 32;
+
+// The first virtual shard of a server, which has all up to the next one's.
+int FirstShardOf(int server, int servers) {
+  int shard = 0;
+  while (shard < kVirtualShards && ServerOfShard(shard, servers) < server) ++shard;
+  return shard;
+}
+
+}  // namespace
+
 // Of a request that changes something, waits for disks and is the same for all servers.
 std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
   std::vector<ServerCall> calls;
@@ -27,30 +43,42 @@ StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optim
   SavedDense saved{.step = INT64_MAX};
   saved.weights.resize(static_cast<size_t>(layout_.size()));
   saved.states.resize(static_cast<size_t>(layout_.parameters()));
+  std::vector<size_t> state_floats(saved.states.size());
   std::vector<ServerCall> calls = CallsToAll(std::move(head));
   for (ServerCall& call : calls) {
-    call.take = [this, server = call.server, &saved](ResponseMessage& response) {
-      return TakeSavedDense(server, response, &saved);
+    call.take = [&, server = call.server](ResponseMessage& response) {
+      return TakeSavedDense(server, response, &saved, &state_floats);
     };
   }
   FL_RETURN_IF_ERROR(calls_.Run("begin save", std::move(calls)));
+  for (size_t p = 0; p < state_floats.size(); ++p) {
+    if (state_floats[p] == saved.states[p].size()) continue;
+    return InvalidArgument(
+        "begin save: parameter {}: some servers have state of it, some have none",
+        spec_.parameters[p].name);
+  }
   return saved;
 }
 
-Status PsClient::TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved) const {
+Status PsClient::TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved,
+                                std::vector<size_t>* state_floats) const {
   const DenseRange range = DenseRangeOf(layout_.size(), server, servers());
-  saved->step = std::min(saved->step, static_cast<int64_t>(response.head.save().global_step()));
+  FL_ASSIGN_OR_RETURN(const int64_t step, StepOf(response.head.save().global_step()));
+  saved->step = std::min(saved->step, step);
   FL_RETURN_IF_ERROR(
       response.tensors.Read(std::span<float>(saved->weights).subspan(range.begin, range.size())));
   for (const DenseSlice& slice : SlicesOf(layout_, range)) {
     std::vector<float> part;
     FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part));
-    if (part.size() % slice.length != 0) {
-      return InvalidArgument("state of {} floats for {} weights", part.size(), slice.length);
-    }
     std::vector<float>& state = saved->states[slice.parameter];
     const int64_t length = layout_.length(slice.parameter);
     const auto arrays = static_cast<int64_t>(part.size()) / slice.length;
+    if (part.size() % slice.length != 0 || arrays > kMaxStates ||
+        (!state.empty() && static_cast<int64_t>(state.size()) != arrays * length)) {
+      return InvalidArgument("parameter {}: {} floats of state for {} weights",
+                             spec_.parameters[slice.parameter].name, part.size(), slice.length);
+    }
+    (*state_floats)[slice.parameter] += part.size();
     state.resize(static_cast<size_t>(arrays * length));
     for (int64_t a = 0; a < arrays; ++a) {
       std::copy_n(part.begin() + a * slice.length, slice.length,
@@ -82,9 +110,16 @@ StatusOr<SavedCounts> PsClient::CountSave(int server, int table) {
   head.mutable_save()->set_table(static_cast<uint32_t>(table));
   SavedCounts counts;
   ServerCall call = OneCall(server, std::move(head), {});
-  call.take = [&counts](ResponseMessage& response) -> Status {
-    std::vector<uint64_t> rows;
-    FL_RETURN_IF_ERROR(response.tensors.ReadAll(&rows));
+  const int shards = FirstShardOf(server + 1, servers()) - FirstShardOf(server, servers());
+  call.take = [&counts, shards](ResponseMessage& response) -> Status {
+    std::vector<uint64_t> rows(static_cast<size_t>(shards));
+    FL_RETURN_IF_ERROR(response.tensors.Read(std::span(rows)));
+    uint64_t all = 0;
+    for (const uint64_t count : rows) all += std::min(count, kMaxTableRows);
+    if (all > kMaxTableRows || response.head.save().states() > kMaxStates) {
+      return InvalidArgument("{} rows or more with {} arrays of state in {} shards", all,
+                             response.head.save().states(), shards);
+    }
     counts = {.shard_rows = {rows.begin(), rows.end()},
               .states = static_cast<int>(response.head.save().states()),
               .meta = response.head.save().meta()};
@@ -108,7 +143,11 @@ StatusOr<int> PsClient::ReadSave(int server, int table, int first_shard, StoredR
     return ReadStoredRows(spec_.tables[table].dim, &response.tensors, rows);
   };
   FL_RETURN_IF_ERROR(calls_.Run("read save", {call}));
-  if (next <= first_shard) return InvalidArgument("server {}: no shard was read", server);
+  const int end = FirstShardOf(server + 1, servers());
+  if (next <= first_shard || next > end) {
+    return InvalidArgument("read save: server {} read shards [{}, {}), it has those below {}",
+                           server, first_shard, next, end);
+  }
   return next;
 }
 
@@ -129,9 +168,8 @@ Status PsClient::Load(const std::string& directory, const LoadParts& parts) {
   std::vector<ServerCall> calls = CallsToAll(std::move(head));
   for (ServerCall& call : calls) {
     call.take = [this](ResponseMessage& response) {
-      SeeStep(response.head.load().global_step());
       seed_ = response.head.load().seed();
-      return absl::OkStatus();
+      return SeeStep(response.head.load().global_step());
     };
   }
   return calls_.Run("load", std::move(calls));
@@ -183,9 +221,8 @@ Status PsClient::EndLoad(int64_t step, uint64_t seed) {
   request.set_step(static_cast<uint64_t>(step));
   request.set_seed(seed);
   FL_RETURN_IF_ERROR(calls_.Run("end load", CallsToAll(std::move(head))));
-  SeeStep(static_cast<uint64_t>(step));
   seed_ = seed;
-  return absl::OkStatus();
+  return SeeStep(static_cast<uint64_t>(step));
 }
 
 }  // namespace flotilla

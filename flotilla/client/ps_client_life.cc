@@ -92,8 +92,8 @@ Status PsClient::TakeHandshake(int server, const StatusOr<Payload>& reply) {
         "was restarted and has lost its parameters. Restart the job with --resume");
   }
   life = answer.server_life();
+  FL_RETURN_IF_ERROR(SeeStep(answer.global_step()));
   next_collective_[server] = answer.next_collective();
-  SeeStep(answer.global_step());
   seed_ = answer.seed();
   return absl::OkStatus();
 }

@@ -221,6 +221,12 @@ StatusOr<ResponseMessage> DecodeResponse(Payload payload) {
   return Decode<ResponseMessage>(std::move(payload));
 }
 
+StatusOr<int64_t> StepOf(uint64_t step) {
+  constexpr uint64_t kMost = uint64_t{1} << 60;
+  if (step <= kMost) return static_cast<int64_t>(step);
+  return InvalidArgument("a global step of {}, at most {} can be", step, kMost);
+}
+
 Status StatusOf(const wire::ResponseHead& head) {
   if (head.code() == 0) return absl::OkStatus();
   // A code that this version does not know becomes kUnknown.

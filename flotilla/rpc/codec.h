@@ -86,6 +86,14 @@ class TensorReader {
     out->resize(next_elements());
     return Read(std::span<typename Vector::value_type>(*out));
   }
+  // Appends the next tensor to `out`.
+  template <typename Vector>
+  Status ReadMore(Vector* out) {
+    FL_RETURN_IF_ERROR(Check<typename Vector::value_type>(next_elements()));
+    const size_t before = out->size();
+    out->resize(before + next_elements());
+    return Read(std::span<typename Vector::value_type>(*out).subspan(before));
+  }
   // Ok, or an error when tensors are left.
   Status Finish() const;
 
@@ -118,6 +126,10 @@ Payload EncodeError(const Status& error, bool job_failed);
 // larger than 8 MB, tensors whose sizes do not add up to the bytes that follow.
 StatusOr<RequestMessage> DecodeRequest(Payload payload);
 StatusOr<ResponseMessage> DecodeResponse(Payload payload);
+
+// A global step that came over the wire. InvalidArgument for one that no job reaches: counting on
+// from it would overflow.
+StatusOr<int64_t> StepOf(uint64_t step);
 
 // The status that a response carries.
 Status StatusOf(const wire::ResponseHead& head);

@@ -15,6 +15,8 @@ namespace {
 constexpr uint32_t kSharedMagic = 0x4d485346;
 constexpr uint64_t kInline = ~uint64_t{0};  // the offset of bytes that follow in the message
 constexpr uint32_t kMaxParts = 4096;
+// Of one message. Parts may lie over each other, so the size of an area is no bound.
+constexpr uint64_t kMaxSharedBytes = uint64_t{1} << 30;
 
 // What stands before a message.
 struct SharedPrefix {
@@ -111,7 +113,8 @@ StatusOr<SharedPrefix> ReadPrefix(SliceCutter* bytes) {
   return prefix;
 }
 
-// What follows the prefix. Every part of the area is let go, also when one is wrong.
+// What follows the prefix. Every part of the area is let go, also when one is wrong. `view` may be
+// null when the message has no such part.
 StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, SharedView* view) {
   std::vector<WirePart> parts(prefix.parts);
   if (!bytes->Copy(parts.data(), parts.size() * sizeof(WirePart))) {
@@ -119,6 +122,7 @@ StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, Shar
   }
   Payload message;
   Status status;
+  uint64_t shared = 0;
   for (const WirePart& part : parts) {
     if (part.offset == kInline) {
       if (!bytes->Cut(part.size, &message)) {
@@ -127,6 +131,8 @@ StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, Shar
       }
       continue;
     }
+    if (view == nullptr) return InvalidArgument("shared memory: a part of an area that is closed");
+    shared += std::min(part.size, kMaxSharedBytes);
     auto slice = view->Read(
         {.offset = part.offset, .size = part.size, .slot = static_cast<uint32_t>(part.slot)});
     if (slice.ok()) {
@@ -134,6 +140,9 @@ StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, Shar
     } else {
       status = slice.status();
     }
+  }
+  if (status.ok() && shared > kMaxSharedBytes) {
+    status = ResourceExhausted("shared memory: a message of more than {} bytes", kMaxSharedBytes);
   }
   if (!status.ok()) return status;
   return message;

@@ -10,6 +10,9 @@
 
 namespace flotilla {
 
+// An answer ends with the virtual shard that brings it to so many rows, whatever was asked for.
+inline constexpr uint64_t kMaxStoredRows = uint64_t{1} << 20;
+
 struct StoredRows {
   std::vector<uint64_t> ids;   // distinct
   std::vector<float> weights;  // (ids, dim)

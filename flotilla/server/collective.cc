@@ -51,10 +51,14 @@ StatusOr<Collectives::Part> Collectives::ReadPart(const wire::CollectiveRequest&
 }
 
 Status Collectives::CheckLocked(const Part& part) const {
+  // Each once: the answers must fit into messages, however many addresses there are.
+  std::vector<bool> addressed(left_.size());
   for (const uint32_t to : part.request.to()) {
-    if (to >= left_.size()) {
-      return InvalidArgument("collective {}: there is no trainer {}", part.request.name(), to);
+    if (to >= left_.size() || addressed[to]) {
+      return InvalidArgument("collective {}: for trainer {}, the job has {} and each is named once",
+                             part.request.name(), to, left_.size());
     }
+    addressed[to] = true;
   }
   if (parts_.empty()) return absl::OkStatus();
   const auto& [first, other] = *parts_.begin();

@@ -105,8 +105,9 @@ void PsService::Load(const std::shared_ptr<Call>& call) {
                         .optimizer_state = request.optimizer_state(),
                         .go_on = request.go_on()};
   checkpoint_.Load(request.directory(), load, [this, call, load](StatusOr<int64_t> step) {
+    if (step.ok()) step = StepOf(static_cast<uint64_t>(load.go_on ? *step : 0));
     if (!step.ok()) return Answer(call, step.status());
-    step_ = load.go_on ? *step : 0;
+    step_ = *step;
     Answer(call, true, [step = global_step(), seed = tables_->seed()] {
       wire::ResponseHead head;
       head.mutable_load()->set_global_step(static_cast<uint64_t>(step));
@@ -140,19 +141,21 @@ Status PsService::LoadPart(Call& call) {
       FL_RETURN_IF_ERROR(call.message.tensors.Finish());
       return checkpoint_.LoadDense(static_cast<int>(request.parameter()), weights, state);
     }
-    case wire::LOAD_END:
+    case wire::LOAD_END: {
+      FL_ASSIGN_OR_RETURN(step_, StepOf(request.step()));
       tables_->SetSeed(request.seed());
-      step_ = static_cast<int64_t>(request.step());
       return absl::OkStatus();
+    }
     default:
       return InvalidArgument("phase {} of a load", static_cast<int>(request.phase()));
   }
 }
 
 Status PsService::LoadModel(const std::string& directory, const ServerLoad& load) {
-  const StatusOr<int64_t> step = checkpoint_.LoadNow(directory, load);
+  StatusOr<int64_t> step = checkpoint_.LoadNow(directory, load);
+  if (step.ok()) step = StepOf(static_cast<uint64_t>(load.go_on ? *step : 0));
   if (!step.ok()) return Annotate(step.status(), fmt::format("load {}", directory));
-  step_ = load.go_on ? *step : 0;
+  step_ = *step;
   return absl::OkStatus();
 }
 

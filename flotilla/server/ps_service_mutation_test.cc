@@ -6,87 +6,14 @@
 #include <atomic>
 #include <deque>
 
-#include "flotilla/base/rng.h"
 #include "flotilla/server/ps_service_testing.h"
+#include "flotilla/testing/message_mutation.h"
 
 namespace flotilla {
 namespace {
 
 constexpr int kRequests = 9'000;          // per policy
 constexpr int kRequestsOfAService = 300;  // at most: a job that has failed makes room for the next
-
-using google::protobuf::FieldDescriptor;
-using google::protobuf::Reflection;
-
-// Draws that depend on the key alone.
-class Draws {
- public:
-  explicit Draws(const RngKey& key) : key_(key) {}
-  uint64_t Below(uint64_t limit) { return key_.Below(draws_++, limit); }
-  bool OneIn(uint64_t n) { return Below(n) == 0; }
-  // A number of the kind that breaks things, or a small one.
-  uint64_t Number() {
-    static constexpr uint64_t kNumbers[] = {
-        0,         1,          2,          3,          16,        255,        65'535,
-        INT32_MAX, 1ull << 31, UINT32_MAX, 1ull << 32, INT64_MAX, 1ull << 63, UINT64_MAX};
-    return OneIn(2) ? Below(8) : kNumbers[Below(std::size(kNumbers))];
-  }
-
- private:
-  const RngKey key_;
-  uint64_t draws_ = 0;
-};
-
-void ChangeMessage(google::protobuf::Message* message, Draws* draws);
-
-void SetSingular(google::protobuf::Message* message, const FieldDescriptor* field, Draws* draws) {
-  const Reflection* reflection = message->GetReflection();
-  switch (field->cpp_type()) {
-    case FieldDescriptor::CPPTYPE_UINT32:
-      return reflection->SetUInt32(message, field, static_cast<uint32_t>(draws->Number()));
-    case FieldDescriptor::CPPTYPE_UINT64:
-      return reflection->SetUInt64(message, field, draws->Number());
-    case FieldDescriptor::CPPTYPE_INT64:
-      return reflection->SetInt64(message, field, static_cast<int64_t>(draws->Number()));
-    case FieldDescriptor::CPPTYPE_BOOL:
-      return reflection->SetBool(message, field, draws->OneIn(2));
-    case FieldDescriptor::CPPTYPE_ENUM:
-      return reflection->SetEnumValue(message, field, static_cast<int>(draws->Below(20)));
-    case FieldDescriptor::CPPTYPE_MESSAGE:
-      return ChangeMessage(reflection->MutableMessage(message, field), draws);
-    default:
-      return;  // texts: see Restore
-  }
-}
-
-void ChangeRepeated(google::protobuf::Message* message, const FieldDescriptor* field,
-                    Draws* draws) {
-  const Reflection* reflection = message->GetReflection();
-  const int size = reflection->FieldSize(*message, field);
-  if (size > 0 && draws->OneIn(3)) return reflection->RemoveLast(message, field);
-  const uint64_t number = draws->Number();
-  if (field->cpp_type() == FieldDescriptor::CPPTYPE_UINT32) {
-    if (size > 0 && draws->OneIn(2)) {
-      return reflection->SetRepeatedUInt32(message, field, static_cast<int>(draws->Below(size)),
-                                           static_cast<uint32_t>(number));
-    }
-    reflection->AddUInt32(message, field, static_cast<uint32_t>(number));
-  }
-}
-
-void ChangeMessage(google::protobuf::Message* message, Draws* draws) {
-  const auto* descriptor = message->GetDescriptor();
-  if (descriptor->field_count() == 0) return;
-  const FieldDescriptor* field =
-      descriptor->field(static_cast<int>(draws->Below(descriptor->field_count())));
-  // Of bodies only the one that is there: others would make it a request without a body.
-  if (field->containing_oneof() != nullptr &&
-      !message->GetReflection()->HasField(*message, field)) {
-    return ChangeMessage(message, draws);
-  }
-  if (field->is_repeated()) return ChangeRepeated(message, field, draws);
-  SetSingular(message, field, draws);
-}
 
 class MutationTest : public ::testing::TestWithParam<UpdatePolicy> {};
 
@@ -110,7 +37,7 @@ class Victim : public ServiceFixture {
     Payload payload = EncodeRequest(head, tensors);
     // A directory must not become that of somebody else.
     const bool has_path = head.has_save() || head.has_load();
-    Handle(draws_.OneIn(3) && !has_path ? ChangeBytes(payload) : payload);
+    Handle(draws_.OneIn(3) && !has_path ? ChangeBytes(payload, &draws_) : payload);
     if (draws_.OneIn(8)) {
       clock_.AdvanceMs(static_cast<int64_t>(draws_.Below(800)));
       service_->Tick();
@@ -227,28 +154,6 @@ class Victim : public ServiceFixture {
     head->set_sender_index(from.sender_index());
     head->set_incarnation(from.incarnation());
     head->set_shard_map_version(from.shard_map_version());
-  }
-
-  Payload ChangeBytes(const Payload& payload) {
-    std::string bytes(payload.size(), '\0');
-    PayloadReader(payload).Read(bytes.data(), bytes.size());
-    for (uint64_t n = 1 + draws_.Below(3); n > 0 && !bytes.empty(); --n) {
-      const uint64_t at = draws_.Below(bytes.size());
-      switch (draws_.Below(3)) {
-        case 0:
-          bytes[at] = static_cast<char>(draws_.Below(256));
-          break;
-        case 1:
-          bytes.erase(at, draws_.Below(12));
-          break;
-        case 2:
-          bytes.insert(at, bytes.substr(draws_.Below(bytes.size()), draws_.Below(12)));
-          break;
-      }
-    }
-    Payload changed;
-    changed.AddCopy(bytes.data(), bytes.size());
-    return changed;
   }
 
   Draws draws_;

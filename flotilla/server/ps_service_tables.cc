@@ -46,8 +46,14 @@ void PsService::PullNow(const std::shared_ptr<Call>& call) {
   const Missing missing = request.create_missing() ? Missing::kCreate : Missing::kDefault;
   TensorWriter tensors;
   SparseRows rows;
+  std::vector<bool> seen(static_cast<size_t>(tables_->tables()));
   for (const uint32_t table : request.tables()) {
     Status status = call->message.tensors.ReadAll(&rows.ids);
+    // Each once: the answer must fit into a message, however many the request names.
+    if (status.ok() && (table >= seen.size() || seen[table])) {
+      status = InvalidArgument("a pull of table {}, the model has {}", table, seen.size());
+    }
+    if (status.ok()) seen[table] = true;
     if (status.ok()) status = tables_->CheckIds(table, rows.ids);
     if (status.ok()) status = tables_->Pull(table, missing, &rows);
     if (!status.ok()) return Answer(call, status);
@@ -286,9 +292,10 @@ void PsService::ReadRows(const std::shared_ptr<Call>& call) {
     return Answer(call, status);
   }
   const SparseTable& table = tables_->table(static_cast<int>(request.table()));
+  const uint64_t max_rows = std::clamp<uint64_t>(request.max_rows(), 1, kMaxStoredRows);
   SparseRows rows;
   uint32_t shard = request.first_shard();
-  while (shard < kVirtualShards && rows.size() < std::max<uint64_t>(1, request.max_rows())) {
+  while (shard < kVirtualShards && rows.size() < max_rows) {
     table.ForEachRow(static_cast<int>(shard), RowOrder::kAscendingId, [&](const RowView& row) {
       rows.ids.push_back(row.id);
       rows.values.insert(rows.values.end(), row.weights.begin(), row.weights.end());

@@ -29,9 +29,10 @@ TEST_F(PsServiceTest, StrangersAreRefusedAndToldWhy) {
   head = Head(wire::METHOD_PING);
   head.set_sender_index(2);
   EXPECT_EQ(Ask(head).message(), "a request of trainer 2, the job has 2");
-  EXPECT_EQ(Ask(Head(wire::METHOD_PING)).message(), 
-            "does not know trainer 0: the server was restarted and has lost its parameters. Restart "
-            "the job with --resume");
+  EXPECT_EQ(
+      Ask(Head(wire::METHOD_PING)).message(),
+      "does not know trainer 0: the server was restarted and has lost its parameters. Restart "
+      "the job with --resume");
 }
 
 TEST_F(PsServiceTest, APauseOfTheServerIsNotBlamedOnTheTrainers) {
@@ -192,6 +193,35 @@ TEST_F(DeltaServiceTest, ALateCopyOfAnEarlierPullTakesNothingFromTheNext) {
   EXPECT_FALSE(PullDirty(1).ok()) << "the trainer has gone on to pull 2";
   EXPECT_EQ(*PullDirty(3), std::vector<uint64_t>{7});
   EXPECT_EQ(*PullDirty(3), std::vector<uint64_t>{7}) << "the answer got lost";
+}
+
+TEST_F(PsServiceTest, StepsThatNoJobReachesAreNotLoaded) {
+  Introduce();
+  wire::RequestHead load = Head(wire::METHOD_LOAD, 1);
+  load.mutable_load()->set_phase(wire::LOAD_END);
+  load.mutable_load()->set_step(uint64_t{1} << 63);
+  EXPECT_EQ(Ask(load).code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(service_->global_step(), 0);
+}
+
+TEST_F(PsServiceTest, AnswersDoNotGrowWithRepetitionsInTheRequest) {
+  Introduce(0);
+  Introduce(1);
+  wire::RequestHead pull = Head(wire::METHOD_PULL);
+  TensorWriter ids;
+  for (int i = 0; i < 2; ++i) {
+    pull.mutable_pull()->add_tables(0);
+    ids.AddOwned(std::vector<uint64_t>{1});
+  }
+  EXPECT_EQ(Ask(pull, ids).code(), absl::StatusCode::kInvalidArgument);
+  wire::RequestHead exchange = Head(wire::METHOD_COLLECTIVE);
+  exchange.mutable_collective()->set_kind(wire::COLLECTIVE_EXCHANGE);
+  TensorWriter blobs;
+  for (int i = 0; i < 2; ++i) {
+    exchange.mutable_collective()->add_to(1);
+    blobs.AddOwned(std::vector<uint8_t>{1});
+  }
+  EXPECT_EQ(Ask(exchange, blobs).code(), absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(PsServiceTest, AfterAFailureEveryRequestGetsTheCause) {

@@ -128,8 +128,9 @@ StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(
   StoredRows& rows = chunk->rows;
   SparseTable& from = tables_->table(table);
   const bool with_meta = save_->optimizer_state && from.spec().keep_meta;
+  max_rows = std::clamp<uint64_t>(max_rows, 1, kMaxStoredRows);
   int shard = first_shard;
-  for (; shard < shards().end() && rows.ids.size() < std::max<uint64_t>(1, max_rows); ++shard) {
+  for (; shard < shards().end() && rows.ids.size() < max_rows; ++shard) {
     FL_RETURN_IF_ERROR(from.ReadCut(shard, RowOrder::kAscendingId, [&](const RowView& row) {
       rows.ids.push_back(row.id);
       rows.weights.insert(rows.weights.end(), row.weights.begin(), row.weights.end());
