@@ -15,8 +15,11 @@
 namespace flotilla {
 namespace {
 
-// In the place of 1, for nobody but this process to see: the part has no reader yet.
-constexpr uint32_t kBeingFilled = 2;
+enum SlotState : uint32_t { kOffered = 1, kBeingFilled = 2, kClaimed = 3 };
+
+uint32_t SlotOf(const SharedPart& part, SlotState state) { return part.generation << 2 | state; }
+
+constexpr uint32_t kMaxGeneration = ~uint32_t{0} >> 2;
 
 // Parts begin on cache lines, behind the header.
 constexpr uint64_t kAlign = 64;
@@ -88,17 +91,18 @@ SharedArea::~SharedArea() {
   if (file_ >= 0) close(file_);
 }
 
-std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint64_t reader) {
-  const std::optional<SharedPart> part = Take(bytes.size(), reader);
+std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint64_t reader,
+                                          uint64_t call) {
+  const std::optional<SharedPart> part = Take(bytes.size(), reader, call);
   if (!part.has_value()) return part;
   std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
-  // Whoever finds the slot let go, which happens in another process, comes after this copy.
-  mapping_.header().in_use[part->slot].store(1, std::memory_order_release);
+  // Whoever claims the part, or finds it let go, in another process, comes after this copy.
+  mapping_.header().slots[part->slot].store(SlotOf(*part, kOffered), std::memory_order_release);
   return part;
 }
 
 // The first gap that is wide enough, so that the same pages are used again and again.
-std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader) {
+std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader, uint64_t call) {
   std::lock_guard lock(mutex_);
   Reclaim();
   if (free_slots_.empty()) return std::nullopt;
@@ -108,20 +112,35 @@ std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader) {
     offset = (begin + taken.part.size + kAlign - 1) / kAlign * kAlign;
   }
   if (offset > mapping_.size() || mapping_.size() - offset < size) return std::nullopt;
-  const SharedPart part{.offset = offset, .size = size, .slot = free_slots_.back()};
+  const SharedPart part{.offset = offset,
+                        .size = size,
+                        .slot = free_slots_.back(),
+                        .generation = ++generation_ & kMaxGeneration};
   free_slots_.pop_back();
-  mapping_.header().in_use[part.slot].store(kBeingFilled, std::memory_order_relaxed);
-  parts_.emplace(offset, Taken{.part = part, .reader = reader});
+  mapping_.header().slots[part.slot].store(SlotOf(part, kBeingFilled), std::memory_order_relaxed);
+  parts_.emplace(offset, Taken{.part = part, .reader = reader, .call = call});
   return part;
+}
+
+void SharedArea::TakeBack(const SharedPart& part) {
+  uint32_t offered = SlotOf(part, kOffered);
+  mapping_.header().slots[part.slot].compare_exchange_strong(offered, 0);
+}
+
+void SharedArea::TakeBack(uint64_t reader, uint64_t calls_below) {
+  std::lock_guard lock(mutex_);
+  for (const auto& [offset, taken] : parts_) {
+    if (taken.reader == reader && taken.call < calls_below) TakeBack(taken.part);
+  }
 }
 
 void SharedArea::Forget(uint64_t reader) {
   std::lock_guard lock(mutex_);
   for (const auto& [offset, taken] : parts_) {
-    uint32_t in_use = 1;
-    if (taken.reader == reader) {
-      mapping_.header().in_use[taken.part.slot].compare_exchange_strong(in_use, 0);
-    }
+    if (taken.reader != reader) continue;
+    TakeBack(taken.part);
+    uint32_t claimed = SlotOf(taken.part, kClaimed);
+    mapping_.header().slots[taken.part.slot].compare_exchange_strong(claimed, 0);
   }
   Reclaim();
 }
@@ -129,7 +148,7 @@ void SharedArea::Forget(uint64_t reader) {
 void SharedArea::Reclaim() {
   std::erase_if(parts_, [this](const auto& entry) {
     const uint32_t slot = entry.second.part.slot;
-    if (mapping_.header().in_use[slot].load(std::memory_order_acquire) != 0) return false;
+    if (mapping_.header().slots[slot].load(std::memory_order_acquire) != 0) return false;
     free_slots_.push_back(slot);
     return true;
   });
@@ -168,9 +187,17 @@ StatusOr<ByteSlice> SharedView::Read(const SharedPart& part) {
     return InvalidArgument("shared memory: {} bytes at {}, slot {}, in an area of {} bytes",
                            part.size, part.offset, part.slot, mapping_.size());
   }
+  uint32_t offered = SlotOf(part, kOffered);
+  if (!mapping_.header().slots[part.slot].compare_exchange_strong(offered, SlotOf(part, kClaimed),
+                                                                  std::memory_order_acq_rel)) {
+    return FailedPrecondition("shared memory: the sender has taken back {} bytes of slot {}",
+                              part.size, part.slot);
+  }
   const std::byte* data = mapping_.data() + part.offset;
-  const auto let_go = [view = shared_from_this(), slot = part.slot](const std::byte*) {
-    view->mapping_.header().in_use[slot].store(0, std::memory_order_release);
+  const auto let_go = [view = shared_from_this(), part](const std::byte*) {
+    uint32_t claimed = SlotOf(part, kClaimed);
+    view->mapping_.header().slots[part.slot].compare_exchange_strong(claimed, 0,
+                                                                     std::memory_order_acq_rel);
   };
   return ByteSlice{data, part.size, std::shared_ptr<const std::byte>(data, let_go)};
 }

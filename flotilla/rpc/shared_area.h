@@ -2,7 +2,9 @@
 // tensors lie that shared_memory.h sends as a place instead of as bytes.
 //
 // An area is a nameless file in memory. Others reach it through the process that has it, so nothing
-// is left behind, however that process ends. A part stays where it is until its reader lets it go.
+// is left behind, however that process ends. A reader claims a part before it reads it; the part
+// then stays where it is until the reader lets it go. What nobody has claimed can be taken back,
+// and a reader that comes too late is refused.
 #pragma once
 
 #include <atomic>
@@ -30,11 +32,13 @@ struct SharedName {
   bool operator==(const SharedName&) const = default;
 };
 
-// Bytes of an area. The slot is where the reader tells that it is done with them.
+// Bytes of an area. The slot is where both sides tell how far they are with them; the generation
+// tells this use of the slot from others.
 struct SharedPart {
   uint64_t offset = 0;
   uint64_t size = 0;
   uint32_t slot = 0;
+  uint32_t generation = 0;
 };
 
 // The beginning of an area, as both sides see it.
@@ -42,7 +46,9 @@ struct SharedHeader {
   static constexpr uint32_t kSlots = 1024;
 
   uint64_t token = 0;
-  std::atomic<uint32_t> in_use[kSlots] = {};  // 1: the reader of a part has not let it go
+  // 0: free. Otherwise 4 * generation + 1: offered, nobody has claimed it; 2: being filled;
+  // 3: claimed by its reader.
+  std::atomic<uint32_t> slots[kSlots] = {};
 };
 
 // A mapping of a whole area. Move-only.
@@ -77,8 +83,14 @@ class SharedArea {
   const SharedName& name() const { return name_; }
 
   // Copies bytes to where nothing lies; nothing when there is no room. The part is taken until the
-  // reader lets it go, or is forgotten: for ever, if no reader hears of it.
-  std::optional<SharedPart> Put(std::span<const std::byte> bytes, uint64_t reader = 0);
+  // reader lets it go, it is taken back, or the reader is forgotten. `call` numbers what it belongs
+  // to among all that is put for the reader.
+  std::optional<SharedPart> Put(std::span<const std::byte> bytes, uint64_t reader = 0,
+                                uint64_t call = 0);
+  // Frees a part unless its reader has claimed it; then the reader will let it go.
+  void TakeBack(const SharedPart& part);
+  // The same for all that was put for a reader for calls below this number.
+  void TakeBack(uint64_t reader, uint64_t calls_below);
   // Frees what was put for a reader. REQUIRES: it reads no more, it has ended.
   void Forget(uint64_t reader);
   // Bytes that are taken now.
@@ -90,9 +102,10 @@ class SharedArea {
   struct Taken {
     SharedPart part;
     uint64_t reader = 0;
+    uint64_t call = 0;
   };
 
-  std::optional<SharedPart> Take(size_t size, uint64_t reader);
+  std::optional<SharedPart> Take(size_t size, uint64_t reader, uint64_t call);
   // Frees the parts that readers have let go. REQUIRES: mutex_ is held.
   void Reclaim();
 
@@ -104,6 +117,7 @@ class SharedArea {
   std::mutex mutex_;
   std::map<uint64_t, Taken> parts_;   // by offset; guarded by mutex_
   std::vector<uint32_t> free_slots_;  // guarded by mutex_
+  uint32_t generation_ = 0;           // of the part that was put last; guarded by mutex_
 };
 
 // The side that reads. Thread-safe.
@@ -113,8 +127,8 @@ class SharedView : public std::enable_shared_from_this<SharedView> {
   // when its process has ended, is on another machine or in another container.
   static StatusOr<std::shared_ptr<SharedView>> Open(const SharedName& name);
 
-  // The bytes of a part, which is let go when the last copy of the slice ends. An error when it is
-  // not within the area. Once for each part.
+  // Claims a part; it is let go when the last copy of the slice ends. InvalidArgument when it is
+  // not within the area, FailedPrecondition when it was taken back or has been claimed before.
   StatusOr<ByteSlice> Read(const SharedPart& part);
 
  private:

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,14 +26,20 @@ struct SharedPrefix {
   SharedName area;     // the sender's
   uint32_t parts = 0;
   uint32_t unused = 0;
+  // Of requests: the trainer's calls to this server are numbered, and all below `ended` have ended:
+  // parts of their answers that it has not claimed will never be.
+  uint64_t call = 0;
+  uint64_t ended = 0;
 };
-static_assert(sizeof(SharedPrefix) == 32);
+static_assert(sizeof(SharedPrefix) == 48);
 
 struct WirePart {
   uint64_t offset = kInline;
   uint64_t size = 0;
-  uint64_t slot = 0;
+  uint32_t slot = 0;
+  uint32_t generation = 0;
 };
+static_assert(sizeof(WirePart) == 24);
 
 // Reads the slices of a payload from front to back, without copying them.
 class SliceCutter {
@@ -69,28 +76,32 @@ class SliceCutter {
   size_t left_ = 0;
 };
 
-// Large slices go to the area, if `share`, as long as there is room.
-Payload Wrap(SharedArea* area, uint64_t reader, const Payload& message, bool share,
-             const SharedMemoryOptions& options) {
+// Large slices go to the area, if prefix.share, as long as there is room: they are then in *put.
+// The prefix says what the area and the parts do not.
+Payload Wrap(SharedArea* area, uint64_t reader, const Payload& message, SharedPrefix prefix,
+             const SharedMemoryOptions& options, std::vector<SharedPart>* put) {
+  const bool share = prefix.share != 0;
   std::vector<WirePart> parts;
   Payload inline_bytes;
   for (const ByteSlice& slice : message.slices()) {
     std::optional<SharedPart> shared;
     if (share && slice.size >= options.min_slice_bytes && parts.size() < kMaxParts - 1) {
-      shared = area->Put({slice.data, slice.size}, reader);
+      shared = area->Put({slice.data, slice.size}, reader, prefix.call);
     }
     if (shared.has_value()) {
-      parts.push_back({.offset = shared->offset, .size = shared->size, .slot = shared->slot});
+      put->push_back(*shared);
+      parts.push_back({.offset = shared->offset,
+                       .size = shared->size,
+                       .slot = shared->slot,
+                       .generation = shared->generation});
       continue;
     }
     if (parts.empty() || parts.back().offset != kInline) parts.push_back({});
     parts.back().size += slice.size;
     inline_bytes.Add(slice);
   }
-  const SharedPrefix prefix{.magic = kSharedMagic,
-                            .share = share ? 1u : 0u,
-                            .area = area->name(),
-                            .parts = static_cast<uint32_t>(parts.size())};
+  prefix.area = area->name();
+  prefix.parts = static_cast<uint32_t>(parts.size());
   Payload wrapped;
   wrapped.AddCopy(&prefix, sizeof(prefix));
   wrapped.AddCopy(parts.data(), parts.size() * sizeof(WirePart));
@@ -133,8 +144,10 @@ StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, Shar
     }
     if (view == nullptr) return InvalidArgument("shared memory: a part of an area that is closed");
     shared += std::min(part.size, kMaxSharedBytes);
-    auto slice = view->Read(
-        {.offset = part.offset, .size = part.size, .slot = static_cast<uint32_t>(part.slot)});
+    auto slice = view->Read({.offset = part.offset,
+                             .size = part.size,
+                             .slot = part.slot,
+                             .generation = part.generation});
     if (slice.ok()) {
       message.Add(*std::move(slice));
     } else {
@@ -167,13 +180,18 @@ class SharingTransport : public Transport {
     if (now == Friendship::kNone) {
       return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
     }
-    Payload wrapped = Wrap(area_.get(), 0, request, now == Friendship::kClose, options_);
-    transport_->Call(server, std::move(wrapped), timeout_ms,
-                     [this, server, request = std::move(request), timeout_ms,
-                      done = std::move(done)](StatusOr<Payload> reply) mutable {
-                       Answered(server, std::move(request), timeout_ms, std::move(done),
-                                std::move(reply));
-                     });
+    SharedPrefix prefix{.share = now == Friendship::kClose ? 1u : 0u};
+    BeginCall(&peers_[server], &prefix);
+    std::vector<SharedPart> put;
+    Payload wrapped = Wrap(area_.get(), 0, request, prefix, options_, &put);
+    transport_->Call(
+        server, std::move(wrapped), timeout_ms,
+        [this, server, request = std::move(request), timeout_ms, call = prefix.call,
+         put = std::move(put), done = std::move(done)](StatusOr<Payload> reply) mutable {
+          // The call has ended: a server that has not read its parts need not.
+          for (const SharedPart& part : put) area_->TakeBack(part);
+          Answered(server, call, std::move(request), timeout_ms, std::move(done), std::move(reply));
+        });
   }
 
  private:
@@ -185,31 +203,54 @@ class SharingTransport : public Transport {
   struct Server {
     std::atomic<Friendship> friendship = Friendship::kOffered;
     std::mutex mutex;
-    SharedName area;                   // guarded by mutex
-    std::shared_ptr<SharedView> view;  // of that area; guarded by mutex
+    // Guarded by mutex.
+    SharedName area;
+    std::shared_ptr<SharedView> view;  // of that area
+    uint64_t next_call = 1;
+    std::set<uint64_t> under_way;  // calls
   };
 
-  void Answered(int server, Payload request, int64_t timeout_ms, ReplyCallback done,
+  static void BeginCall(Server* peer, SharedPrefix* prefix) {
+    std::lock_guard lock(peer->mutex);
+    prefix->call = peer->next_call++;
+    peer->under_way.insert(prefix->call);
+    prefix->ended = *peer->under_way.begin();
+  }
+  static void EndCall(Server* peer, uint64_t call) {
+    std::lock_guard lock(peer->mutex);
+    peer->under_way.erase(call);
+  }
+
+  void Answered(int server, uint64_t call, Payload request, int64_t timeout_ms, ReplyCallback done,
                 StatusOr<Payload> reply) {
     Server& peer = peers_[server];
-    if (!reply.ok()) {
-      // Refused before anybody looked at the request: it goes again as it is.
-      const bool refused = absl::IsUnimplemented(reply.status());
-      peer.friendship = refused ? Friendship::kNone : Friendship::kOffered;
-      if (!refused) return done(std::move(reply));
+    StatusOr<Payload> message = Read(server, reply);
+    EndCall(&peer, call);
+    // Refused before anybody looked at the request: it goes again as it is.
+    if (absl::IsUnimplemented(reply.status())) {
       return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
     }
-    if (!IsWrapped(*reply)) return done(std::move(reply));
+    done(std::move(message));
+  }
+
+  // What an answer says, or the error in its place. Claims its parts.
+  StatusOr<Payload> Read(int server, const StatusOr<Payload>& reply) {
+    Server& peer = peers_[server];
+    if (!reply.ok()) {
+      const bool refused = absl::IsUnimplemented(reply.status());
+      peer.friendship = refused ? Friendship::kNone : Friendship::kOffered;
+      return reply;
+    }
+    if (!IsWrapped(*reply)) return reply;
     SliceCutter bytes(*reply);
-    StatusOr<SharedPrefix> prefix = ReadPrefix(&bytes);
-    if (!prefix.ok()) return done(prefix.status());
-    const std::shared_ptr<SharedView> view = ViewOf(peer, prefix->area);
+    FL_ASSIGN_OR_RETURN(const SharedPrefix prefix, ReadPrefix(&bytes));
+    const std::shared_ptr<SharedView> view = ViewOf(peer, prefix.area);
     // Answers to offers have no shared parts: the view is not needed for this one.
     peer.friendship = view != nullptr ? Friendship::kClose : Friendship::kNone;
-    if (view == nullptr && prefix->share != 0) {
-      return done(absl::UnavailableError(address(server) + ": its memory cannot be read any more"));
+    if (view == nullptr && prefix.share != 0) {
+      return absl::UnavailableError(address(server) + ": its memory cannot be read any more");
     }
-    done(ReadParts(*prefix, &bytes, view.get()));
+    return ReadParts(prefix, &bytes, view.get());
   }
 
   // Null when it cannot be reached.
@@ -242,6 +283,7 @@ std::unique_ptr<Transport> ShareMemory(std::unique_ptr<Transport> transport,
 struct SharedMemoryService::Peer {
   SharedName name;
   std::shared_ptr<SharedView> view;
+  std::atomic<uint64_t> ended = 0;  // calls below it have ended
 };
 
 SharedMemoryService::SharedMemoryService(Service* service, const SharedMemoryOptions& options)
@@ -288,13 +330,19 @@ void SharedMemoryService::Handle(Payload request, ReplyCallback reply) {
   if (!prefix.ok()) return reply(prefix.status());
   const StatusOr<std::shared_ptr<Peer>> peer = PeerOf(prefix->area);
   if (!peer.ok()) return reply(absl::UnimplementedError(std::string(Message(peer.status()))));
+  // Answers that got lost: nobody will read them.
+  if ((*peer)->ended.exchange(prefix->ended) < prefix->ended) {
+    area_->TakeBack(prefix->area.token, prefix->ended);
+  }
   StatusOr<Payload> message = ReadParts(*prefix, &bytes, (*peer)->view.get());
   if (!message.ok()) return reply(message.status());
   service_->Handle(*std::move(message),
-                   [area = area_, reader = prefix->area.token, share = prefix->share != 0,
+                   [area = area_, reader = prefix->area.token,
+                    head = SharedPrefix{.share = prefix->share, .call = prefix->call},
                     options = options_, reply = std::move(reply)](StatusOr<Payload> answer) {
                      if (!answer.ok()) return reply(std::move(answer));
-                     reply(Wrap(area.get(), reader, *answer, share, options));
+                     std::vector<SharedPart> put;
+                     reply(Wrap(area.get(), reader, *answer, head, options, &put));
                    });
 }
 

@@ -61,6 +61,31 @@ TEST(SharedAreaTest, PartsStayUntilTheirReaderLetsThemGo) {
   EXPECT_EQ(std::memcmp(view->Read(b)->data, second.data(), second.size()), 0);
 }
 
+TEST(SharedAreaTest, WhatNobodyHasClaimedCanBeTakenBack) {
+  auto area = *SharedArea::Make(1 << 20);
+  auto view = *SharedView::Open(area->name());
+  const SharedPart late = *area->Put(AsBytes("late"));
+  area->TakeBack(late);
+  EXPECT_EQ(area->used(), 0u);
+  EXPECT_EQ(view->Read(late).status().code(), absl::StatusCode::kFailedPrecondition);
+  const SharedPart next = *area->Put(AsBytes("next"));  // in the same place
+  EXPECT_EQ(next.offset, late.offset);
+  EXPECT_FALSE(view->Read(late).ok()) << "it is another's now";
+  {
+    const ByteSlice slice = *view->Read(next);
+    EXPECT_FALSE(view->Read(next).ok()) << "once";
+    area->TakeBack(next);
+    EXPECT_EQ(area->used(), 4u) << "the reader is at it";
+  }
+  EXPECT_EQ(area->used(), 0u);
+  // By the number of the call that they belong to.
+  ASSERT_TRUE(area->Put(AsBytes("1"), /*reader=*/7, /*call=*/1).has_value());
+  ASSERT_TRUE(area->Put(AsBytes("22"), 7, 2).has_value());
+  ASSERT_TRUE(area->Put(AsBytes("333"), 8, 1).has_value());
+  area->TakeBack(7, 2);
+  EXPECT_EQ(area->used(), 5u);
+}
+
 TEST(SharedAreaTest, NothingIsPutWhereThereIsNoRoom) {
   auto area = *SharedArea::Make(64 << 10);
   auto view = *SharedView::Open(area->name());
@@ -129,9 +154,12 @@ struct OnePartMessage {
   SharedName area = {};
   uint32_t parts = 1;
   uint32_t unused = 0;
+  uint64_t call = 1;
+  uint64_t ended = 1;
   uint64_t offset = 0;
   uint64_t size = 0;
-  uint64_t slot = 0;
+  uint32_t slot = 0;
+  uint32_t generation = 0;
 };
 
 // Answers with what it got, turned round.
@@ -164,12 +192,16 @@ class SharedMemoryTest : public testing::Test {
     void Handle(Payload request, ReplyCallback reply) override {
       ++calls;
       in = request.size();
+      if (lose_requests) return reply(absl::UnavailableError("lost"));
       service_->Handle(std::move(request), [this, reply](StatusOr<Payload> answer) {
         if (answer.ok()) out = answer->size();
+        if (lose_answers) answer = absl::UnavailableError("lost");
         reply(std::move(answer));
       });
     }
     int calls = 0;
+    bool lose_requests = false;
+    bool lose_answers = false;
     size_t in = 0;
     size_t out = 0;
 
@@ -312,6 +344,62 @@ TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
   EXPECT_LT(watch_.out, 1000u);
 }
 
+// More calls than there are slots, and more bytes than fit, of which every second gets lost.
+TEST_F(SharedMemoryTest, WhatCallsThatFailedLeaveIsTakenBack) {
+  const std::string large = Long('q', 5000);
+  for (uint32_t i = 0; i < SharedHeader::kSlots + 10; ++i) {
+    ASSERT_EQ(WholeOf(*Call(PayloadOf({large}))), large);  // introduces the two again
+    (i % 2 == 0 ? watch_.lose_requests : watch_.lose_answers) = true;
+    ASSERT_FALSE(Call(PayloadOf({large})).ok());
+    ASSERT_LT(watch_.in, 1000u) << "in memory, call " << i;
+    ASSERT_TRUE(i % 2 == 0 || watch_.out < 1000u) << "in memory, call " << i;
+    watch_.lose_requests = watch_.lose_answers = false;
+  }
+}
+
+TEST_F(SharedMemoryTest, PartsOfAnAreaThatCannotBeOpenedAreRefused) {
+  class Liar : public Service {
+   public:
+    void Handle(Payload, ReplyCallback reply) override {
+      const OnePartMessage answer{.share = 0, .area = {.process = 0x7fffffff}, .size = 100};
+      reply(PayloadOf({std::string(reinterpret_cast<const char*>(&answer), sizeof(answer))}));
+    }
+  };
+  Liar liar;
+  const auto listener = *network_.Listen("liar", &liar);
+  transport_ = ShareMemory(network_.Connect({"liar"}), kOptions);
+  EXPECT_EQ(Call(PayloadOf({"hello"})).status().code(), absl::StatusCode::kInvalidArgument);
+  transport_.reset();
+}
+
+TEST_F(SharedMemoryTest, PartsThatLieOverEachOtherMakeNoMessageOfAnySize) {
+  constexpr size_t kBytes = size_t{512} << 20;  // not touched, so not taken
+  auto area = *SharedArea::Make(kBytes);
+  const SharedPart part = *area->Put(AsBytes("x"));
+  struct {
+    OnePartMessage head;
+    SharedPart more[3];
+  } message;
+  static_assert(sizeof(message) == sizeof(OnePartMessage) + 3 * 24);
+  message.head = {.area = area->name(),
+                  .parts = 4,
+                  .offset = part.offset,
+                  .size = kBytes - part.offset,
+                  .slot = part.slot,
+                  .generation = part.generation};
+  for (SharedPart& each : message.more) {
+    each = *area->Put(AsBytes("x"));
+    each.offset = part.offset;
+    each.size = kBytes - part.offset;
+  }
+  auto plain = network_.Connect({"server"});
+  std::promise<Status> done;
+  plain->Call(0, PayloadOf({std::string(reinterpret_cast<const char*>(&message), sizeof(message))}),
+              5000, [&](StatusOr<Payload> reply) { done.set_value(reply.status()); });
+  EXPECT_EQ(done.get_future().get().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(area->used(), 0u) << "all parts are let go";
+}
+
 TEST_F(SharedMemoryTest, BrokenMessagesAreRefused) {
   Call(PayloadOf({"hello"})).IgnoreError();
   auto plain = network_.Connect({"server"});
@@ -328,7 +416,7 @@ TEST_F(SharedMemoryTest, BrokenMessagesAreRefused) {
   };
   const int calls = echo_.calls;
   EXPECT_FALSE(send(bytes(20)).ok());
-  EXPECT_FALSE(send(bytes(40)).ok());  // the part is missing
+  EXPECT_FALSE(send(bytes(56)).ok());  // the part is missing
   EXPECT_FALSE(send(bytes(sizeof(message))).ok());
   message.offset = ~uint64_t{0};
   message.size = 10;  // announced, not there
