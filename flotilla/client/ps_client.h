@@ -204,7 +204,7 @@ class PsClient {
   // returns and commits the parts (checkpoint/writer.h). Begin marks the moment on every server;
   // it is exact when no push is under way. Write lets every server write the rows of `tables` of
   // that moment into `directory`, which they share, and returns their parts (CheckpointPart as
-  // text). End must follow, whatever happened.
+  // text). End must follow, whatever happened; when it returns no server writes any more.
   StatusOr<SavedDense> BeginSave(std::span<const int> tables, bool optimizer_state);
   StatusOr<std::vector<std::string>> WriteSave(const std::string& directory);
   Status EndSave();

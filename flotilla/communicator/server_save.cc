@@ -73,8 +73,7 @@ class ServerSave : public PendingSave {
         parameters_(std::move(chosen.parameters)),
         tables_(std::move(chosen.tables)),
         dense_(std::move(dense)) {}
-  // A server that cannot be told has ended, and the job with it: its next call says so.
-  ~ServerSave() override { client_->EndSave().IgnoreError(); }
+  ~ServerSave() override { End(); }
 
   int64_t global_step() const override { return info_.step; }
 
@@ -85,15 +84,29 @@ class ServerSave : public PendingSave {
  private:
   Status WriteAll(const std::string& dir, const Sections& sections) {
     FL_ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Begin(dir, {}));
-    PartWriter part(writer->temporary(), "dense", {});
-    FL_RETURN_IF_ERROR(part.WriteParameters(Parameters()));
-    std::vector<CheckpointPart> parts = {part.part()};
-    FL_RETURN_IF_ERROR(client_->options().shared_storage
-                           ? LetServersWrite(writer->temporary(), &parts)
-                           : WriteForServers(writer->temporary(), &parts));
+    std::vector<CheckpointPart> parts;
+    if (const Status status = WriteParts(writer->temporary(), &parts); !status.ok()) {
+      // The other servers may still write: not into a directory that is being removed.
+      End();
+      return status;
+    }
     CheckpointInfo info = info_;
     info.sections = sections;
     return writer->Commit(std::move(info), parts);
+  }
+
+  // Returns when no server writes any more. One that cannot be told has ended, and the job with it:
+  // its next call says so.
+  void End() {
+    if (!std::exchange(ended_, true)) client_->EndSave().IgnoreError();
+  }
+
+  Status WriteParts(const std::string& directory, std::vector<CheckpointPart>* parts) {
+    PartWriter part(directory, "dense", {});
+    FL_RETURN_IF_ERROR(part.WriteParameters(Parameters()));
+    parts->push_back(part.part());
+    return client_->options().shared_storage ? LetServersWrite(directory, parts)
+                                             : WriteForServers(directory, parts);
   }
 
   Status LetServersWrite(const std::string& directory, std::vector<CheckpointPart>* parts) {
@@ -178,6 +191,7 @@ class ServerSave : public PendingSave {
   const CheckpointInfo info_;
   const std::vector<int> parameters_, tables_;
   const SavedDense dense_;
+  bool ended_ = false;
 };
 
 }  // namespace

@@ -35,8 +35,8 @@ void PsService::Save(const std::shared_ptr<Call>& call) {
     case wire::SAVE_READ:
       return ReadSave(call);
     case wire::SAVE_END:
-      checkpoint_.End();
-      return Answer(call, absl::OkStatus());
+      return checkpoint_.End({call->trainer, call->head().sequence()},
+                             [this, call] { Answer(call, absl::OkStatus()); });
     default:
       return Answer(call, InvalidArgument("phase {} of a save", static_cast<int>(request.phase())));
   }
@@ -46,7 +46,8 @@ void PsService::BeginSave(const std::shared_ptr<Call>& call) {
   const wire::SaveRequest& request = call->head().save();
   StatusOr<std::vector<int>> tables = Indices(request.tables(), tables_->spec().tables.size());
   if (!tables.ok()) return Answer(call, tables.status());
-  const auto save = checkpoint_.Begin(*std::move(tables), request.optimizer_state(), global_step());
+  const auto save = checkpoint_.Begin({call->trainer, call->head().sequence()}, *std::move(tables),
+                                      request.optimizer_state(), global_step());
   if (!save.ok()) return Answer(call, save.status());
   // The window remembers the answer as long as the save lives, not longer.
   Answer(call, true, [weak = std::weak_ptr<const ServerSave>(*save)] {

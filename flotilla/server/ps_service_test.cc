@@ -195,6 +195,20 @@ TEST_F(DeltaServiceTest, ALateCopyOfAnEarlierPullTakesNothingFromTheNext) {
   EXPECT_EQ(*PullDirty(3), std::vector<uint64_t>{7}) << "the answer got lost";
 }
 
+TEST_F(PsServiceTest, ASaveThatIsEndedBeforeItsBeginArrivesIsNotBegun) {
+  Introduce();
+  wire::RequestHead begin = Head(wire::METHOD_SAVE, 1), end = Head(wire::METHOD_SAVE, 2);
+  begin.mutable_save()->set_phase(wire::SAVE_BEGIN);
+  begin.mutable_save()->add_tables(0);
+  end.mutable_save()->set_phase(wire::SAVE_END);
+  ASSERT_TRUE(Ask(end).ok());
+  EXPECT_EQ(Ask(begin).message(), "the save has ended");
+  EXPECT_TRUE(service_->tables().table(0).BeginCut().ok()) << "no cut was left open";
+  service_->tables().table(0).EndCut();
+  begin.set_sequence(3);
+  EXPECT_TRUE(Ask(begin).ok());
+}
+
 TEST_F(PsServiceTest, StepsThatNoJobReachesAreNotLoaded) {
   Introduce();
   wire::RequestHead load = Head(wire::METHOD_LOAD, 1);

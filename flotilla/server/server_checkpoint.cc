@@ -14,6 +14,7 @@ ServerCheckpoint::ServerCheckpoint(ServerTables* tables, std::string name,
     : tables_(tables), name_(std::move(name)), options_(options) {}
 
 ServerCheckpoint::~ServerCheckpoint() {
+  give_up_ = true;
   if (thread_.joinable()) thread_.join();
 }
 
@@ -21,10 +22,13 @@ ShardRange ServerCheckpoint::shards() const {
   return {.first = tables_->first_shard(), .count = tables_->end_shard() - tables_->first_shard()};
 }
 
-StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(std::vector<int> tables,
+StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTicket& ticket,
+                                                                    std::vector<int> tables,
                                                                     bool optimizer_state,
                                                                     int64_t step) {
   std::lock_guard lock(mutex_);
+  // Its cuts would stay open: nobody would end it again.
+  if (ended_[ticket.trainer] > ticket.sequence) return FailedPrecondition("the save has ended");
   if (busy_) return FailedPrecondition("a model is being saved or loaded");
   EndLocked();
   auto save = std::make_shared<ServerSave>();
@@ -43,13 +47,19 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(std::vector<
   return save_;
 }
 
-void ServerCheckpoint::End() {
-  std::lock_guard lock(mutex_);
-  if (busy_) {
-    end_later_ = true;
-  } else {
+void ServerCheckpoint::End(const SaveTicket& ticket, std::function<void()> done) {
+  {
+    std::lock_guard lock(mutex_);
+    uint64_t& ended = ended_[ticket.trainer];
+    ended = std::max(ended, ticket.sequence);
+    if (busy_) {
+      give_up_ = true;
+      ends_.push_back(std::move(done));
+      return;
+    }
     EndLocked();
   }
+  done();
 }
 
 void ServerCheckpoint::EndLocked() {
@@ -58,19 +68,24 @@ void ServerCheckpoint::EndLocked() {
   }
   save_ = nullptr;
   chunk_ = nullptr;
-  end_later_ = false;
 }
 
 void ServerCheckpoint::Rest() {
-  std::lock_guard lock(mutex_);
-  busy_ = false;
-  if (end_later_) EndLocked();
+  std::vector<std::function<void()>> ends;
+  {
+    std::lock_guard lock(mutex_);
+    busy_ = false;
+    ends.swap(ends_);
+    if (!ends.empty()) EndLocked();
+  }
+  for (const auto& done : ends) done();
 }
 
 bool ServerCheckpoint::RunLocked(std::function<void()> work) {
   if (busy_) return false;
   if (thread_.joinable()) thread_.join();
   busy_ = true;
+  give_up_ = false;
   thread_ = std::thread([work = std::move(work)] { work(); });
   return true;
 }
@@ -93,7 +108,8 @@ StatusOr<std::string> ServerCheckpoint::WriteNow(const std::string& directory,
                                                  const ServerSave& save) {
   PartWriter part(directory, name_, options_);
   for (const int table : save.tables) {
-    FL_RETURN_IF_ERROR(WriteTable(tables_->table(table), shards(), save.optimizer_state, &part));
+    FL_RETURN_IF_ERROR(
+        WriteTable(tables_->table(table), shards(), save.optimizer_state, &part, &give_up_));
   }
   return part.part().ToText();
 }

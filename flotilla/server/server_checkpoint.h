@@ -3,8 +3,10 @@
 // reads the rows of its own virtual shards, in a thread of its own, while training goes on.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <span>
@@ -38,16 +40,24 @@ struct ServerLoad {
   int threads = 0;
 };
 
+// When a trainer asked for something: its sequences grow.
+struct SaveTicket {
+  int trainer = 0;
+  uint64_t sequence = 0;
+};
+
 // Thread-safe. One save at a time.
 class ServerCheckpoint {
  public:
   ServerCheckpoint(ServerTables* tables, std::string name, const WriterOptions& options);
-  // Waits for what is being written.
+  // Gives up what is being written.
   ~ServerCheckpoint();
 
   // Marks the moment: copies the dense slice, begins the cuts of the tables. A save that was begun
-  // and not ended is given up; FailedPrecondition while it is being written.
-  StatusOr<std::shared_ptr<const ServerSave>> Begin(std::vector<int> tables, bool optimizer_state,
+  // and not ended is given up. FailedPrecondition while one is being written, and when the trainer
+  // has ended the save before its request to begin it arrived.
+  StatusOr<std::shared_ptr<const ServerSave>> Begin(const SaveTicket& ticket,
+                                                    std::vector<int> tables, bool optimizer_state,
                                                     int64_t step);
   // Writes the rows into `directory`; `done` hears, from the writing thread, what was written, as
   // text (CheckpointPart), or what went wrong. FailedPrecondition when no save was begun.
@@ -62,8 +72,9 @@ class ServerCheckpoint {
     int next_shard = 0;
   };
   StatusOr<std::shared_ptr<const Chunk>> Read(int table, int first_shard, uint64_t max_rows);
-  // Forgets the moment, when it has been written if it is being written.
-  void End();
+  // Forgets the moment. What is being written is given up first: `done` is called when nothing
+  // writes any more, so that files may be removed and the next save can begin.
+  void End(const SaveTicket& ticket, std::function<void()> done);
 
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
   // `done` hears, from a thread of its own, the step that was saved. Tables must be empty.
@@ -100,8 +111,10 @@ class ServerCheckpoint {
   std::shared_ptr<const ServerSave> save_;
   std::shared_ptr<const Chunk> chunk_;  // read last, for an answer that must be sent again
   bool busy_ = false;
-  bool end_later_ = false;  // End was called while busy
+  std::vector<std::function<void()>> ends_;  // of those who wait for the end of what is written
+  std::map<int, uint64_t> ended_;            // the last ticket of each trainer that ended a save
   std::thread thread_;
+  std::atomic<bool> give_up_ = false;  // tells the background thread to write no more
 };
 
 }  // namespace flotilla

@@ -50,13 +50,15 @@ SavedTable DescribeTable(const SparseTable& table, bool with_state) {
           .parts = {}};
 }
 
-Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWriter* writer) {
+Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWriter* writer,
+                  const std::atomic<bool>* give_up) {
   std::vector<int64_t> rows;
   for (int shard = shards.first; shard < shards.end(); ++shard)
     rows.push_back(table.CutRows(shard));
   FL_ASSIGN_OR_RETURN(TableWriter * out,
                       writer->BeginTable(DescribeTable(table, with_state), shards, rows));
   for (int shard = shards.first; shard < shards.end() && out->status().ok(); ++shard) {
+    if (give_up != nullptr && *give_up) return absl::CancelledError("the save was given up");
     FL_RETURN_IF_ERROR(table.ReadCut(shard, RowOrder::kAscendingId, [&](const RowView& row) {
       out->Add(row.id, row.weights, row.state, row.meta.pushes, row.meta.last_step);
     }));

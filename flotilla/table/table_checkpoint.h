@@ -2,6 +2,7 @@
 // directory. Used by the local communicator and by servers, which write and read their own shards.
 #pragma once
 
+#include <atomic>
 #include <span>
 
 #include "flotilla/base/status.h"
@@ -15,8 +16,10 @@ namespace flotilla {
 SavedTable DescribeTable(const SparseTable& table, bool with_state);
 
 // Writes the rows of the shards as they were at the cut, while pushes go on. Each shard is read
-// once (ReadCut). REQUIRES: a cut is active.
-Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWriter* writer);
+// once (ReadCut). When *give_up becomes true it ends soon, with Cancelled. REQUIRES: a cut is
+// active.
+Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWriter* writer,
+                  const std::atomic<bool>* give_up = nullptr);
 
 // Whether the saved table can be loaded into one of this spec: an error says what differs (dim,
 // bound of the ids, number of states). `states` is what the table keeps beside its weights, 0 where

@@ -1,4 +1,5 @@
 // Saving by several servers, loading on any number of them.
+#include <filesystem>
 #include <thread>
 
 #include "flotilla/checkpoint/reader.h"
@@ -52,6 +53,37 @@ void ExpectSame(const SavedState& a, const SavedState& b) {
   EXPECT_EQ(a.first.values, b.first.values);
   EXPECT_EQ(a.second.ids, b.second.ids);
   EXPECT_EQ(a.second.values, b.second.values);
+}
+
+// A server fails to write at once while another one has much to write.
+TEST(FailedSaveTest, DoesNotKeepTheNextOneFromBeginning) {
+  InProcessCluster cluster(CountingModel({}, {8}), {.servers = 2});
+  ASSERT_OK(cluster.ConnectAll());
+  PsClient& client = cluster.client(0);
+  std::vector<uint64_t> ids;  // nearly all at server 0
+  for (uint64_t id = 0; ids.size() < 100'000; ++id) {
+    if (ServerOfShard(VirtualShard(id), 2) == 0 || ids.size() < 5) ids.push_back(id);
+  }
+  ASSERT_OK(client.WriteRows(0, RowsOf(ids, 8)));
+  const TempDir temp;
+  const std::vector<int> tables = {0};
+  for (int save = 0; save < 5; ++save) {
+    const std::string dir = fmt::format("{}/{}", temp.path(), save);
+    std::filesystem::create_directory(dir);
+    temp.Write(fmt::format("{}/table-0-emb0.server-1.safetensors", save), "in the way");
+    ASSERT_OK(client.BeginSave(tables, true).status());
+    EXPECT_FALSE(client.WriteSave(dir).ok());
+    ASSERT_OK(client.EndSave());
+    // Nobody writes any more: what is removed stays away.
+    std::filesystem::remove_all(dir);
+    EXPECT_FALSE(std::filesystem::exists(dir));
+  }
+  ASSERT_OK(client.BeginSave(tables, true).status());
+  const std::string dir = temp.path() + "/good";
+  std::filesystem::create_directory(dir);
+  ASSERT_OK(client.WriteSave(dir).status());
+  ASSERT_OK(client.EndSave());
+  EXPECT_FALSE(client.WriteSave(dir).ok()) << "it has ended";
 }
 
 // What the communicators of the modes will do.
