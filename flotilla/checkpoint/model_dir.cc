@@ -23,6 +23,7 @@ namespace {
 
 constexpr char kSaving[] = ".saving";
 constexpr char kReplaced[] = ".replaced";
+constexpr char kRemoving[] = ".removing";
 
 Status SystemError(const std::string& path, const char* what, int error) {
   const std::string cause = fmt::format("cannot {}: {}", what, std::strerror(error));
@@ -216,6 +217,27 @@ Status ModelDirSave::Replace() {
   if (status.ok()) Clear(leftover, true).IgnoreError();
   close(old);
   return status;
+}
+
+Status RemoveModelDir(const std::string& dir) {
+  FL_RETURN_IF_ERROR(ModelFiles(dir).status());
+  const std::string removing = dir + kRemoving;
+  if (Exists(removing)) FL_RETURN_IF_ERROR(Clear(removing, true));
+  if (rename(dir.c_str(), removing.c_str()) != 0) return SystemError(dir, "rename", errno);
+  return Clear(removing, true);
+}
+
+void SweepRemovedModels(const std::string& parent,
+                        const std::function<bool(const std::string& name)>& is_model) {
+  std::vector<std::string> left;
+  std::error_code error;
+  for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
+    const std::string name = at->path().filename();
+    std::error_code ignored;
+    if (!name.ends_with(kRemoving) || !fs::is_directory(at->symlink_status(ignored))) continue;
+    if (is_model(name.substr(0, name.size() - sizeof(kRemoving) + 1))) left.push_back(at->path());
+  }
+  for (const std::string& path : left) Clear(path, true).IgnoreError();
 }
 
 StatusOr<int> OpenModelDir(const std::string& dir) {

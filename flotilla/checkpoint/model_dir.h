@@ -3,6 +3,7 @@
 // the files hold. docs/checkpoint_format.md, "How it is written", has the steps.
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "flotilla/base/status.h"
@@ -39,6 +40,15 @@ class ModelDirSave {
   bool exchange_;
   bool committed_ = false;
 };
+
+// Removes a model: DIR becomes DIR.removing in one step and is removed there, so that a crash
+// leaves no half of a model under its name. FailedPrecondition when it holds what is not part of a
+// model; then nothing is removed.
+Status RemoveModelDir(const std::string& dir);
+// Removes what removals of models that were killed have left in a directory: those that `is_model`,
+// which is given their names, knows. What cannot be removed stays.
+void SweepRemovedModels(const std::string& parent,
+                        const std::function<bool(const std::string& name)>& is_model);
 
 // A descriptor of the model directory, to be closed by the caller: DIR, or DIR.replaced after a
 // crash that left no DIR. NotFound when there is neither.

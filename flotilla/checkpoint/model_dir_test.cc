@@ -119,6 +119,32 @@ TEST(ModelDirTest, WhatIsNotAModelIsNeverReplaced) {
   EXPECT_FALSE(TestModel{}.Save("/").ok());
 }
 
+TEST(ModelDirTest, AModelThatIsRemovedIsGone) {
+  TempDir temp;
+  const std::string dir = temp.path() + "/epoch_1";
+  ASSERT_TRUE(TestModel{}.Save(dir).ok());
+  temp.Write("epoch_1/notes.txt", "mine");
+  EXPECT_EQ(RemoveModelDir(dir).code(), absl::StatusCode::kFailedPrecondition);
+  fs::remove(dir + "/notes.txt");
+  EXPECT_EQ(VersionAt(dir), 1) << "nothing was removed";
+  EXPECT_TRUE(RemoveModelDir(dir).ok());
+  EXPECT_EQ(NamesIn(temp.path()), std::vector<std::string>{});
+}
+
+TEST(ModelDirTest, WhatAKilledRemovalLeftIsSweptAndNothingElse) {
+  TempDir temp;
+  for (const char* name : {"epoch_1", "epoch_2.removing", "mine.removing", "epoch_3.removing"}) {
+    ASSERT_TRUE(TestModel{}.Save(temp.path() + "/" + name).ok());
+  }
+  fs::remove(temp.path() + "/epoch_2.removing/manifest.json");  // the kill came later
+  temp.Write("epoch_3.removing/notes.txt", "mine");
+  temp.Write("epoch_4.removing", "a file");
+  SweepRemovedModels(temp.path(),
+                     [](const std::string& name) { return name.starts_with("epoch_"); });
+  EXPECT_EQ(NamesIn(temp.path()), (std::vector<std::string>{"epoch_1", "epoch_3.removing",
+                                                            "epoch_4.removing", "mine.removing"}));
+}
+
 TEST(ModelDirTest, AnEmptyDirectoryIsReplaced) {
   TempDir temp;
   fs::create_directory(temp.path() + "/model");

@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "flotilla/checkpoint/model_dir.h"
 #include "flotilla/fleet/run_dir.h"
 
 namespace flotilla {
@@ -94,17 +95,19 @@ Status ModelKeeper::Write(PendingSave& save, const std::string& name, bool best,
 }
 
 Status ModelKeeper::Remove(const std::string& name) {
-  const fs::path path = fs::path(options_.dir) / name;
-  std::error_code error;
-  fs::remove_all(path, error);
-  if (!error) return absl::OkStatus();
-  return FailedPrecondition("{}: cannot be removed: {}", path.string(), error.message());
+  const Status removed = RemoveModelDir((fs::path(options_.dir) / name).string());
+  // One that somebody put something into is theirs now.
+  return absl::IsFailedPrecondition(removed) ? absl::OkStatus() : removed;
 }
 
 Status ModelKeeper::RemoveReplaced(const std::string& newest) {
   if (!options_.overwrite || !kept_.empty()) return absl::OkStatus();
   // Before its model: a link that leads nowhere is worse than none.
-  if (best_.empty()) FL_RETURN_IF_ERROR(Remove(kBest));
+  std::error_code error;
+  if (best_.empty()) fs::remove(fs::path(options_.dir) / kBest, error);
+  if (error) {
+    return FailedPrecondition("{}/{}: cannot be removed: {}", options_.dir, kBest, error.message());
+  }
   for (const std::string& name : replaced_) {
     if (name != newest) FL_RETURN_IF_ERROR(Remove(name));
   }

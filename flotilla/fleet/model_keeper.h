@@ -53,6 +53,7 @@ class ModelKeeper {
   void WriteInBackground(std::unique_ptr<PendingSave> save, std::string name, bool best,
                          Sections sections);
   Status Write(PendingSave& save, const std::string& name, bool best, const Sections& sections);
+  // Removes a model, unless it holds files of others.
   Status Remove(const std::string& name);
   // After the first save of a run that overwrites another: removes what is left of that.
   Status RemoveReplaced(const std::string& newest);
