@@ -7,6 +7,7 @@
 namespace flotilla {
 namespace {
 
+// Keys that are always there, null where the model has no such metric.
 constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
 std::string DecileTable(const Evaluation& evaluation) {
@@ -44,7 +45,9 @@ std::string InferTable(const InferResult& result) {
   for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("{:<14}{:.4f}\n", name, value);
   }
-  text += fmt::format("{:<14}{:.4f}\n", "calibration", evaluation.calibration);
+  if (!evaluation.deciles.empty()) {
+    text += fmt::format("{:<14}{:.4f}\n", "calibration", evaluation.calibration);
+  }
   text += fmt::format("{:<14}{}\n", "skipped", evaluation.skipped);
   text += fmt::format("{:<14}{:.2f} s, {:.0f} examples/s\n", "time", result.seconds(),
                       result.examples_per_second());
@@ -56,9 +59,10 @@ std::string InferLine(const InferResult& result) {
   std::string text = fmt::format("{}:", result.model);
   for (const auto& [name, value] : evaluation.metrics)
     text += fmt::format(" {}={:.4f}", name, value);
-  return text + fmt::format(" calibration={:.4f} examples={} skipped={}, {:.2f} s\n",
-                            evaluation.calibration, evaluation.rows, evaluation.skipped,
-                            result.seconds());
+  if (!evaluation.deciles.empty())
+    text += fmt::format(" calibration={:.4f}", evaluation.calibration);
+  return text + fmt::format(" examples={} skipped={}, {:.2f} s\n", evaluation.rows,
+                            evaluation.skipped, result.seconds());
 }
 
 std::string InferJson(const InferResult& result) {
@@ -75,6 +79,8 @@ std::string InferJson(const InferResult& result) {
   json["best_epoch"] = known(run.best_epoch);
   json["best_auc"] = known(run.best_auc);
   for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
+  // A metric that has the name of a key below gives way to it.
+  for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   json["calibration"] = evaluation.calibration;
   json["examples"] = evaluation.rows;
   json["skipped"] = evaluation.skipped;

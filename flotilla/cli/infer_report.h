@@ -36,8 +36,9 @@ inline constexpr char kInferJsonHelp[] =
   epoch, test_auc              the last epoch before it was saved, and the test AUC after that epoch
   best_epoch, best_auc         the same of the run's best epoch up to then, whose model is DIR/best;
                                all four are null where they are not known
-  auc, logloss, accuracy       of the rows; null where the model has no such metric
-  calibration                  predicted over actual clicks
+  auc, logloss, accuracy       of the rows; null where the model has no such metric. Its other
+                               metrics follow by their names
+  calibration                  predicted over actual clicks; null without an AUC
   deciles                      the same by decile of the score, lowest first: rows, predicted,
                                clicks, calibration
   examples, skipped            rows that were scored, and bad rows that were left out

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <span>
 #include <string>
 #include <vector>
@@ -75,6 +76,33 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   report->metric_state = all.State();
   report->metrics = all.Values();
   report->hints = all.Hints();
+  return absl::OkStatus();
+}
+
+Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
+  if (group.trainers() == 1) return absl::OkStatus();
+  int64_t* const counts[] = {&summary->read,          &summary->trained,    &summary->skipped,
+                             &summary->dropped,       &summary->times.read, &summary->times.pull,
+                             &summary->times.compute, &summary->times.push, &summary->times.wait};
+  double* const seconds[] = {&summary->load_seconds, &summary->train_seconds,
+                             &summary->test_seconds, &summary->save_seconds};
+  std::vector<double> sums = {static_cast<double>(summary->workers)};
+  for (const int64_t* count : counts) sums.push_back(static_cast<double>(*count));
+  // Seconds of each trainer in places of its own: what is added up is then all of them.
+  const size_t figures = sums.size(), trainers = static_cast<size_t>(group.trainers());
+  sums.resize(figures + trainers * std::size(seconds), 0);
+  for (size_t s = 0; s < std::size(seconds); ++s) {
+    sums[figures + s * trainers + static_cast<size_t>(group.trainer())] = *seconds[s];
+  }
+  FL_RETURN_IF_ERROR(group.Sum(name, sums));
+
+  summary->trainers = group.trainers();
+  summary->workers = static_cast<int>(sums[0]);
+  for (size_t c = 0; c < std::size(counts); ++c) *counts[c] = static_cast<int64_t>(sums[1 + c]);
+  for (size_t s = 0; s < std::size(seconds); ++s) {
+    const auto of_trainers = sums.begin() + static_cast<std::ptrdiff_t>(figures + s * trainers);
+    *seconds[s] = *std::max_element(of_trainers, of_trainers + group.trainers());
+  }
   return absl::OkStatus();
 }
 

@@ -8,6 +8,7 @@
 #include "flotilla/communicator/group.h"
 #include "flotilla/tensor/metric_spec.h"
 #include "flotilla/trainer/report.h"
+#include "flotilla/trainer/summary.h"
 
 namespace flotilla {
 
@@ -17,5 +18,9 @@ namespace flotilla {
 // every trainer. Collective: every trainer calls it with the same name.
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
+
+// Makes *summary that of all trainers: workers, rows and stage times are added up, seconds are
+// those of the slowest; samples of bad rows stay this trainer's. Collective, like SumReports.
+Status SumSummaries(std::string_view name, Group& group, RunSummary* summary);
 
 }  // namespace flotilla

@@ -13,11 +13,8 @@
 
 namespace flotilla {
 
-// The figures that trainers left in their status files, as one moment of the whole job. The speed
-// of a trainer that has written nothing for some seconds falls with the age of its file.
-TaskMoment JobMoment(const std::vector<std::string>& files, std::filesystem::file_time_type now);
-
-// Runs the cluster until all has ended, with a live line that sums up the trainers. The exit code
+// Runs the cluster until all has ended, with a live line that sums up the trainers and the lines of
+// their epochs; programs that tell nothing of themselves have neither. The exit code
 // of the first process that failed becomes the terminal's. Ctrl-C and SIGTERM stop all.
 Status RunCluster(LocalClusterOptions options, Terminal& terminal);
 

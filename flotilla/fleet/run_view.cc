@@ -1,9 +1,10 @@
 #include "flotilla/fleet/run_view.h"
 
-#include <fstream>
-#include <nlohmann/json.hpp>
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "flotilla/fleet/job_status.h"
 #include "flotilla/trainer/curve_plot.h"
 #include "flotilla/trainer/log_lines.h"
 
@@ -45,7 +46,14 @@ void RunView::Batch(const Progress& progress, const Trainer& trainer) {
   meter_.Complete(&full);
   terminal_->console.Update([&] {
     trainer.AddMetrics(&full);
-    return TrainingMoment(full);
+    TaskMoment moment = TrainingMoment(full);
+    // Figures while an epoch runs are of this trainer; those at its end of all.
+    if (const Role& role = options_->fleet.role; role.trainers > 1) {
+      moment.fields.insert(moment.fields.begin() + 1,
+                           {"trainer", static_cast<double>(role.index),
+                            fmt::format("trainer {} of {}", role.index, role.trainers)});
+    }
+    return moment;
   });
   if (!point_due_.Due()) return;
   trainer.AddMetrics(&full);
@@ -56,31 +64,48 @@ void RunView::Batch(const Progress& progress, const Trainer& trainer) {
         .auc = full.auc,
         .auc_window = full.auc_window});
   if (log_ != nullptr) CheckWrite(log_->WriteTrain(full));
-  WriteStatus(full);
+  TellLauncher(full);
 }
 
-// For whoever started this trainer. A reader may find it half written and then looks again.
-void RunView::WriteStatus(const Progress& progress) const {
-  const std::string& path = options_->fleet.status_file;
-  if (path.empty()) return;
-  const nlohmann::json json = {{"epoch", progress.epoch},
-                               {"rows", progress.rows},
-                               {"examples_per_second", progress.examples_per_second},
-                               {"loss", progress.loss},
-                               {"auc", progress.auc}};
-  std::ofstream(path) << json.dump() << "\n";
+// For whoever started this trainer.
+void RunView::TellLauncher(const Progress& progress) const {
+  const double share = EpochShare(progress);
+  WriteStatus(options_->fleet.status_file,
+              {.epoch = progress.epoch,
+               .epochs = progress.epochs,
+               .count = static_cast<double>(progress.rows),
+               .epoch_count = share > 0 ? static_cast<double>(progress.rows) / share : kUndefined,
+               .per_second = progress.examples_per_second,
+               .loss = progress.loss,
+               .auc = progress.auc,
+               .seconds_left = progress.seconds_left});
+}
+
+void RunView::ShareDone(int64_t epoch, const Report& report) {
+  const auto rows = static_cast<double>(report.rows);
+  WriteStatus(options_->fleet.status_file, {.epoch = epoch,
+                                            .epochs = options_->epochs,
+                                            .count = rows,
+                                            .epoch_count = rows,
+                                            .loss = report.rows > 0 ? report.loss : kUndefined,
+                                            .auc = report.Metric("auc")});
+}
+
+void RunView::TellLine(const std::string& line) const {
+  terminal_->log.info("{}", line);
+  if (WritesFiles(*options_)) AddStatusLine(options_->fleet.status_file, line);
 }
 
 void RunView::EpochDone(int64_t epoch, int64_t step, const Report& report) {
   terminal_->console.EndTask();
-  terminal_->log.info("{}", EpochFinishedLine(epoch, report));
+  TellLine(EpochFinishedLine(epoch, report));
   for (const std::string& hint : report.hints) terminal_->log.warn("{}", hint);
   Keep(PointOf(MetricsPoint::Kind::kEpoch, epoch, step, report));
   if (log_ != nullptr) CheckWrite(log_->WriteEpoch(epoch, step, report));
 }
 
 void RunView::TestDone(int64_t epoch, int64_t step, const Report& report) {
-  terminal_->log.info("{}", EpochTestLine(epoch, report));
+  TellLine(EpochTestLine(epoch, report));
   for (const std::string& hint : report.hints) terminal_->log.warn("test: {}", hint);
   Keep(PointOf(MetricsPoint::Kind::kTest, epoch, step, report));
   if (log_ != nullptr) CheckWrite(log_->WriteTest(epoch, step, report));

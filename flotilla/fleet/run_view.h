@@ -31,8 +31,10 @@ class RunView {
   // Rows of an epoch, for the time left; 0: not known.
   void set_epoch_rows(int64_t rows) { epoch_rows_ = rows; }
 
-  // The first three from one thread at a time.
+  // The first four from one thread at a time.
   void Batch(const Progress& progress, const Trainer& trainer);
+  // This trainer has trained its rows of the epoch, of which there may be none; others may go on.
+  void ShareDone(int64_t epoch, const Report& report);
   void EpochDone(int64_t epoch, int64_t step, const Report& report);
   void TestDone(int64_t epoch, int64_t step, const Report& report);
   // A model was written: the log of a run that is overwritten gives way.
@@ -46,7 +48,9 @@ class RunView {
  private:
   RunView(const TrainOptions* options, Terminal* terminal);
   void Keep(const MetricsPoint& point);
-  void WriteStatus(const Progress& progress) const;
+  void TellLauncher(const Progress& progress) const;
+  // Into the log, and for the launcher.
+  void TellLine(const std::string& line) const;
   void CheckWrite(const Status& status);
 
   // Constant after construction.

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -10,6 +11,7 @@
 namespace flotilla {
 namespace {
 
+// Keys that are always there, null where the model has no such metric.
 constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
 double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
@@ -19,11 +21,21 @@ double AllSeconds(const TrainResult& result) {
 }
 
 // How the command's flags bring about what a summary advises.
-const AdviceWords kWords = {
-    .faster_input = "--readers N, --cache DIR, or rows in memory without --no_in_memory",
-    .larger_batches = "a larger --batch_size",
-    .free_workers = "training without --deterministic",
-    .more_workers = "more --threads on more cores"};
+AdviceWords WordsFor(const TrainOptions& options) {
+  return {.faster_input = "--readers N, --cache DIR",
+          .rows_in_memory = "rows in memory, without --no_in_memory",
+          .larger_batches = "a larger --batch_size",
+          .free_workers = options.deterministic ? "training without --deterministic"
+                          : options.fleet.job.mode.mode == "sync" ? "--mode half-async or async"
+                                                                  : "",
+          .more_workers = "more --threads on more cores",
+          .even_shares = "--global_shuffle, which spreads the rows evenly over the trainers"};
+}
+
+bool HasMetric(const Report& report, const std::string& name) {
+  return std::any_of(report.metrics.begin(), report.metrics.end(),
+                     [&](const auto& metric) { return metric.first == name; });
+}
 
 // Which epochs were the last and the best, and where their models are.
 std::string KeptText(const TrainOptions& options, const TrainResult& result) {
@@ -47,26 +59,32 @@ std::string KeptText(const TrainOptions& options, const TrainResult& result) {
 
 std::string ResultTable(const TrainOptions& options, const TrainResult& result) {
   std::string text;
+  size_t width = 14;
+  for (const auto& [name, value] : result.train.metrics) width = std::max(width, name.size() + 2);
   auto row = [&](std::string_view name, std::string_view train, std::string_view test) {
-    text += fmt::format("{:<14}{:>12}{:>12}", name, train, result.test ? test : "");
+    text += fmt::format("{:<{}}{:>12}{:>12}", name, width, train, result.test ? test : "");
     text.erase(text.find_last_not_of(' ') + 1);
     text += '\n';
+  };
+  const auto figures = [&](const std::string& name, double train, double test) {
+    row(name, fmt::format("{:.4f}", train), fmt::format("{:.4f}", test));
   };
   const Report empty;
   const Report& test = result.test ? *result.test : empty;
   row("", "train", "test");
   row("examples", fmt::to_string(result.train.rows), fmt::to_string(test.rows));
-  for (const char* name : kMetrics) {
-    row(name, fmt::format("{:.4f}", result.train.Metric(name)),
-        fmt::format("{:.4f}", test.Metric(name)));
-  }
-  return text + KeptText(options, result) + SummaryText(result.summary, kWords);
+  for (const auto& [name, value] : result.train.metrics) figures(name, value, test.Metric(name));
+  if (!HasMetric(result.train, "loss")) figures("loss", result.train.loss, test.loss);
+  return text + KeptText(options, result) + SummaryText(result.summary, WordsFor(options));
 }
 
 std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   nlohmann::ordered_json json;
   const Report& quality = result.test ? *result.test : result.train;
   for (const char* name : kMetrics) json[name] = quality.Metric(name);
+  // A metric that has the name of a key below gives way to it.
+  for (const auto& [name, value] : quality.metrics) json[name] = value;
+  json["loss"] = quality.loss;
   json["quality_of"] = result.test ? "test" : "train";
   json["examples"] = result.examples;
   json["skipped"] = result.train.skipped;
@@ -74,6 +92,8 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   json["examples_per_second"] =
       AllSeconds(result) > 0 ? static_cast<double>(result.examples) / AllSeconds(result) : 0;
   for (const char* name : kMetrics) json[std::string("train_") + name] = result.train.Metric(name);
+  for (const auto& [name, value] : result.train.metrics) json["train_" + name] = value;
+  json["train_loss"] = result.train.loss;
   json["load_seconds"] = result.summary.load_seconds;
   json["train_seconds"] = result.summary.train_seconds;
   const StageTimes& times = result.summary.times;
@@ -86,7 +106,7 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
     json["test_examples"] = result.test->rows;
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
-    json["best_auc"] = result.best_auc;
+    json["best_auc"] = result.best_auc < 0 ? kUndefined : result.best_auc;
     json["best_epoch"] = result.best_epoch;
   }
   json["last_epoch"] = result.last_epoch;
@@ -95,6 +115,7 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   json["model"] = options.model_name;
   json["epochs"] = options.epochs;
   json["batch_size"] = options.batch_size;
+  json["trainers"] = result.summary.trainers;
   json["threads"] = options.threads;
   json["mode"] = options.fleet.job.mode.mode;
   json["steps"] = result.steps;

@@ -304,6 +304,7 @@ StatusOr<bool> TrainRun::RunEpoch() {
     FL_RETURN_IF_ERROR(Stop());
     return false;
   }
+  view_->ShareDone(epoch, result_.train);
   FL_RETURN_IF_ERROR(
       SumReports(fmt::format("epoch {}", epoch), model_.metrics, fleet_.group(), &result_.train));
   result_.examples += result_.train.rows;
@@ -382,6 +383,8 @@ Status TrainRun::Stop() {
 
 Status TrainRun::Finish() {
   result_.summary.workers = options_.threads;
+  result_.summary.in_memory = options_.data.in_memory;
+  FL_RETURN_IF_ERROR(SumSummaries("summary", fleet_.group(), &result_.summary));
   result_.best_auc = state_.best_auc;
   result_.best_epoch = state_.best_epoch;
   result_.last_epoch = state_.epoch - 1;

@@ -1,10 +1,11 @@
 #include "flotilla/fleet/word2vec_view.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
-#include <fstream>
-#include <nlohmann/json.hpp>
 #include <utility>
 
+#include "flotilla/fleet/job_status.h"
 #include "flotilla/trainer/curve_plot.h"
 
 namespace flotilla {
@@ -36,7 +37,7 @@ void Word2VecView::Batch(const SkipgramProgress& progress) {
                      .epoch = progress.epoch,
                      .step = progress.step,
                      .loss = progress.loss});
-  WriteStatus(progress);
+  TellLauncher(progress);
   if (log_ == nullptr) return;
   CheckWrite(
       log_->WriteTrain({.epoch = progress.epoch,
@@ -68,22 +69,30 @@ void Word2VecView::Show(const SkipgramProgress& progress) {
   });
 }
 
-void Word2VecView::WriteStatus(const SkipgramProgress& progress) const {
-  const std::string& path = options_.fleet.status_file;
-  if (path.empty()) return;
-  const nlohmann::json json = {
-      {"epoch", progress.epoch},
-      {"words", progress.words},
-      {"words_per_second", WordsPerSecond(progress.words, progress.seconds)},
-      {"loss", progress.loss}};
-  std::ofstream(path) << json.dump() << "\n";
+void Word2VecView::TellLauncher(const SkipgramProgress& progress) const {
+  const double rate = WordsPerSecond(progress.words, progress.seconds);
+  const int64_t epochs_left = std::max<int64_t>(0, options_.epochs - progress.epoch - 1);
+  const int64_t words_left =
+      std::max<int64_t>(0, epoch_words_ - progress.words) + epochs_left * epoch_words_;
+  WriteStatus(options_.fleet.status_file,
+              {.unit = "words",
+               .epoch = progress.epoch,
+               .epochs = options_.epochs,
+               .count = static_cast<double>(progress.words),
+               .epoch_count = static_cast<double>(epoch_words_),
+               .per_second = rate,
+               .loss = progress.loss,
+               .seconds_left = static_cast<double>(words_left) / std::max(1e-9, rate)});
 }
 
 void Word2VecView::EpochDone(int64_t epoch, int64_t step, const SkipgramReport& report) {
   terminal_.console.EndTask();
-  terminal_.log.info("epoch {} {}, use time={:.2f}, {:.0f} words/s, loss={:.4f}", epoch,
-                     report.stopped ? "stopped" : "finished", report.seconds,
-                     WordsPerSecond(report.words, report.seconds), report.loss);
+  const std::string line =
+      fmt::format("epoch {} {}, use time={:.2f}, {:.0f} words/s, loss={:.4f}", epoch,
+                  report.stopped ? "stopped" : "finished", report.seconds,
+                  WordsPerSecond(report.words, report.seconds), report.loss);
+  terminal_.log.info("{}", line);
+  if (options_.fleet.role.index == 0) AddStatusLine(options_.fleet.status_file, line);
   points_.push_back(
       {.kind = MetricsPoint::Kind::kEpoch, .epoch = epoch, .step = step, .loss = report.loss});
   if (log_ == nullptr) return;

@@ -40,7 +40,7 @@ class Word2VecView {
   Word2VecView(const Word2VecRunOptions* options, Terminal* terminal);
   void Show(const SkipgramProgress& progress);
   // For whoever started this trainer.
-  void WriteStatus(const SkipgramProgress& progress) const;
+  void TellLauncher(const SkipgramProgress& progress) const;
   void CheckWrite(const Status& status);
 
   const Word2VecRunOptions& options_;

@@ -31,6 +31,22 @@ std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string
   return all;
 }
 
+// A log without its tables of settings: a line that ends with "communication:" and the indented
+// lines behind it.
+std::string WithoutTables(std::string_view log) {
+  std::string rest;
+  bool in_table = false;
+  for (size_t begin = 0; begin < log.size();) {
+    const size_t end = std::min(log.find('\n', begin), log.size() - 1) + 1;
+    const std::string_view line = log.substr(begin, end - begin);
+    in_table = line.ends_with("communication:\n") ||
+               (in_table && (line.starts_with("  ") || line == "\n"));
+    if (!in_table) rest += line;
+    begin = end;
+  }
+  return rest;
+}
+
 std::vector<char*> Pointers(std::vector<std::string>& texts) {
   std::vector<char*> pointers;
   for (std::string& text : texts) pointers.push_back(text.data());
@@ -149,6 +165,7 @@ std::string ChildProcess::LogTail(int lines) const {
   std::string text(static_cast<size_t>(std::min(size, kMaxBytes)), '\0');
   file.seekg(size - static_cast<int64_t>(text.size()));
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text = WithoutTables(text);
   while (!text.empty() && text.back() == '\n') text.pop_back();
   size_t begin = text.size();
   for (int i = 0; i < lines && begin != std::string::npos && begin > 0; ++i) {

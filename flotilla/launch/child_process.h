@@ -51,7 +51,8 @@ class ChildProcess {
   // Sends a signal to its process group; nothing once it has ended.
   void Signal(int signal);
 
-  // The last lines of its log.
+  // The last lines of its log, without tables of settings ("communication:" and the indented lines
+  // behind it): what went wrong stands below them.
   std::string LogTail(int lines) const;
   // Adds a line of the launcher's to its log; nothing if that cannot be written.
   void Note(std::string_view line) const;

@@ -118,6 +118,7 @@ Status LocalCluster::StartMember(const Role& role, const std::string& log_name) 
     const std::string status = log + ".status";
     std::error_code ignored;
     std::filesystem::remove(status, ignored);
+    std::filesystem::remove(StatusLinesFile(status), ignored);
     variables[kStatusFileVariable] = status;
     status_files_.push_back(status);
     if (turns_ != nullptr) variables[kTurnsVariable] = turns_->name();
@@ -212,7 +213,10 @@ void LocalCluster::KillAsked() {
 
 void LocalCluster::RemoveStatusFiles() const {
   std::error_code ignored;
-  for (const std::string& file : status_files_) std::filesystem::remove(file, ignored);
+  for (const std::string& file : status_files_) {
+    std::filesystem::remove(file, ignored);
+    std::filesystem::remove(StatusLinesFile(file), ignored);
+  }
 }
 
 bool LocalCluster::AllEnded() const {

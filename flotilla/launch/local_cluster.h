@@ -61,7 +61,7 @@ class LocalCluster {
   StatusOr<ClusterResult> Run(const std::function<int()>& stop, const std::function<void()>& idle);
 
   // "log/workerlog.0.status" of each trainer here: where a trainer that knows of it leaves its
-  // figures (kStatusFileVariable), until Run returns.
+  // figures (kStatusFileVariable), and beside it its lines (StatusLinesFile), until Run returns.
   std::vector<std::string> status_files() const { return status_files_; }
 
  private:
@@ -109,5 +109,10 @@ inline constexpr char kStatusFileVariable[] = "FLOTILLA_STATUS_FILE";
 inline constexpr char kResultFileVariable[] = "FLOTILLA_RESULT_FILE";
 inline constexpr char kJobIdVariable[] = "FLOTILLA_JOB_ID";
 inline constexpr char kTurnsVariable[] = "FLOTILLA_TURNS";
+
+// The file beside a trainer's status file with lines for the console of the whole job.
+inline std::string StatusLinesFile(const std::string& status_file) {
+  return status_file + ".lines";
+}
 
 }  // namespace flotilla

@@ -189,6 +189,20 @@ TEST_F(LocalClusterTest, WhatAProcessLeavesRunningIsKilledWithIt) {
   }
 }
 
+TEST_F(LocalClusterTest, TheExcerptOfAFailureLeavesOutTheTableOfSettings) {
+  const auto result =
+      Run("[ \"$TRAINING_ROLE\" = TRAINER ] || exec sleep 60\n"
+          "echo '[10:00:00] trainer 1 of 2, mode async'; echo '[10:00:00] communication:'\n"
+          "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15; do echo \"  FLAGS_communicator_$i  $i\"; "
+          "done\n"
+          "echo; echo 'prog: --data: rows:3:1: not a number'; exit 1");
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 1);
+  EXPECT_THAT(said_, HasSubstr("mode async\nprog: --data: rows:3:1: not a number"));
+  EXPECT_THAT(said_, Not(HasSubstr("FLAGS_communicator")));
+  EXPECT_THAT(Read("workerlog.0"), HasSubstr("FLAGS_communicator_7"));
+}
+
 TEST_F(LocalClusterTest, ACommandThatIsNotThereIsAnError) {
   LocalClusterOptions options;
   options.command = {"no-such-program"};

@@ -1,6 +1,7 @@
 #include "flotilla/trainer/summary.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,12 +13,11 @@ namespace flotilla {
 namespace {
 
 constexpr size_t kMaxSamples = 5;
-constexpr double kShortestRun = 1;  // seconds of the workers' time
-// From which share on a stage is worth a word. Skipped rows: of those read.
-constexpr double kManySkipped = 0.05;
-constexpr double kInputBound = 0.2;
-constexpr double kWaitBound = 0.25;
-constexpr double kTableBound = 0.5;
+constexpr double kShortestRun = 1;     // seconds of the workers' time
+constexpr double kManySkipped = 0.05;  // of the rows read: from here on worth a word
+// From which share on a wait is worth a word although most of the time went into computing.
+constexpr double kLongRead = 0.2;
+constexpr double kLongWait = 0.25;
 
 double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
 
@@ -76,8 +76,10 @@ std::string StagesText(const RunSummary& summary) {
   const StageShares shares = SharesOf(summary);
   const double total = WorkerSeconds(summary);
   if (total <= 0) return "";
-  std::string text = fmt::format("worker time    {} of {} {}\n", HumanSeconds(total),
-                                 summary.workers, summary.workers == 1 ? "worker" : "workers");
+  std::string text =
+      fmt::format("worker time    {} of {} {}{}\n", HumanSeconds(total), summary.workers,
+                  summary.workers == 1 ? "worker" : "workers",
+                  summary.trainers == 1 ? "" : fmt::format(" in {} trainers", summary.trainers));
   constexpr double kBarColumns = 30;
   for (const auto& [name, share] :
        {std::pair("read", shares.read), std::pair("pull", shares.pull),
@@ -90,6 +92,40 @@ std::string StagesText(const RunSummary& summary) {
     text += line + "\n";
   }
   return text;
+}
+
+// "; try a, b or c"; nothing where all are empty.
+std::string Try(std::vector<std::string> remedies) {
+  std::erase(remedies, "");
+  if (remedies.empty()) return "";
+  const std::string last = std::move(remedies.back());
+  remedies.pop_back();
+  if (remedies.empty()) return "; try " + last;
+  return fmt::format("; try {} or {}", fmt::join(remedies, ", "), last);
+}
+
+// Rows in memory are copied as fast as memory allows. Keeping them there pays only if they are read
+// more than once.
+std::vector<std::string> InputRemedies(const RunSummary& summary, const AdviceWords& words) {
+  if (summary.in_memory.value_or(false)) return {words.larger_batches};
+  const bool read_again = summary.in_memory.has_value() && summary.epochs > 1;
+  return {words.faster_input, read_again ? words.rows_in_memory : ""};
+}
+
+std::string ComputeAdvice(const RunSummary& summary, const StageShares& shares,
+                          const AdviceWords& words) {
+  const std::string computed = HumanShare(shares.compute);
+  if (shares.read >= kLongRead && shares.read >= shares.wait) {
+    return fmt::format("compute-bound: workers computed {} of their time and waited {} for rows{}",
+                       computed, HumanShare(shares.read), Try(InputRemedies(summary, words)));
+  }
+  if (shares.wait >= kLongWait) {
+    return fmt::format(
+        "compute-bound: workers computed {} of their time and waited {} for each other{}", computed,
+        HumanShare(shares.wait), Try({words.larger_batches, words.free_workers}));
+  }
+  return fmt::format("compute-bound: workers computed {} of their time; {} make it faster",
+                     computed, words.more_workers);
 }
 
 }  // namespace
@@ -136,23 +172,27 @@ std::string Advice(const RunSummary& summary, const AdviceWords& words) {
   if (WorkerSeconds(summary) < kShortestRun) return "";
   const StageShares shares = SharesOf(summary);
   const double table = shares.pull + shares.push;
-  const double most = std::max({shares.read, shares.wait, table});
-  if (shares.read >= kInputBound && shares.read == most) {
-    return fmt::format("input-bound: workers waited {} of their time for rows; try {}",
-                       HumanShare(shares.read), words.faster_input);
+  const double most = std::max({shares.read, shares.wait, table, shares.compute, shares.other});
+  if (shares.compute == most) return ComputeAdvice(summary, shares, words);
+  if (shares.read == most) {
+    return fmt::format("input-bound: workers waited {} of their time for rows{}",
+                       HumanShare(shares.read), Try(InputRemedies(summary, words)));
   }
-  if (shares.wait >= kWaitBound && shares.wait == most) {
-    return fmt::format("waiting: workers waited {} of their time for each other; try {} or {}",
-                       HumanShare(shares.wait), words.larger_batches, words.free_workers);
+  if (shares.wait == most) {
+    return fmt::format("waiting: workers waited {} of their time for each other{}",
+                       HumanShare(shares.wait), Try({words.larger_batches, words.free_workers}));
   }
-  if (table >= kTableBound) {
+  if (table == most) {
     return fmt::format(
-        "parameter-bound: {} of the workers' time went into pulling and pushing rows; try {}, "
-        "which meet the same ids more often",
+        "parameter-bound: {} of the workers' time went into pulling and pushing rows; try {}: more "
+        "rows of a batch then share their ids",
         HumanShare(table), words.larger_batches);
   }
-  return fmt::format("compute-bound: workers computed {} of their time; {} make it faster",
-                     HumanShare(shares.compute), words.more_workers);
+  return fmt::format(
+      "idle: workers spent {} of their time outside these stages: without rows to train on, or in "
+      "metrics and progress{}",
+      HumanShare(shares.other),
+      Try({words.larger_batches, summary.trainers > 1 ? words.even_shares : ""}));
 }
 
 std::string SummaryText(const RunSummary& summary, const AdviceWords& words) {

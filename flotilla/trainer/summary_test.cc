@@ -63,28 +63,67 @@ TEST(SummaryTest, SharesAddUpToOne) {
 }
 
 TEST(AdviceTest, WaitingForRowsIsInputBound) {
-  EXPECT_EQ(Advice(SummaryOf(43, 5, 45, 5, 2), {.faster_input = "--readers 4"}),
-            "input-bound: workers waited 43 % of their time for rows; try --readers 4");
+  EXPECT_EQ(Advice(SummaryOf(45, 5, 43, 5, 2), {.faster_input = "--readers 4"}),
+            "input-bound: workers waited 45 % of their time for rows; try --readers 4");
+}
+
+TEST(AdviceTest, RowsInMemoryAreAdvisedOnlyWhereTheyAreReadAgain) {
+  RunSummary summary = SummaryOf(60, 5, 28, 5, 2);
+  summary.in_memory = false;
+  summary.epochs = 1;
+  EXPECT_THAT(Advice(summary), AllOf(HasSubstr("readers"), Not(HasSubstr("memory"))));
+  summary.epochs = 3;
+  EXPECT_THAT(Advice(summary), HasSubstr("try more readers or a cache of parsed rows or rows in "
+                                         "memory"));
+  summary.in_memory = true;
+  EXPECT_THAT(Advice(summary), AllOf(StartsWith("input-bound"), Not(HasSubstr("memory")),
+                                     Not(HasSubstr("readers"))));
+  summary = SummaryOf(2, 10, 80, 8, 0);
+  summary.in_memory = false;
+  summary.epochs = 3;
+  EXPECT_THAT(Advice(summary), Not(HasSubstr("memory"))) << "reading holds nothing up";
 }
 
 TEST(AdviceTest, WaitingForEachOtherAsksForLargerBatchesOrFreeWorkers) {
-  EXPECT_THAT(Advice(SummaryOf(5, 5, 55, 5, 30)),
-              AllOf(StartsWith("waiting: workers waited 30 %"), HasSubstr("larger batches")));
+  EXPECT_THAT(Advice(SummaryOf(5, 5, 30, 5, 55)),
+              AllOf(StartsWith("waiting: workers waited 55 %"), HasSubstr("larger batches or")));
+  EXPECT_THAT(Advice(SummaryOf(5, 5, 30, 5, 55), {.free_workers = ""}),
+              ::testing::EndsWith("for each other; try larger batches"));
 }
 
 TEST(AdviceTest, PullAndPushTogetherAreParameterBound) {
   EXPECT_THAT(Advice(SummaryOf(5, 30, 40, 25, 0)), StartsWith("parameter-bound: 55 %"));
 }
 
-TEST(AdviceTest, OtherwiseTrainingIsComputeBound) {
-  EXPECT_THAT(Advice(SummaryOf(2, 10, 80, 8, 0)),
-              StartsWith("compute-bound: workers computed 80 %"));
+TEST(AdviceTest, ComputingMostIsComputeBound) {
+  EXPECT_EQ(
+      Advice(SummaryOf(2, 10, 80, 8, 0)),
+      "compute-bound: workers computed 80 % of their time; more workers on more cores make it "
+      "faster");
 }
 
-TEST(AdviceTest, TheLargestOfSeveralCausesIsNamed) {
+TEST(AdviceTest, ALongWaitBesideComputingIsNamedToo) {
+  EXPECT_EQ(Advice(SummaryOf(43, 5, 45, 5, 2), {.faster_input = "--readers 4"}),
+            "compute-bound: workers computed 45 % of their time and waited 43 % for rows; try "
+            "--readers 4");
+  EXPECT_THAT(Advice(SummaryOf(5, 5, 55, 5, 30)),
+              AllOf(StartsWith("compute-bound: workers computed 55 %"),
+                    HasSubstr("waited 30 % for each other; try larger batches")));
+}
+
+TEST(AdviceTest, TheLargestShareIsNamed) {
   EXPECT_THAT(Advice(SummaryOf(25, 10, 10, 5, 50)), StartsWith("waiting"));
   EXPECT_THAT(Advice(SummaryOf(50, 10, 10, 5, 25)), StartsWith("input-bound"));
   EXPECT_THAT(Advice(SummaryOf(22, 40, 18, 20, 0)), StartsWith("parameter-bound"));
+  EXPECT_THAT(Advice(SummaryOf(10, 25, 9, 20, 16)), StartsWith("parameter-bound: 45 %"));
+}
+
+TEST(AdviceTest, TimeOutsideTheStagesIsNotCalledComputing) {
+  RunSummary summary = SummaryOf(10, 10, 9, 5, 2);
+  EXPECT_THAT(Advice(summary),
+              AllOf(StartsWith("idle: workers spent 64 %"), Not(HasSubstr("evenly"))));
+  summary.trainers = 4;
+  EXPECT_THAT(Advice(summary), HasSubstr("rows spread evenly over the trainers"));
 }
 
 TEST(AdviceTest, ManySkippedRowsComeFirst) {
@@ -92,7 +131,7 @@ TEST(AdviceTest, ManySkippedRowsComeFirst) {
   summary.skipped = 60;
   EXPECT_THAT(Advice(summary), StartsWith("bad data: 6 % of the rows"));
   summary.skipped = 40;
-  EXPECT_THAT(Advice(summary), StartsWith("input-bound"));
+  EXPECT_THAT(Advice(summary), StartsWith("compute-bound"));
 }
 
 TEST(AdviceTest, AShortRunGetsNone) {
@@ -123,8 +162,11 @@ TEST(SummaryTest, TheTextHasRowsTimesStagesAndTheAdvice) {
             "  push        0.50 s    5 %  ##\n"
             "  wait        0.20 s    2 %  #\n"
             "  other       0.00 s    0 %\n"
-            "input-bound: workers waited 43 % of their time for rows; try more readers, a cache of "
-            "parsed rows, or rows in memory\n");
+            "compute-bound: workers computed 45 % of their time and waited 43 % for rows; try more "
+            "readers or a cache of parsed rows\n");
+  summary.trainers = 2;
+  summary.workers = 8;
+  EXPECT_THAT(SummaryText(summary), HasSubstr("of 8 workers in 2 trainers\n"));
   EXPECT_THAT(SummaryText({}), Not(HasSubstr("worker time")));
 }
 

@@ -61,6 +61,7 @@ class JobModelsTest(unittest.TestCase):
                 run = self.run_program(PROGRAM, "launch", "--server_num", 2, "--worker_num", 4, "--log_dir",
                                        log, "--", *program, model, strategy)
                 self.assertEqual(run.returncode, 0, run.stderr)
+                self.assertNotIn("examples/s", run.stderr, "the launcher knows no figures of such a program")
                 told = (log / "workerlog.0").read_text()
                 auc = float(re.search(r"epoch 1: 6000 rows, test auc (0\.\d+)", told).group(1))
                 scored = self.infer(model / "inference", "--pipe_command", GENERATOR)
@@ -68,6 +69,21 @@ class JobModelsTest(unittest.TestCase):
                 self.assertFalse(self.manifest(model / "inference")["optimizer_state"])
                 self.assertEqual(self.manifest(model / "persistables")["optimizer_state"],
                                  not strategy.startswith("geo"))
+
+    def test_the_console_of_a_job_speaks_for_all_trainers(self):
+        run = self.run_program(PROGRAM, "train", *MODEL, "--data", self.dir / "train", "--test",
+                               self.rows / "test", "--log_dir", self.dir / "console_log", "--epochs", "2",
+                               "--mode", "async", "--server_num", 1, "--worker_num", 2, "--threads", 1)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        lines = run.stderr.splitlines()
+        for epoch in range(2):
+            for what in (f"epoch {epoch} finished, ", f"epoch {epoch} test, "):
+                self.assertEqual(sum(what in line for line in lines), 1, run.stderr)
+        self.assertRegex(run.stderr, r"epoch 1 test, .*auc=0\.\d+")
+        self.assertNotIn("0 trainers", run.stderr)
+        self.assertIn("read 12,000, trained 12,000, skipped 0 in 2 epochs", run.stdout)
+        self.assertIn("of 2 workers in 2 trainers", run.stdout)
+        self.assertEqual(list((self.dir / "console_log").glob("*.status*")), [], "files of the live line")
 
     def test_a_model_knows_the_pipe_command_that_its_rows_came_through(self):
         model = self.dir / "own_piped"
