@@ -147,6 +147,7 @@ CheckpointInfo InfoFromJson(const JsonObject& json) {
   CheckpointInfo info{.step = json.Whole("step"),
                       .seed = json.Unsigned("seed"),
                       .optimizer_state = json.Flag("optimizer_state"),
+                      .inference = json.Has("inference") && json.Flag("inference"),
                       .optimizer = OptimizerFromJson(json.Object("optimizer")),
                       .sections = {}};
   json.Whole("virtual_shards", kVirtualShards, kVirtualShards);
@@ -246,6 +247,7 @@ StatusOr<std::string> Manifest::ToText() const {
   json["seed"] = info.seed;
   json["virtual_shards"] = kVirtualShards;
   json["optimizer_state"] = info.optimizer_state;
+  if (info.inference) json["inference"] = true;
   json["optimizer"] = OptimizerToJson(info.optimizer);
   json["parameters"] = ListToJson(parameters);
   json["tables"] = ListToJson(tables);

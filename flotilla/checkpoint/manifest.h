@@ -95,6 +95,7 @@ struct CheckpointInfo {
   int64_t step = 0;
   uint64_t seed = 0;
   bool optimizer_state = true;
+  bool inference = false;  // saved for inference only: not meant to go on with
   OptimizerSpec optimizer;
   Sections sections;
 

@@ -85,7 +85,8 @@ std::string InspectText(const std::string& dir, const Manifest& manifest) {
   line("seed", fmt::to_string(info.seed));
   line("optimizer", OptimizerText(info.optimizer));
   line("to go on with", info.optimizer_state ? "yes, the optimizer's state is there"
-                                             : "no, saved without the optimizer's state");
+                        : info.inference     ? "no, saved for inference"
+                                         : "yes, with a fresh optimizer: its state is not there");
   if (info.sections.contains("format")) line("rows", RowsText(info.sections));
   text += fmt::format("\nparameters ({})\n", manifest.parameters.size());
   for (const SavedParameter& parameter : manifest.parameters) {

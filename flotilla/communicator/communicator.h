@@ -119,8 +119,9 @@ struct LoadOptions {
   // directory has are left out. Otherwise both are errors.
   bool allow_missing = false;
   // Go on with the training that was saved: optimizer state, global step. Otherwise only weights
-  // are loaded and training starts at step 0. An error when the model was saved without its state
-  // or learned by another optimizer.
+  // are loaded and training starts at step 0; so it does from a model that a GEO job saved, which
+  // has no state (LoadedModel::fresh_optimizer). An error when the model was saved for inference or
+  // learned by another optimizer.
   bool optimizer_state = true;
   // Threads that verify and load. 0: one per core.
   int threads = 0;
@@ -133,7 +134,13 @@ struct LoadedModel {
   Sections sections;
   std::vector<std::string> missing;   // names that only the model has
   std::vector<std::string> left_out;  // names that only the directory has
+  // LoadOptions asked for the optimizer's state and the model has none: kFreshOptimizer tells it.
+  bool fresh_optimizer = false;
 };
+
+inline constexpr char kFreshOptimizer[] =
+    "the model has no optimizer state (a GEO job saved it): its weights are loaded, the optimizer "
+    "starts afresh at step 0";
 
 // Tables that live in this process, for fused steps such as skip-gram that read and write rows
 // where they stand, instead of Pull and Push:

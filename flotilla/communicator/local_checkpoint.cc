@@ -98,6 +98,7 @@ StatusOr<std::unique_ptr<PendingSave>> LocalCommunicator::BeginSave(const SaveCo
   CheckpointInfo info{.step = global_step(),
                       .seed = spec().seed,
                       .optimizer_state = contents.optimizer_state,
+                      .inference = !contents.optimizer_state,
                       .optimizer = spec().optimizer,
                       .sections = {}};
   auto save =
@@ -127,17 +128,17 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   }
   std::vector<LoadedParameter> parameters;
   for (const auto& [p, saved] : match.parameters) {
-    const int states = options.optimizer_state ? dense_->states(p) : 0;
+    const int states = match.optimizer_state ? dense_->states(p) : 0;
     FL_ASSIGN_OR_RETURN(LoadedParameter values,
                         ReadParameterValues(*reader, p, *saved, layout().length(p), states));
     parameters.push_back(std::move(values));
   }
   for (const auto& [t, saved] : match.tables) {
     FL_RETURN_IF_ERROR(
-        LoadTable(*reader, *saved, {}, options.optimizer_state, threads, tables_[t].get()));
+        LoadTable(*reader, *saved, {}, match.optimizer_state, threads, tables_[t].get()));
   }
   for (const LoadedParameter& values : parameters) {
-    if (options.optimizer_state) {
+    if (match.optimizer_state) {
       dense_->Restore(values.index, values.weights, values.state);
     } else {
       dense_->Write(values.index, values.weights);
@@ -145,13 +146,14 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   }
   set_seed(info.seed);
   for (const auto& table : tables_) table->SetSeed(info.seed);
-  pushes_ = options.optimizer_state ? info.step : 0;
+  pushes_ = match.optimizer_state ? info.step : 0;
   CountFrom(pushes(), 1);
   return LoadedModel{.step = info.step,
                      .seed = info.seed,
                      .sections = info.sections,
                      .missing = std::move(match.missing),
-                     .left_out = std::move(match.left_out)};
+                     .left_out = std::move(match.left_out),
+                     .fresh_optimizer = options.optimizer_state && !match.optimizer_state};
 }
 
 }  // namespace flotilla

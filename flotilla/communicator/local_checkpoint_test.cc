@@ -207,6 +207,30 @@ TEST(LocalCheckpointTest, AnInferenceModelHasOnlyTheWeightsThatWereNamed) {
             "save: the model has no parameter or table x, y");
 }
 
+// What GEO saves: everything but the state, which its trainers keep.
+TEST(LocalCheckpointTest, AModelWithoutStateThatIsNotForInferenceLoadsWithAFreshOptimizer) {
+  TempDir temp;
+  const std::string dir = temp.path() + "/model";
+  auto local = MakeToSave(SavedSpec());
+  TrainSteps(*local, 1, 5);
+  ASSERT_TRUE(Save(*local, dir, {.optimizer_state = false}).ok());
+  // The manifest says nothing of inference in models of GEO, and in those of earlier versions.
+  auto manifest = ReadManifest(dir);
+  ASSERT_TRUE(manifest.ok()) << manifest.status();
+  EXPECT_TRUE(manifest->info.inference);
+  manifest->info.inference = false;
+  temp.Write("model/manifest.json", *manifest->ToText());
+  auto loaded = MakeToSave(SavedSpec());
+  const auto result = loaded->Load(dir, {});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->fresh_optimizer);
+  EXPECT_EQ(loaded->global_step(), 0);
+  EXPECT_EQ(loaded->ReadParameter("w")->data, local->ReadParameter("w")->data);
+  EXPECT_EQ(loaded->ReadParameter("emb")->data, local->ReadParameter("emb")->data);
+  auto asked = MakeToSave(SavedSpec());
+  EXPECT_FALSE(asked->Load(dir, {.optimizer_state = false})->fresh_optimizer);
+}
+
 TEST(LocalCheckpointTest, WhatDoesNotFitIsListedInOneError) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";

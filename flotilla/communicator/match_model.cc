@@ -81,18 +81,20 @@ void FindLeftOut(const ModelSpec& spec, const Manifest& manifest, ModelMatch* ma
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options) {
   int states = 0;
-  if (options.optimizer_state) {
-    if (!manifest.info.optimizer_state) {
-      return FailedPrecondition(
-          "it was saved for inference, without optimizer state: training cannot go on from it; "
-          "load it without the state to start anew from its weights");
-    }
+  if (options.optimizer_state && manifest.info.inference) {
+    return FailedPrecondition(
+        "it was saved for inference, without optimizer state: training cannot go on from it; "
+        "load it without the state to start anew from its weights");
+  }
+  const bool with_state = options.optimizer_state && manifest.info.optimizer_state;
+  if (with_state) {
     FL_RETURN_IF_ERROR(CheckSameRule(manifest.info.optimizer, spec.optimizer));
     FL_ASSIGN_OR_RETURN(const auto rule, MakeUpdateRule(spec.optimizer));
     states = rule->states();
   }
   std::vector<std::string> differ;
   ModelMatch match = MatchNames(spec, manifest, states, &differ);
+  match.optimizer_state = with_state;
   FindLeftOut(spec, manifest, &match);
   std::vector<std::string> problems;
   if (!match.missing.empty() && !options.allow_missing) {

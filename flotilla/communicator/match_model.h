@@ -19,12 +19,13 @@ struct ModelMatch {
   std::vector<std::pair<int, const SavedTable*>> tables;
   std::vector<std::string> missing;   // only the model has them
   std::vector<std::string> left_out;  // only the manifest has them
+  bool optimizer_state = true;        // whether the state is to be read, and the step goes on
 };
 
 // What Load is to read, or why it must not: one error that lists all names that are missing, left
-// over (unless options.allow_missing) or of another shape; with options.optimizer_state also state
-// that is not there or another optimizer's.
-// REQUIRES: CheckModelSpec(spec).ok(), the optimizer is known; the manifest outlives the result.
+// over (unless options.allow_missing) or of another shape; with options.optimizer_state also a
+// model that was saved for inference or learned by another optimizer. REQUIRES:
+// CheckModelSpec(spec).ok(), the optimizer is known; the manifest outlives the result.
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options);
 

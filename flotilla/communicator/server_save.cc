@@ -211,6 +211,7 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
   CheckpointInfo info{.step = dense->step,
                       .seed = client->seed(),
                       .optimizer_state = with_state,
+                      .inference = !contents.optimizer_state,
                       .optimizer = spec.optimizer,
                       .sections = {}};
   return std::make_unique<ServerSave>(client, std::move(info), std::move(chosen),
@@ -227,7 +228,9 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
   const Manifest& manifest = (*reader)->manifest();
   auto match = MatchModel(client->spec(), manifest, wanted);
   if (!match.ok()) return Annotate(match.status(), fmt::format("load {}", dir));
-  LoadParts parts{.optimizer_state = wanted.optimizer_state, .go_on = options.optimizer_state};
+  const bool fresh = wanted.optimizer_state && !match->optimizer_state;
+  LoadParts parts{.optimizer_state = match->optimizer_state,
+                  .go_on = options.optimizer_state && !fresh};
   for (const auto& [t, saved] : match->tables) parts.tables.push_back(t);
   for (const auto& [p, saved] : match->parameters) parts.parameters.push_back(p);
   FL_RETURN_IF_ERROR(client->options().shared_storage
@@ -237,7 +240,8 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
                      .seed = manifest.info.seed,
                      .sections = manifest.info.sections,
                      .missing = std::move(match->missing),
-                     .left_out = std::move(match->left_out)};
+                     .left_out = std::move(match->left_out),
+                     .fresh_optimizer = fresh};
 }
 
 }  // namespace flotilla

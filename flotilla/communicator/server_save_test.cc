@@ -127,6 +127,33 @@ TEST_F(ServerSaveTest, RowsOfTheMomentAreWrittenWhileTrainingGoesOn) {
   EXPECT_EQ(Files(Path("meanwhile")), expected);
 }
 
+// Saved by GEO (its servers have no state), loaded by a mode whose servers do.
+TEST_F(ServerSaveTest, AModelOfGeoLoadsWithAFreshOptimizer) {
+  {
+    InProcessCluster geo(AdamModel(), Servers(2, true));
+    ASSERT_TRUE(geo.ConnectAll().ok());
+    ASSERT_TRUE(TrainSome(geo.client(0), 4).ok());
+    const auto save = BeginServerSave(&geo.client(0), {}, /*has_state=*/false);
+    ASSERT_TRUE(save.ok()) << save.status();
+    ASSERT_TRUE((*save)->Write(Path("geo"), {}).ok());
+  }
+  for (const bool shared_storage : {true, false}) {
+    InProcessCluster cluster(AdamModel(), Servers(3, shared_storage));
+    ASSERT_TRUE(cluster.ConnectAll().ok());
+    const auto loaded = LoadIntoServers(&cluster.client(0), Path("geo"), {}, true);
+    ASSERT_TRUE(loaded.ok()) << loaded.status();
+    EXPECT_TRUE(loaded->fresh_optimizer);
+    EXPECT_EQ(cluster.client(0).global_step(), 0);
+    EXPECT_TRUE(TrainSome(cluster.client(0), 1).ok());
+  }
+  InProcessCluster again(AdamModel(), Servers(2, true));
+  ASSERT_TRUE(again.ConnectAll().ok());
+  const auto loaded = LoadIntoServers(&again.client(0), Path("geo"), {}, /*has_state=*/false);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_FALSE(loaded->fresh_optimizer) << "GEO's trainers keep it, whoever saved the model";
+  EXPECT_EQ(again.client(0).global_step(), 4);
+}
+
 TEST_F(ServerSaveTest, LoadingIntoTablesThatHaveRowsIsRefused) {
   Saved(Servers(1, true), "start");
   InProcessCluster cluster(AdamModel(), Servers(1, false));

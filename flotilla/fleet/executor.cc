@@ -249,6 +249,7 @@ Status Executor::load_persistables(const std::string& dir, const LoadOptions& op
   FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(dir, options));
   FL_ASSIGN_OR_RETURN(ParserSpec rows, FormatFromSections(loaded.sections));
   if (!rows.format.empty()) rows_ = std::move(rows);
+  if (loaded.fresh_optimizer) print() << dir << ": " << kFreshOptimizer << std::endl;
   return absl::OkStatus();
 }
 

@@ -141,7 +141,8 @@ class Executor {
   // What the prediction needs and nothing else: no optimizer state, no parameters that only the
   // loss reads. `predict` is the value to predict; not set: the model's own.
   Status save_inference_model(const std::string& dir, Var predict = {});
-  // By name. See LoadOptions for what may be missing.
+  // By name. See LoadOptions for what may be missing. Of a model that a GEO job saved the weights
+  // are loaded and the optimizer starts afresh, which one line tells where fetched values go.
   Status load_persistables(const std::string& dir, const LoadOptions& options = {});
 
   // Epochs and passes trained so far by this object.

@@ -98,8 +98,8 @@ INSTANTIATE_TEST_SUITE_P(
                       FedCase{"geo_sgd_mode=true,geo_sgd_need_push_nums=400", {100, 100}, 100},
                       FedCase{"geo_sgd_mode=true,geo_sgd_need_push_nums=400", {60, 100}, 80}),
     [](const auto& info) {
-      const auto& [strategy, steps, expected] = info.param;
-      std::string name = fmt::format("{}_{}_{}", strategy, steps[0], steps[1]);
+      const FedCase& fed = info.param;
+      std::string name = fmt::format("{}_{}_{}", fed.strategy, fed.steps[0], fed.steps[1]);
       for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
       return name;
     });

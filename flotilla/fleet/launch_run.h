@@ -2,12 +2,7 @@
 // that start their servers and trainers themselves.
 #pragma once
 
-#include <filesystem>
-#include <string>
-#include <vector>
-
 #include "flotilla/base/status.h"
-#include "flotilla/base/task_moment.h"
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/launch/local_cluster.h"
 

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "flotilla/checkpoint/manifest.h"
+#include "flotilla/checkpoint/model_dir.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/fleet/run_saves.h"
 
@@ -200,6 +201,7 @@ StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, con
   if (error) return PathError(options.dir, error.value());
   FL_ASSIGN_OR_RETURN(const int lock, LockDir(options.dir));
   std::unique_ptr<RunDir> run(new RunDir(options.dir, made, lock));
+  SweepRemovedModels(options.dir, IsModelName);
   if (fs::exists(fs::path(options.dir) / kManifestName, error)) {
     return FailedPrecondition("--out {} is itself a model: give a directory for models",
                               options.dir);

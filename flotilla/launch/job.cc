@@ -51,13 +51,15 @@ Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const Log
   if (options.mode.mode == "geo") wanted.optimizer_state = false;
   FL_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(dir));
   FL_ASSIGN_OR_RETURN(const ModelMatch match, MatchModel(spec, manifest, wanted));
-  ServerLoad load{.optimizer_state = wanted.optimizer_state,
-                  .go_on = options.init_options.optimizer_state,
+  const bool fresh = wanted.optimizer_state && !match.optimizer_state;
+  ServerLoad load{.optimizer_state = match.optimizer_state,
+                  .go_on = options.init_options.optimizer_state && !fresh,
                   .threads = wanted.threads};
   for (const auto& [t, saved] : match.tables) load.tables.push_back(t);
   for (const auto& [p, saved] : match.parameters) load.parameters.push_back(p);
   FL_RETURN_IF_ERROR(service.LoadModel(dir, load));
   log(fmt::format("starts from {}, step {}", dir, service.global_step()));
+  if (fresh) log(kFreshOptimizer);
   for (const std::string& name : match.missing) {
     log(fmt::format("{}: not in the model, starts with its first values", name));
   }

@@ -122,8 +122,8 @@ TEST(LivenessTest, TrainersAreHeardWhileTheySpeakAndHaveNotStopped) {
   ManualClock clock;
   Liveness liveness({.trainers = 2}, &clock);
   EXPECT_FALSE(liveness.AnyHeard(3'000));  // nobody came yet
-  liveness.Join(0);
-  liveness.Join(1);
+  EXPECT_TRUE(liveness.Join(0).ok());
+  EXPECT_TRUE(liveness.Join(1).ok());
   clock.AdvanceMs(2'000);
   EXPECT_TRUE(liveness.Heard(1).ok());
   clock.AdvanceMs(2'000);

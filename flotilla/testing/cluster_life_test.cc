@@ -196,7 +196,7 @@ TEST(LivenessInClusterTest, ATrainerThatWasRestartedIsRefusedAndTheKilledOneIsMi
        {UpdatePolicy::kOnArrival, UpdatePolicy::kOnBarrier, UpdatePolicy::kAddDelta}) {
     ClusterOptions options{.servers = 2, .trainers = 2, .policy = policy};
     options.server.service.liveness.silent_bound_ms = 1'000;
-    options.server.tick_ms = 20;
+    options.server.service.tick_ms = 20;
     options.client.heartbeat.interval_ms = 20;
     InProcessCluster cluster(CountingModel({}, {1}), options);
     ASSERT_OK(cluster.ConnectAll());

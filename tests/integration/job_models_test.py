@@ -189,6 +189,11 @@ class JobModelsTest(unittest.TestCase):
                 self.assertEqual(second["examples"], 6000, "one of two epochs was left")
                 self.assertGreater(self.steps_of(out / "epoch_1"), self.steps_of(out / "epoch_0"))
                 self.assertEqual(self.manifest(out / "epoch_1")["seed"], 3, "the model's own")
+        # Trainers of GEO keep the optimizer's state: other modes start it afresh.
+        after = self.job("after_geo", "sync", 2, 2, "--init_model", self.dir / "from_geo")
+        self.assertLess(after["train_logloss"], start["train_logloss"], "it had learned")
+        self.assertIn("the optimizer starts afresh", (self.dir / "after_geo/workerlog.0").read_text())
+
     def test_a_second_job_into_the_directory_of_another_is_refused(self):
         out = self.dir / "taken"
         self.job("first", "async", 1, 1, "--out", out)
