@@ -2,11 +2,13 @@
 // whether it has any. Around another dataset of which an epoch has started; part of a trainer.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <utility>
 
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/trainer/train_step.h"
 
 namespace flotilla {
 
@@ -17,9 +19,10 @@ class FirstBatchDataset : public Dataset {
   // REQUIRES: inner outlives the object.
   explicit FirstBatchDataset(Dataset* inner) : inner_(inner) {}
 
-  // Reads the first batch, for worker 0 to have; whether there is one. To be called once.
-  StatusOr<bool> ReadFirst() {
-    FL_ASSIGN_OR_RETURN(waiting_, inner_->Next(0, &first_));
+  // Reads the first batch, for worker 0 to have; whether there is one. None when a stop cancelled
+  // the read. To be called once.
+  StatusOr<bool> ReadFirst(const std::function<bool()>& stop) {
+    FL_ASSIGN_OR_RETURN(waiting_, NextUnlessStopped(*inner_, 0, stop, &first_));
     return waiting_;
   }
 

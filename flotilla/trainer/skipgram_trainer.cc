@@ -54,11 +54,11 @@ StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t e
   }
   failed_ = false;
   has_first_ = false;
+  start_nanos_ = clock_->NowNanos();
   FL_ASSIGN_OR_RETURN(has_first_, Next(0, corpus, &first_));
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = has_first_, .batches = corpus.batches()}));
   progress_words_ = 0;
-  start_nanos_ = clock_->NowNanos();
   FL_RETURN_IF_ERROR(RunAll(corpus, epoch));
   FL_RETURN_IF_ERROR(communicator_->Flush());
   return Sum();

@@ -113,15 +113,14 @@ class SkipgramTrainer {
   Status RunJoined(IdCorpus& corpus, int64_t epoch);
   Status RunAll(IdCorpus& corpus, int64_t epoch);
 
-  // The next batch, for worker w: the first one was read before the epoch began.
+  // The next batch, for worker w: the first one was read before the epoch began. False at the end
+  // of the text or when a stop cancelled the read.
   StatusOr<bool> Next(int w, IdCorpus& corpus, IdBatch* batch);
   // Fills a block with the next batch and starts to pull its rows; null at the end.
   StatusOr<std::unique_ptr<PendingCall>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
                                                     SkipgramBlock* block);
   // The windows of a block whose rows are here; what they lead to is in worker.gradients.
   void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);
-  // The next batch of text; false at its end or when a stop cancelled the read.
-  StatusOr<bool> Read(Worker& worker, IdCorpus& corpus, IdBatch* batch);
   // Whether the epoch is to end; notes it if options_.stop says so.
   bool Ends(Worker& worker);
   void Count(int64_t epoch, double rate, const IdBatch& batch, const KeptWords& kept,

@@ -99,7 +99,7 @@ StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& p
 StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
   FirstBatchDataset dataset(&started);
   const int64_t start = clock_->NowNanos();
-  FL_ASSIGN_OR_RETURN(const bool any, dataset.ReadFirst());
+  FL_ASSIGN_OR_RETURN(const bool any, dataset.ReadFirst(options_.stop));
   workers_[0].times.read += clock_->NowNanos() - start;
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = any, .batches = dataset.epoch_batches()}));

@@ -289,18 +289,20 @@ class BrokenOffDataset : public Dataset {
 };
 
 TEST(TrainerTest, AReadThatAStopCancelsEndsTheEpochLikeAStop) {
-  for (const bool joined : {true, false}) {
+  // The first batch is read before the epoch begins.
+  for (const auto& [joined, batches] :
+       {std::pair(true, 7), std::pair(false, 7), std::pair(true, 0), std::pair(false, 0)}) {
     std::atomic<bool> stop = false;
     TrainerOptions options{.workers = 2};
     options.stop = [&] { return stop.load(); };
     Session session({}, joined, options);
-    BrokenOffDataset dataset(MakeDataset(1000, 50), 7, absl::CancelledError("signal 15"),
+    BrokenOffDataset dataset(MakeDataset(1000, 50), batches, absl::CancelledError("signal 15"),
                              [&] { stop = true; });
     const auto report = session.trainer->TrainEpoch(dataset, 0);
     ASSERT_TRUE(report.ok()) << report.status();
     EXPECT_TRUE(report->stopped);
-    EXPECT_EQ(report->batches, 7);
-    EXPECT_EQ(dataset.position().ordinal, 7);
+    EXPECT_EQ(report->batches, batches);
+    EXPECT_EQ(dataset.position().ordinal, batches);
     // A test that is cut short tells nothing.
     EXPECT_TRUE(absl::IsCancelled(session.trainer->Evaluate(dataset).status()));
   }
