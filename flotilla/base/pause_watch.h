@@ -1,5 +1,5 @@
 // Notices that this process did not run for a while: it was stopped, or its machine was frozen.
-// Whoever judges others by their silence must look at itself first.
+// A process must rule out its own pause before it declares a silent peer dead.
 #pragma once
 
 #include <atomic>
@@ -24,8 +24,9 @@ class PauseWatch {
   // What Look would return: for threads that wake up first.
   int64_t Late(int64_t now_nanos) const {
     const int64_t last = last_nanos_;
+    if (last == kNever) return 0;
     const int64_t late = now_nanos - last - interval_nanos_;
-    return last != kNever && late > slack_nanos_ ? late : 0;
+    return late > slack_nanos_ ? late : 0;
   }
 
  private:

@@ -79,9 +79,7 @@ PsClient::~PsClient() {
 
 Status PsClient::Explain(const Status& error) const {
   const int64_t paused = heartbeat_.RecentPauseNanos();
-  if (paused == 0 || !(absl::IsUnavailable(error) || absl::IsFailedPrecondition(error))) {
-    return error;
-  }
+  if (paused == 0 || !(absl::IsUnavailable(error) || absl::IsAborted(error))) return error;
   return absl::UnavailableError(
       fmt::format("this process was paused for {:.1f} s and taken for dead by its peers: {}",
                   paused / 1e9, Message(error)));

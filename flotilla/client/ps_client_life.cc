@@ -155,7 +155,12 @@ Status PsClient::MeetServers(int64_t start_timeout_ms, const std::function<bool(
 Status PsClient::Stop() {
   heartbeat_.Stop();
   std::vector<ServerCall> calls;
-  for (int s = 0; s < servers(); ++s) calls.push_back(MakeCall(s, MakeHead(wire::METHOD_STOP), {}));
+  for (int s = 0; s < servers(); ++s) {
+    calls.push_back(MakeCall(s, MakeHead(wire::METHOD_STOP), {}));
+    // Nobody watches for silence any more.
+    int64_t& timeout_ms = calls.back().timeout_ms;
+    timeout_ms = std::min(timeout_ms, options_.heartbeat.silent_bound_ms);
+  }
   const Status status = calls_.Run("stop", std::move(calls));
   // A server that is gone has heard of it: the answer got lost, and it was the last to be told.
   return absl::IsUnavailable(status) && calls_.status().ok() ? absl::OkStatus() : status;

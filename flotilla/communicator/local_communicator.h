@@ -84,10 +84,11 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::atomic<int64_t> pushes_ = 0;
-  // The global step was first_step_ after first_push_ pushes, and each one since adds to it.
-  int64_t first_step_ = 0;
-  int64_t first_push_ = 0;
-  int64_t steps_per_push_ = 1;
+  // The global step was first_step_ after first_push_ pushes, and each push since adds
+  // steps_per_push_. Changed between epochs; reports may read meanwhile.
+  std::atomic<int64_t> first_step_ = 0;
+  std::atomic<int64_t> first_push_ = 0;
+  std::atomic<int64_t> steps_per_push_ = 1;
 };
 
 }  // namespace flotilla

@@ -30,7 +30,7 @@ struct JobOptions {
   std::string dictionary_hash;
   int64_t start_timeout_ms = 300'000;
   // How long a server that is told to stop goes on for trainers that have not ended.
-  int64_t stop_grace_ms = 10'000;
+  int64_t stop_grace_ms = 7'000;
   // A trainer asks it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
   // Raised by a trainer with the error that ends the job, so that whoever waits for data hears of

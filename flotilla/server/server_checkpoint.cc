@@ -44,6 +44,7 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTi
     save->tables.push_back(table);
   }
   save_ = save;
+  owner_ = ticket.trainer;
   return save_;
 }
 
@@ -52,12 +53,14 @@ void ServerCheckpoint::End(const SaveTicket& ticket, std::function<void()> done)
     std::lock_guard lock(mutex_);
     uint64_t& ended = ended_[ticket.trainer];
     ended = std::max(ended, ticket.sequence);
-    if (busy_) {
+    // The end of a save that was refused is not the end of the one that is being written.
+    const bool own = save_ != nullptr && owner_ == ticket.trainer;
+    if (own && busy_) {
       give_up_ = true;
       ends_.push_back(std::move(done));
       return;
     }
-    EndLocked();
+    if (own) EndLocked();
   }
   done();
 }

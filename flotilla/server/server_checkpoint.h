@@ -72,8 +72,9 @@ class ServerCheckpoint {
     int next_shard = 0;
   };
   StatusOr<std::shared_ptr<const Chunk>> Read(int table, int first_shard, uint64_t max_rows);
-  // Forgets the moment. What is being written is given up first: `done` is called when nothing
-  // writes any more, so that files may be removed and the next save can begin.
+  // Forgets the moment that this trainer has marked, if it has. What is being written is given up
+  // first: `done` is called when nothing writes any more, so that files may be removed and the next
+  // save can begin.
   void End(const SaveTicket& ticket, std::function<void()> done);
 
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
@@ -109,6 +110,7 @@ class ServerCheckpoint {
   std::mutex mutex_;
   // Guarded by mutex_.
   std::shared_ptr<const ServerSave> save_;
+  int owner_ = 0;                       // the trainer that has begun it
   std::shared_ptr<const Chunk> chunk_;  // read last, for an answer that must be sent again
   bool busy_ = false;
   std::vector<std::function<void()>> ends_;  // of those who wait for the end of what is written
