@@ -24,8 +24,9 @@ using std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kInputBytes = 256 << 10;
-// Where the child has its end of the guard: a number that scripts do not use for redirections.
-constexpr int kGuardFd = 63;
+// Where the child has its end of the guard: above the numbers that scripts redirect (0 to 9) and
+// that shells take for themselves (10 and up, bash from 63 down).
+constexpr int kGuardFd = 100;
 
 void CloseFd(int* fd) {
   if (*fd >= 0) close(*fd);

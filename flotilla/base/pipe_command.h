@@ -29,7 +29,7 @@ struct PipeCommandOptions {
 };
 
 // The child runs in a process group of its own, inherits no descriptor but the standard three and
-// 63, through which the kernel kills the group when this process ends, however it does, and starts
+// 100, through which the kernel kills the group when this process ends, however it does, and starts
 // with default signals. It may run ahead of the reader by a pipe's capacity (about 1 MB), then it
 // waits. Whatever it leaves running in its group is killed at its end, and it is always reaped: by
 // the Read that meets the end or an error, or by the destructor, which kills it. Its standard error
