@@ -38,8 +38,13 @@ Field* BatchBuilder::Find(std::string_view name, bool is_ids, int64_t count) {
 BatchBuilder& BatchBuilder::Values(std::string_view name, std::span<const float> values) {
   Field* field = Find(name, false, static_cast<int64_t>(values.size()));
   if (field == nullptr) return *this;
-  if (!std::all_of(values.begin(), values.end(), [](float v) { return std::isfinite(v * v); })) {
-    error_ = InvalidArgument("input {}: the square of a value is infinite or not a number", name);
+  for (const float value : values) {
+    if (std::isfinite(value * value)) continue;
+    error_ =
+        std::isfinite(value)
+            ? InvalidArgument("input {}: {} is too large: its square must fit float32", name, value)
+            : InvalidArgument("input {}: a value is infinite or not a number", name);
+    break;
   }
   field->values.assign(values.begin(), values.end());
   return *this;

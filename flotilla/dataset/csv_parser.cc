@@ -195,12 +195,11 @@ Status CsvParser::AddDense(size_t column, const Cell& cell, AlignedVector<float>
   if (!IsMissing(cell.text)) {
     const char* const end = cell.text.data() + cell.text.size();
     double number = 0;
-    bool good = ScanDouble(cell.text.data(), end, &number) == end;
+    const bool is_number = ScanDouble(cell.text.data(), end, &number) == end;
     number = spec.log ? std::log1p(std::max(number, 0.0)) : (number - spec.min) / spec.diff;
-    good = good && ToFloat(number, &value);
-    if (!good) {
-      return BadRow(cell.begin + 1, "{}: expected a number whose square float32 holds, found '{}'",
-                    NameOf(column), Shown(cell.text));
+    if (!is_number || !ToFloat(number, &value)) {
+      return BadRow(cell.begin + 1, "{}: expected a number, found '{}'{}", NameOf(column),
+                    Shown(cell.text), is_number ? " (too large: its square must fit float32)" : "");
     }
   }
   values->push_back(value);

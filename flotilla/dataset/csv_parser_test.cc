@@ -141,17 +141,16 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"1,x,7", "6: expected 4 columns, the line ends after 3"},
        {"1,x,7,1,", "9: expected the end of the line after 4 columns"},
        {"1,x,7,1,5", "9: expected the end of the line after 4 columns"},
-       {"x,x,7,1", "1: column 1 (a): expected a number whose square float32 holds, found 'x'"},
-       {"1.5x,x,7,1",
-        "1: column 1 (a): expected a number whose square float32 holds, found '1.5x'"},
+       {"x,x,7,1", "1: column 1 (a): expected a number, found 'x'"},
+       {"1.5x,x,7,1", "1: column 1 (a): expected a number, found '1.5x'"},
        {" 1,x,7,1", "1: column 1 (a): expected a number"},
-       {"nan,x,7,1", "1: column 1 (a): expected a number whose square float32 holds, found 'nan'"},
+       {"nan,x,7,1", "1: column 1 (a): expected a number, found 'nan'"},
        {"-inf,x,7,1", "1: column 1 (a): expected a number"},
        {"1e39,x,7,1", "1: column 1 (a): expected a number"},
-       {"-1e38,x,7,1", "1: column 1 (a): expected a number whose square float32 holds, found"},
+       {"-1e38,x,7,1", "1: column 1 (a): expected a number, found '-1e38' (too large: its square"},
        {"1e999,x,7,1", "1: column 1 (a): expected a number"},
        {std::string("1\0,x,7,1", 8),
-        "1: column 1 (a): expected a number whose square float32 holds, found "
+        "1: column 1 (a): expected a number, found "
         "'1?'"},
        {"1,x,seven,1", "5: column 3 (c): expected a whole number below 2^64, found 'seven'"},
        {"1,x,-7,1", "5: column 3 (c): expected a whole number below 2^64, found '-7'"},
@@ -170,7 +169,9 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
                 {{"1|2|x", "5: column 1 (tags): expected a whole number below 2^64, found 'x'"}});
   ExpectBadRows(
       *MakeCsvParser("a:dense(diff=1e-30)"), "0",
-      {{"1e10", "1: column 1 (a): expected a number whose square float32 holds, found '1e10'"}});
+      {{"1e10",
+        "1: column 1 (a): expected a number, found '1e10' (too large: its square must fit "
+        "float32)"}});
 }
 
 TEST(CsvParserTest, RandomRowsEqualTheNaiveParse) {

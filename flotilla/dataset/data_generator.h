@@ -40,7 +40,9 @@ class MultiSlotOutput {
     if (values.empty()) return Fail(Join({"slot ", name, " has no numbers"}));
     for (const float value : values) {
       if (!std::isfinite(value * value)) {
-        return Fail(Join({"slot ", name, " has a value whose square is infinite or not a number"}));
+        return Fail(Join({"slot ", name,
+                          std::isfinite(value) ? " has a value whose square does not fit float32"
+                                               : " has a value that is infinite or not a number"}));
       }
       Append(value);
     }
