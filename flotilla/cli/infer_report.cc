@@ -21,10 +21,12 @@ std::string DecileTable(const Evaluation& evaluation) {
   return text;
 }
 
-// "epoch 4 (test AUC 0.7450); best: epoch 2 (0.7501)"
+// "after epoch 4 (test AUC 0.7450); best: epoch 2 (test AUC 0.7501)", or "inside epoch 5, after .."
 std::string RunText(const RunState& run) {
-  if (run.epoch < 1) return "inside epoch 0";
-  std::string text = fmt::format("epoch {}", run.epoch - 1);
+  const std::string inside = run.position ? fmt::format("inside epoch {}", run.epoch) : "";
+  if (run.epoch < 1) return inside.empty() ? "before epoch 0" : inside;
+  std::string text =
+      fmt::format("{}{}after epoch {}", inside, inside.empty() ? "" : ", ", run.epoch - 1);
   if (run.last_auc >= 0) text += fmt::format(" (test AUC {:.4f})", run.last_auc);
   if (run.best_epoch < 0) return text;
   if (run.best_epoch == run.epoch - 1) return text + ", the best so far";
@@ -40,7 +42,7 @@ double InferResult::examples_per_second() const {
 std::string InferTable(const InferResult& result) {
   const Evaluation& evaluation = result.evaluation;
   std::string text = fmt::format("{:<14}{}, step {}\n", "model", result.model, result.step);
-  if (result.run) text += fmt::format("{:<14}{}\n", "saved after", RunText(*result.run));
+  if (result.run) text += fmt::format("{:<14}{}\n", "saved", RunText(*result.run));
   text += fmt::format("{:<14}{}\n", "examples", evaluation.rows);
   for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("{:<14}{:.4f}\n", name, value);

@@ -103,7 +103,7 @@ TEST_F(TrainCommandTest, ProgressGoesToTheOtherStreamInTheSeedsWords) {
   const ProgramRun run = Train({"--test", test_});
   ASSERT_EQ(run.code, kSuccess) << run.err;
   EXPECT_THAT(run.err, HasSubstr("epoch 0 finished, use time="));
-  EXPECT_THAT(run.out, Not(HasSubstr("epoch 0")));
+  EXPECT_THAT(run.out, Not(HasSubstr("epoch 0 finished")));
 }
 
 TEST_F(TrainCommandTest, ATableThatGrowsHoldsTheIdsThatOccurred) {

@@ -211,7 +211,7 @@ TEST_F(TrainSaveTest, TheResultsTellTheLastAndTheBestEpoch) {
   EXPECT_EQ(infer["best_auc"], result["best_auc"]);
   EXPECT_NEAR(infer["test_auc"], infer["auc"], 1e-3);
   EXPECT_THAT(RunForTest({"infer", Dir("a"), "--data", test_}).out,
-              HasSubstr("saved after   epoch 5 (test AUC 0."));
+              HasSubstr("saved         after epoch 5 (test AUC 0."));
 }
 
 TEST_F(TrainSaveTest, StartsFromAnotherModel) {

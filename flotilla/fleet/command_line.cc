@@ -165,9 +165,13 @@ void AddConfigFlags(CLI::App& command) {
 
 std::string ResumeCommand(const Terminal& terminal) {
   std::vector<std::string> args = terminal.args;
+  const auto overwrites = [](const std::string& arg) {
+    return arg == "--overwrite" || arg.starts_with("--overwrite=");
+  };
+  args.erase(std::remove_if(args.begin(), std::find(args.begin(), args.end(), "--"), overwrites),
+             std::find(args.begin(), args.end(), "--"));
   const auto end = std::find(args.begin(), args.end(), "--");
   if (std::find(args.begin(), end, "--resume") == end) args.insert(end, "--resume");
-  std::erase(args, "--overwrite");
   return Typed(terminal.program, args);
 }
 

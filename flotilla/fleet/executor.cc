@@ -84,7 +84,7 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
   for (const auto& [name, fetch] : options.fetch_handler.vars) {
     FL_RETURN_IF_ERROR(Annotate(CheckFetches({&fetch, 1}), "fetch handler: " + name));
   }
-  if (communicator_->in_epoch()) FL_RETURN_IF_ERROR(end_pass());
+  if (pass_open_) FL_RETURN_IF_ERROR(end_pass());
   FetchWatch watch(&options, &print());
   Trainer* running = nullptr;
   TrainerOptions trainer_options{.workers = options_.threads, .seed = options_.seed};
@@ -189,16 +189,19 @@ StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const F
 }
 
 Status Executor::BeginPass() {
-  if (communicator_->in_epoch()) return absl::OkStatus();
+  if (pass_open_) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(communicator_->BeginEpoch());
+  pass_open_ = true;
   fed_batches_ = 0;
-  return communicator_->BeginEpoch();
+  return absl::OkStatus();
 }
 
 // A pass that was never begun has no batch here, which the other workers are told.
 Status Executor::end_pass() {
-  if (!communicator_->in_epoch()) {
+  if (!pass_open_) {
     FL_RETURN_IF_ERROR(communicator_->BeginEpoch({.has_batch = false}));
   }
+  pass_open_ = false;
   ++epoch_;
   return communicator_->Flush();
 }

@@ -123,8 +123,9 @@ class Executor {
   StatusOr<std::vector<Tensor>> infer(const Batch& feed, std::span<const Fetch> fetch_list);
   // Metrics of run() and of infer() start at zero again.
   void reset_metrics();
-  // What a metric of run() has counted (e.g. the clicks and the other rows by score, for AUC):
-  // numbers that add up over workers. Errors: the model has no such metric.
+  // What a metric of run() has counted (e.g. the clicks and the other rows by score, for AUC), to
+  // be merged by Metric::Merge of a metric with the same spec; states of several workers must not
+  // be added number by number. Errors: the model has no such metric.
   StatusOr<std::vector<double>> metric_state(const std::string& metric) const;
 
   // Any parameter by name, as the servers have it where there are any; end_pass() first includes
@@ -172,6 +173,7 @@ class Executor {
   ParserSpec rows_;  // how the rows are made that the parameters were trained on
   int64_t epoch_ = 0;
   Batch fed_;                // the batch of run(), numbered as one of this pass
+  bool pass_open_ = false;   // run() began an epoch that end_pass() has not ended
   int64_t fed_batches_ = 0;  // of this pass: the ordinal of the next one
 };
 

@@ -57,6 +57,12 @@ struct FedCase {
   float expected;
 };
 
+std::string NameOf(const FedCase& fed) {
+  std::string name = fmt::format("{}_{}_{}", fed.strategy, fed.steps[0], fed.steps[1]);
+  for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name;
+}
+
 class FedStepsTest : public ::testing::TestWithParam<FedCase> {
  protected:
   // `other` is how worker 1 ends its passes.
@@ -97,12 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
                       FedCase{"mode=geo", {100, 60}, 80}, FedCase{"mode=geo", {100, 0}, 100},
                       FedCase{"geo_sgd_mode=true,geo_sgd_need_push_nums=400", {100, 100}, 100},
                       FedCase{"geo_sgd_mode=true,geo_sgd_need_push_nums=400", {60, 100}, 80}),
-    [](const auto& info) {
-      const FedCase& fed = info.param;
-      std::string name = fmt::format("{}_{}_{}", fed.strategy, fed.steps[0], fed.steps[1]);
-      for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-      return name;
-    });
+    [](const auto& each) { return NameOf(each.param); });
 
 TEST(FedPassesTest, PassesFollowEachOtherAndEpochsOfDatasets) {
   for (const char* mode : {"sync", "half-async", "async", "geo"}) {

@@ -111,10 +111,10 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
           ->group(group);
   const CLI::Option* geo_divisor =
       command
-          .add_option(
-              "--geo_divisor", flags.geo_divisor,
-              "geo: what differences are divided by: touched (dense: all trainers; a row: the "
-              "root of how many changed it), trainers (the tutorials' rule) or none")
+          .add_option("--geo_divisor", flags.geo_divisor,
+                      "geo: what differences are divided by: touched (dense: the trainers that "
+                      "have data; a row: the "
+                      "root of how many changed it), trainers (the tutorials' rule) or none")
           ->type_name("NAME")
           ->check(OneOf({"touched", "trainers", "none"}))
           ->capture_default_str()

@@ -33,6 +33,7 @@ StatusOr<MetricSet> MergedMetrics(std::string_view name, std::span<const MetricS
   std::string merged;
   if (group.trainer() == 0) {
     for (size_t t = 0; t < states.size(); ++t) {
+      if (states[t].empty()) continue;  // the trainer has left
       FL_RETURN_IF_ERROR(
           Annotate(all.MergeState(NumbersOf(states[t])), fmt::format("trainer {}", t)));
     }

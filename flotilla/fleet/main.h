@@ -13,8 +13,8 @@
 namespace flotilla {
 
 // Reads the command line, trains, tests and saves as it says, and returns the exit code: 0 success,
-// 1 failure, 2 usage error, 128 + signal, 200 a peer was lost. --help lists all flags, the model's
-// own among them.
+// 1 failure, 2 usage error, 128 + signal, 200 a peer was lost. --help lists the common flags
+// and the model's own, --help-all all of them.
 int Main(int argc, char** argv, const ModelFunction& model);
 
 // The same with streams of the caller's: results to `out`, progress and errors to `err`. `program`

@@ -101,15 +101,17 @@ Status ModelKeeper::Remove(const std::string& name) {
 }
 
 Status ModelKeeper::RemoveReplaced(const std::string& newest) {
-  if (!options_.overwrite || !kept_.empty()) return absl::OkStatus();
+  std::erase(replaced_, newest);  // replaced by this run's own
+  if (replaced_.empty()) return absl::OkStatus();
   // Before its model: a link that leads nowhere is worse than none.
   std::error_code error;
   if (best_.empty()) fs::remove(fs::path(options_.dir) / kBest, error);
   if (error) {
     return FailedPrecondition("{}/{}: cannot be removed: {}", options_.dir, kBest, error.message());
   }
-  for (const std::string& name : replaced_) {
-    if (name != newest) FL_RETURN_IF_ERROR(Remove(name));
+  while (!replaced_.empty()) {
+    FL_RETURN_IF_ERROR(Remove(replaced_.back()));
+    replaced_.pop_back();
   }
   return absl::OkStatus();
 }

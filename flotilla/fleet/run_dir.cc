@@ -199,13 +199,13 @@ StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, con
   std::error_code error;
   const bool made = fs::create_directories(options.dir, error);
   if (error) return PathError(options.dir, error.value());
-  FL_ASSIGN_OR_RETURN(const int lock, LockDir(options.dir));
-  std::unique_ptr<RunDir> run(new RunDir(options.dir, made, lock));
-  SweepRemovedModels(options.dir, IsModelName);
   if (fs::exists(fs::path(options.dir) / kManifestName, error)) {
     return FailedPrecondition("--out {} is itself a model: give a directory for models",
                               options.dir);
   }
+  FL_ASSIGN_OR_RETURN(const int lock, LockDir(options.dir));
+  std::unique_ptr<RunDir> run(new RunDir(options.dir, made, lock));
+  SweepRemovedModels(options.dir, IsModelName);
   if (options.resume) {
     FL_ASSIGN_OR_RETURN(run->model_, FindResumed(options.dir, warn));
   } else if (!options.overwrite) {

@@ -40,10 +40,7 @@ void SlotDataset::set_filelist(std::vector<std::string> files) {
 void SlotDataset::set_format(ParserSpec format) { Set(&format_, std::move(format)); }
 void SlotDataset::set_max_bad_rows(int64_t rows) { Set(&max_bad_rows_, rows); }
 void SlotDataset::set_seed(uint64_t seed) { Set(&seed_, seed); }
-
-void SlotDataset::set_interrupt(const Interrupt* interrupt) {
-  if (Changed().ok()) interrupt_ = interrupt;
-}
+void SlotDataset::set_interrupt(const Interrupt* interrupt) { Set(&interrupt_, interrupt); }
 
 StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
   if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");

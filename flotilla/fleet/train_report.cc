@@ -32,6 +32,11 @@ AdviceWords WordsFor(const TrainOptions& options) {
           .even_shares = "--global_shuffle, which spreads the rows evenly over the trainers"};
 }
 
+// Null for an epoch that there was not.
+nlohmann::ordered_json EpochJson(int64_t epoch) {
+  return epoch < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(epoch);
+}
+
 bool HasMetric(const Report& report, const std::string& name) {
   return std::any_of(report.metrics.begin(), report.metrics.end(),
                      [&](const auto& metric) { return metric.first == name; });
@@ -107,9 +112,9 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
     json["best_auc"] = result.best_auc < 0 ? kUndefined : result.best_auc;
-    json["best_epoch"] = result.best_epoch;
+    json["best_epoch"] = EpochJson(result.best_epoch);
   }
-  json["last_epoch"] = result.last_epoch;
+  json["last_epoch"] = EpochJson(result.last_epoch);
   if (!options.keep.out.empty()) json["out"] = options.keep.out;
   json["stopped"] = result.stopped;
   json["model"] = options.model_name;
@@ -131,7 +136,12 @@ Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal&
     if (!options.keep.out.empty()) {
       FL_RETURN_IF_ERROR(RunDir::Open(RunDirOf(options.keep, terminal), [](auto) {}).status());
     }
-    return TrainInCluster(fleet, {}, terminal);
+    FL_RETURN_IF_ERROR(TrainInCluster(fleet, {}, terminal));
+    if (terminal.exit_code >= 128 && !options.keep.out.empty()) {
+      terminal.log.info("to go on from the last model that was saved:\n  {}",
+                        ResumeCommand(terminal));
+    }
+    return absl::OkStatus();
   }
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
   // A run that was stopped has no results to show but where to go on, which the log tells; of

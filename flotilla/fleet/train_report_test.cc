@@ -43,12 +43,12 @@ TEST(TrainReportTest, TheObjectHasEveryMetricByItsName) {
   result.test = result.train;
   result.test->metrics = {{"rmse", 0.5}};
   result.best_auc = -1;
-  const auto json = nlohmann::json::parse(ResultJson({}, result));
-  EXPECT_EQ(json["rmse"], 0.5);
-  EXPECT_EQ(json["train_rmse"], 0.25);
-  EXPECT_EQ(json["loss"], 0.5);
-  EXPECT_TRUE(json["auc"].is_null());
-  EXPECT_TRUE(json["best_auc"].is_null());
+  const auto result_json = nlohmann::json::parse(ResultJson({}, result));
+  EXPECT_EQ(result_json["rmse"], 0.5);
+  EXPECT_EQ(result_json["train_rmse"], 0.25);
+  EXPECT_EQ(result_json["loss"], 0.5);
+  EXPECT_TRUE(result_json["auc"].is_null());
+  EXPECT_TRUE(result_json["best_auc"].is_null());
 }
 
 }  // namespace

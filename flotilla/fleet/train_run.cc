@@ -56,7 +56,7 @@ std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
       {"--no_in_memory", flag(!data.in_memory)}};
   for (const auto& [name, value] : format.params) {
     // The content of a schema is long, and is told apart by the parser.
-    if (value.size() < 100) settings["--format " + name] = value;
+    if (value.size() < 100) settings["--format_param " + name] = value;
   }
   settings["--pipe_command"] = data.pipe_command.empty() ? "not set" : data.pipe_command;
   if (data.in_memory) settings["--no_shuffle"] = flag(!data.shuffle);
@@ -120,9 +120,10 @@ class TrainRun {
 };
 
 Status TrainRun::Prepare() {
+  // A trainer that the job refuses must not touch the directory of the one that is in it.
+  FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(OpenOut());
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
-  FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(StartFromModel());
   FL_RETURN_IF_ERROR(OpenData());
   FL_RETURN_IF_ERROR(MakeSaves());
@@ -209,7 +210,7 @@ Status TrainRun::OpenData() {
   if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test.files, FindFiles(test.flag, data.test, data));
   }
-  settings_ = PositionSettings(options_, train.files, FormatOf(model_, data));
+  settings_ = PositionSettings(options_, train.files, WithDefaults(FormatOf(model_, data)));
   if (state_.position) {
     FL_RETURN_IF_ERROR(Annotate(CheckSettings(state_, settings_), "--resume"));
   }
@@ -316,20 +317,24 @@ StatusOr<bool> TrainRun::RunEpoch() {
 
 StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
   bool best = false;
+  state_.last_auc = -1;
+  result_.test.reset();
   if (test_.dataset != nullptr) {
     const Status tested = Test(epoch, &best);
     // A test that a signal cut short tells nothing; the epoch is trained, and is saved.
     const bool cut = alone() && absl::IsCancelled(tested) && signal_.stopped();
     if (!tested.ok() && !cut) return tested;
   }
-  // A signal reaches trainers at different moments, and what follows they do together.
-  if (signal_.stopped() && !alone()) {
+  // Asked once, since it may come at any time. It reaches trainers at different moments, and what
+  // follows they do together.
+  const bool stopped = signal_.stopped();
+  if (stopped && !alone()) {
     return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
   }
   state_.epoch = epoch + 1;
   const bool enough =
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
-  const bool last = state_.epoch == options_.epochs || enough || signal_.stopped();
+  const bool last = state_.epoch == options_.epochs || enough || stopped;
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
   // Every trainer has flushed before SumReports returned; nobody trains before the cut is made.
   FL_RETURN_IF_ERROR(fleet_.group().Barrier(fmt::format("saved {}", epoch)));
@@ -337,7 +342,7 @@ StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
     terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
                        state_.epochs_without_better, state_.best_auc);
   }
-  if (signal_.stopped() && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
+  if (stopped && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
   return !last;
 }
 
@@ -377,8 +382,12 @@ Status TrainRun::Stop() {
   }
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
-  terminal_.log.info("stopped by signal {} at step {}; to go on:\n  {}{}", signal_.signal(),
-                     fleet_.communicator().global_step(), ResumeCommand(terminal_));
+  // A trainer of a job does not know the command that started the job.
+  const std::string command = options_.fleet.role.is_trainer()
+                                  ? " start the job again with --resume"
+                                  : "\n  " + ResumeCommand(terminal_);
+  terminal_.log.info("stopped by signal {} at step {}; to go on:{}", signal_.signal(),
+                     fleet_.communicator().global_step(), command);
   return absl::OkStatus();
 }
 

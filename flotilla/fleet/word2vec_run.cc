@@ -147,12 +147,16 @@ Status Word2VecRun::OpenOut() {
 
 Status Word2VecRun::Prepare() {
   const double start = Seconds();
-  FL_RETURN_IF_ERROR(OpenOut());
+  // Before words are counted for minutes; but a trainer that the job refuses must not touch the
+  // directory of the one that is in it.
+  const bool in_job = options_.fleet.role.is_trainer();
+  if (!in_job) FL_RETURN_IF_ERROR(OpenOut());
   FL_RETURN_IF_ERROR(data_.MakeDictionary());
   result_.vocabulary = data_.vocabulary().size();
   const double counted = Seconds();
   result_.dictionary_seconds = counted - start;
   FL_RETURN_IF_ERROR(Join());
+  if (in_job) FL_RETURN_IF_ERROR(OpenOut());
   FL_ASSIGN_OR_RETURN(view_, Word2VecView::Make(&options_, first(), &terminal_));
   FL_RETURN_IF_ERROR(WriteRows());
   const double joined = Seconds();
@@ -259,8 +263,8 @@ Status Word2VecRun::TrainEpochs() {
   if (result_.stopped) {
     terminal_.exit_code = signal_.exit_code();
     terminal_.log.warn(
-        "stopped by signal {} in epoch {} of {} after {} of its {} words: what is saved is marked "
-        "as interrupted; --init_model starts from its vectors",
+        "stopped by signal {} in epoch {} of {} after {} of its {} words: a model that is saved is "
+        "marked as interrupted, vectors (--vectors) are unfinished; --init_model starts from them",
         signal_.signal(), result_.stopped_epoch, options_.epochs, result_.stopped_words,
         data_.corpus().words());
   }

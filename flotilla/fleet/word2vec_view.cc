@@ -114,7 +114,7 @@ Status Word2VecView::Draw() const {
   if (log_ != nullptr) {
     FL_RETURN_IF_ERROR(WriteCurveSvg(options_.out + ".log/curves.svg", points_, plot));
   }
-  if (options_.plot.empty()) return absl::OkStatus();
+  if (options_.plot.empty() || options_.fleet.role.index != 0) return absl::OkStatus();
   return Annotate(WriteCurveSvg(options_.plot, points_, plot), "--plot");
 }
 

@@ -70,14 +70,17 @@ class Job:
         self.log = self.dir / "log"
         self.temporary = self.dir / "tmp"
         self.temporary.mkdir(parents=True)
-        self.started = {}
+        self.started = {}  # the latest of each name
+        self.all = []
 
     def start(self, name, command, **variables):
         """Starts a process; its output goes to the files NAME.out and NAME.err."""
         env = environment(TMPDIR=str(self.temporary), **{MARK: self.mark}, **variables)
-        with open(self.dir / f"{name}.out", "wb") as out, open(self.dir / f"{name}.err", "wb") as err:
+        # Appended: a second process of the name may write beside the first.
+        with open(self.dir / f"{name}.out", "ab") as out, open(self.dir / f"{name}.err", "ab") as err:
             self.started[name] = subprocess.Popen([str(a) for a in command], stdin=subprocess.DEVNULL,
                                                   stdout=out, stderr=err, env=env)
+        self.all.append(self.started[name])
         return self.started[name]
 
     def start_role(self, command, servers, trainers, server=None, trainer=None, **variables):
@@ -132,7 +135,7 @@ class Job:
 
     def close(self):
         """Ends what a failed test left running."""
-        for process in self.started.values():
+        for process in self.all:
             if process.poll() is None:
                 process.kill()
             process.wait()

@@ -32,13 +32,13 @@ class FleetTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.dir.cleanup()
 
-    def command(self, name, *more):
-        self.log = pathlib.Path(self.dir.name) / f"log_{name}"
+    def command(self, *more):
         return [PROGRAM, "train", *MODEL, "--data", self.train, "--test", self.rows / "test",
-                "--log_dir", self.log, "--json", *more]
+                "--json", *more]
 
-    def train_job(self, name, *more):
-        return fleet_job.run(*self.command(name, *more))
+    def train_job(self, name, *more, **options):
+        self.log = pathlib.Path(self.dir.name) / f"log_{name}"
+        return fleet_job.run(*self.command("--log_dir", self.log, *more), **options)
 
     def local_auc(self, *more):
         run = fleet_job.run(PROGRAM, "train", *MODEL, "--data", self.train, "--test", self.rows / "test",
@@ -88,7 +88,7 @@ class FleetTest(unittest.TestCase):
         for role in ("server", "trainer"):
             for index in range(2):
                 job.start(f"{role}{index}",
-                          self.command("by_hand", "--mode", "async", "--threads", 1, "--role", role,
+                          self.command("--mode", "async", "--threads", 1, "--role", role,
                                        "--role_index", index, "--servers", servers, "--trainers", 2))
         for name in job.started:
             self.assertEqual(job.wait(name, 60 * fleet_job.PATIENCE), 0, job.text(name))
@@ -102,9 +102,8 @@ class FleetTest(unittest.TestCase):
                  "half-async": ([], "FLAGS_rpc_retry_times", "  (set)")}
         for mode, (flags, variable, said) in cases.items():
             with self.subTest(mode=mode):
-                run = fleet_job.run(*self.command(f"flags_{mode}", "--mode", mode, "--server_num", 1,
-                                                  "--worker_num", 2, *flags),
-                                    env=environment(**{variable: "5"}))
+                run = self.train_job(f"flags_{mode}", "--mode", mode, "--server_num", 1, "--worker_num", 2,
+                                     *flags, env=environment(**{variable: "5"}))
                 self.assertEqual(run.returncode, 0, run.stderr)
                 told = [line for line in (self.log / "workerlog.1").read_text().splitlines()
                         if variable in line]
@@ -123,7 +122,7 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(run.returncode, 2)
         self.assertIn("needs servers", run.stderr)
         env = environment() | {"TRAINING_ROLE": "TRAINER"}
-        run = fleet_job.run(*self.command("none", "--mode", "async"), env=env)
+        run = fleet_job.run(*self.command("--mode", "async"), env=env)
         self.assertEqual(run.returncode, 2)
         self.assertIn("PADDLE_TRAINERS_NUM is not set", run.stderr)
 

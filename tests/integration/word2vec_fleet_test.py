@@ -113,15 +113,15 @@ class Word2VecFleetTest(unittest.TestCase):
         words = len(dictionary.read_text().splitlines())
         for mode in ("local", "sync", "half-async", "async", "geo"):
             with self.subTest(mode=mode):
-                job = [] if mode == "local" else ["--mode", mode, "--server_num", "1", "--worker_num", "1"]
+                log_dir = base / f"log_example_{mode}"
+                job = [] if mode == "local" else ["--mode", mode, "--server_num", "1", "--worker_num", "1",
+                                                  "--log_dir", log_dir]
                 done = fleet_job.run(
                     EXAMPLE, "--data", ids, "--pipe_command",
                     f"{sys.executable} {SAMPLES} --dict {dictionary}", "--vocabulary", words, "--dim", 8,
-                    "--batch_size", 100, "--out", base / f"example_{mode}", "--log_dir",
-                    base / f"log_example_{mode}", *job)
+                    "--batch_size", 100, "--out", base / f"example_{mode}", *job)
                 self.assertEqual(done.returncode, 0, done.stderr)
-                log = done.stderr if mode == "local" else (
-                    base / f"log_example_{mode}" / "workerlog.0").read_text()
+                log = done.stderr if mode == "local" else (log_dir / "workerlog.0").read_text()
                 loss = float(log.split("loss=")[1].split()[0].rstrip(","))
                 self.assertLess(loss, 4.1, "six terms of log 2 are 4.16")
         # Its model knows ids only; the words are those of the dictionary.
