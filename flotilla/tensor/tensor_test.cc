@@ -77,7 +77,7 @@ TEST(DenseRangeTest, RangesOfAllServersAreTheBlockInWholeBlocks) {
       for (int s = 0; s < servers; ++s) {
         const DenseRange range = DenseRangeOf(floats, s, servers);
         EXPECT_EQ(range.begin, at);
-        if (range.size() > 0) EXPECT_EQ(range.begin % kDenseBlockFloats, 0);
+        EXPECT_TRUE(range.size() == 0 || range.begin % kDenseBlockFloats == 0);
         EXPECT_TRUE(range.size() == 0 || range.size() >= std::min(floats, kDenseBlockFloats));
         at = range.end;
       }
