@@ -180,6 +180,11 @@ void LocalCluster::Look() {
 
 void LocalCluster::StopAll(const std::string& why) {
   stop_cause_ = why;
+  // Servers may end with their trainers, before they are asked to: their logs have the cause, too.
+  for (const auto& member : members_) {
+    if (member->ended || !member->role.is_server()) continue;
+    member->process->Note(fmt::format("{}: stopping the trainers first", why));
+  }
   AskToEnd(/*servers=*/false);
 }
 
