@@ -209,6 +209,23 @@ TEST_F(PsServiceTest, ASaveThatIsEndedBeforeItsBeginArrivesIsNotBegun) {
   EXPECT_TRUE(Ask(begin).ok());
 }
 
+TEST_F(PsServiceTest, TheEndOfARefusedSaveLeavesTheSaveOfAnotherTrainer) {
+  Introduce(0);
+  Introduce(1);
+  wire::RequestHead begin = Head(wire::METHOD_SAVE, 1), end = Head(wire::METHOD_SAVE, 2);
+  begin.mutable_save()->set_phase(wire::SAVE_BEGIN);
+  begin.mutable_save()->add_tables(0);
+  end.mutable_save()->set_phase(wire::SAVE_END);
+  wire::RequestHead end_of_other = end;
+  end_of_other.set_sender_index(1);
+  ASSERT_TRUE(Ask(begin).ok());
+  ASSERT_TRUE(Ask(end_of_other).ok());
+  EXPECT_FALSE(service_->tables().table(0).BeginCut().ok()) << "the cut of trainer 0 has ended";
+  ASSERT_TRUE(Ask(end).ok());
+  EXPECT_TRUE(service_->tables().table(0).BeginCut().ok());
+  service_->tables().table(0).EndCut();
+}
+
 TEST_F(PsServiceTest, StepsThatNoJobReachesAreNotLoaded) {
   Introduce();
   wire::RequestHead load = Head(wire::METHOD_LOAD, 1);
