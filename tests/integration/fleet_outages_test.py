@@ -123,13 +123,13 @@ class OutagesTest(unittest.TestCase):
     def make_network(self):
         """Namespaces of servers and trainers with a link between them."""
         if shutil.which("ip") is None or shutil.which("tc") is None:
-            self.skipTest("skipped: no ip and tc")
+            self.skip("no ip and tc")
         mark = f"fl{os.getpid()}"
         self.spaces = [f"{mark}s", f"{mark}t"]
         for space in self.spaces:
             made = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
             if made.returncode != 0:
-                self.skipTest(f"skipped: no network namespaces: {made.stderr.strip()}")
+                self.skip(f"no network namespaces: {made.stderr.strip()}")
             self.addCleanup(subprocess.run, ["ip", "netns", "del", space], check=False)
         self.inside(0, "ip", "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns",
                     self.spaces[1])
@@ -140,6 +140,10 @@ class OutagesTest(unittest.TestCase):
         return {"servers": ["10.99.0.1:7001", "10.99.0.1:7002"],
                 "prefixes": [["ip", "netns", "exec", space] for space in self.spaces]}
 
+    def skip(self, reason):
+        print(f"\nskipped: {reason}", flush=True)  # unittest does not tell, scripts/test lists it
+        self.skipTest(reason)
+
     def inside(self, i, *command):
         subprocess.run(["ip", "netns", "exec", self.spaces[i], *command], check=True)
 
@@ -149,7 +153,7 @@ class OutagesTest(unittest.TestCase):
                                    "link0", "root", "tbf", "rate", f"{megabits}mbit", "burst", "32kb",
                                    "latency", "400ms"], capture_output=True, text=True)
             if made.returncode != 0:
-                self.skipTest(f"skipped: no tbf: {made.stderr.strip()}")
+                self.skip(f"no tbf: {made.stderr.strip()}")
 
     def test_slow_links_end_nothing(self):
         # Each push has 1.7 MB of dense gradients, and its rows: seconds on such links.

@@ -14,9 +14,10 @@ import fleet_job
 from fleet_job import MODES, environment, make_rows
 
 PROGRAM = pathlib.Path(sys.argv[1]).resolve()
-# How far below one process a job's AUC may lie here, where that of 6000 rows differs by 0.01 from seed
-# to seed. benchmarks/run fleet asks for 0.003 (sync: 0.001) on a million rows.
-POINTS_BELOW = 0.02
+# How far below one process (about 0.66) a job's AUC may lie here: with 6000 rows and 240 steps it
+# differs by 0.01 from seed to seed, and by 0.03 with the staleness on a busy machine. benchmarks/run
+# fleet asks for 0.003 (sync: 0.001) on a million rows.
+POINTS_BELOW = 0.05
 MODEL = ["ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--learning_rate", "0.005"]
 
 
