@@ -132,7 +132,7 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->check(AboveZero())
       ->capture_default_str()
       ->group(group);
-  command.add_option("--seed", options.seed, "Of all that is random")
+  command.add_option("--seed", options.seed, "Seed of all random choices")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()

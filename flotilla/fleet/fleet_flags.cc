@@ -35,11 +35,13 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
       ->type_name("MODE")
       ->check(OneOf({modes.begin(), modes.end()}))
       ->group(group);
-  command.add_option("--server_num", fleet.server_num, "Start so many servers on this machine")
+  command
+      .add_option("--server_num", fleet.server_num, "Number of servers to start on this machine")
       ->type_name("N")
       ->check(WholeNumber(1, 512))
       ->group(group);
-  command.add_option("--worker_num", fleet.worker_num, "Start so many trainers on this machine")
+  command
+      .add_option("--worker_num", fleet.worker_num, "Number of trainers to start on this machine")
       ->type_name("N")
       ->check(WholeNumber(1, 512))
       ->group(group);

@@ -10,7 +10,7 @@ void AddRoleFlags(CLI::App& command, const std::string& group, RoleFlags* flags)
   command
       .add_option("--role", flags->role,
                   "What this process is in a job that is started by hand: server or trainer; "
-                  "otherwise TRAINING_ROLE and its fellows in the environment say it")
+                  "default: taken from TRAINING_ROLE and the other PADDLE_ variables")
       ->type_name("NAME")
       ->check(OneOf({"server", "trainer"}))
       ->group(group);

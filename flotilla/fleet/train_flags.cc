@@ -74,13 +74,13 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command.add_option("--batch_size", options.batch_size, "Rows of a batch")
+  command.add_option("--batch_size", options.batch_size, "Rows per batch")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   command
       .add_option("--early_stop", options.early_stop,
-                  "End after so many epochs without a better test AUC; 0: do not")
+                  "Stop after N epochs without a better test AUC (0: never)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
@@ -89,15 +89,15 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
                   "Workers of a trainer (default: CPU_NUM, else the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
-  command.add_option("--seed", options.seed, "Of all that is random")
+  command.add_option("--seed", options.seed, "Seed of all random choices")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command.add_flag(
       "--deterministic", options.deterministic,
       "The same bits for the same seed, in one process whatever the number of threads: "
-      "workers then share each batch. Of the modes with servers only sync repeats its "
-      "bits, with this or without");
+      "workers then share each batch. Among the server modes only sync is bit-reproducible, "
+      "with or without this flag");
 }
 
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
@@ -118,7 +118,9 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);
-  command.add_option("--keep", keep.keep, "Keep the newest so many models, and the best; 0: all")
+  command
+      .add_option("--keep", keep.keep,
+                  "Number of recent models to keep, in addition to the best one (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
