@@ -15,6 +15,8 @@ using Time = std::chrono::steady_clock::time_point;
 // To a server that was there and whose address now refuses connections: its process has ended. Also
 // of calls that have a deadline, which is not reached sooner the next time.
 constexpr int kFewRepeats = 3;
+// Of one call, each after an attempt that lasted: a way that breaks every time never carries it.
+constexpr int kMaxOutages = 10;
 
 bool IsTransient(const Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
@@ -83,7 +85,8 @@ class CallGroup : public PendingCalls {
     // Used by the waiting thread.
     int attempts = 0;
     Time sent_at;
-    Time first_failure;  // of those that follow each other closely
+    int outages = 0;     // series of failures that follow each other closely
+    Time first_failure;  // of the last series
     Time resend_at;
     // Guarded by State::mutex while the call is under way.
     Stage stage = Stage::kUnderWay;
@@ -121,7 +124,7 @@ class CallGroup : public PendingCalls {
     if (slot->call.again) {
       if (std::optional<Payload> request = slot->call.again(response->head)) {
         slot->call.request = *std::move(request);
-        slot->attempts = 0;
+        slot->attempts = slot->outages = 0;
         Send(slot);
         return absl::OkStatus();
       }
@@ -138,7 +141,10 @@ class CallGroup : public PendingCalls {
   Status PauseOrGiveUp(const std::shared_ptr<Slot>& slot, const Status& error) {
     const RetryOptions& retry = state_->retry;
     const Time now = std::chrono::steady_clock::now();
-    if (slot->attempts == 1 || now - slot->sent_at > state_->patience) slot->first_failure = now;
+    if (slot->attempts == 1 || now - slot->sent_at > state_->patience) {
+      slot->first_failure = now;
+      ++slot->outages;
+    }
     if (!MayRepeat(*slot, error, now)) {
       const std::string tried =
           slot->attempts > 1 ? fmt::format(", tried {} times", slot->attempts) : "";
@@ -159,7 +165,7 @@ class CallGroup : public PendingCalls {
     if (IsNobodyListening(error) || absl::IsDeadlineExceeded(error)) {
       return slot.attempts <= kFewRepeats;
     }
-    return now - slot.first_failure < state_->patience;
+    return slot.outages <= kMaxOutages && now - slot.first_failure < state_->patience;
   }
 
   Status Explain(const Status& error) const {

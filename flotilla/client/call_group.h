@@ -55,8 +55,8 @@ struct CallHooks {
 // Thread-safe; the transport must outlive it and everything that Start returned.
 class CallSender {
  public:
-  // A call whose failures last for longer than `patience_ms` fails, unless `retry` has a number of
-  // attempts instead.
+  // A call whose failures last for longer than `patience_ms`, or that broke ten times after
+  // attempts of such a length, fails, unless `retry` has a number of attempts instead.
   CallSender(Transport* transport, const RetryOptions& retry, int64_t patience_ms);
   ~CallSender();
 

@@ -113,6 +113,18 @@ TEST(CallGroupTest, WithoutANumberFailuresAreTriedAgainUntilPatienceIsOver) {
   EXPECT_GT(dead.attempts(0), 1);
 }
 
+TEST(CallGroupTest, AWayThatBreaksUnderEveryAttemptIsGivenUp) {
+  constexpr int64_t kShortMs = 3;
+  ScriptedTransport transport(1, [](int, int) -> StatusOr<Payload> {
+    std::this_thread::sleep_for(std::chrono::milliseconds(kShortMs + 1));
+    return absl::UnavailableError("host0: reset");
+  });
+  CallSender sender(&transport, {.retry_times = {}, .first_backoff_ms = 1, .max_backoff_ms = 1},
+                    kShortMs);
+  EXPECT_EQ(sender.Run("push", CallsTo(1)),
+            absl::UnavailableError("push: server 0, tried 11 times: host0: reset"));
+}
+
 TEST(CallGroupTest, AServerWhoseProcessHasEndedIsGivenUpSoon) {
   ScriptedTransport transport(
       1, [](int, int) -> StatusOr<Payload> { return Annotate(NobodyListens("refused"), "host0"); });

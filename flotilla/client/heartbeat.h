@@ -1,7 +1,7 @@
 // A thread that tells every server, again and again, that this trainer is alive, and notices
 // servers that are not.
 //
-// Any sign of a server is life: the answer to a ping, however late, and that to any other call.
+// Any sign of a server is life: the answer to a ping, also a late one, and that to any other call.
 // Time in which this process itself did not run is not held against the servers.
 #pragma once
 

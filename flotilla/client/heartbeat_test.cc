@@ -113,6 +113,7 @@ TEST_F(HeartbeatTest, PingsEveryServerUntilItIsStopped) {
   while (transport_->pings(0) < 3 || transport_->pings(1) < 3) std::this_thread::yield();
   heartbeat_->Stop();
   const int pings = transport_->pings(0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // 20 intervals
   EXPECT_EQ(transport_->pings(0), pings);
   EXPECT_TRUE(error().ok()) << error();
 }

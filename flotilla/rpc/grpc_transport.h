@@ -46,9 +46,8 @@ struct GrpcOptions {
 GrpcOptions ControlOptions(int64_t silent_bound_ms);
 
 // Addresses are "host:port", "[ipv6]:port" or "unix:/path". Connections are made at the first call
-// and again, with back-off, after they broke. Each transport has connections of
-// its own. An error when there is no server, an address is not of these forms, or one is given
-// twice.
+// and again, with back-off, after they broke. Each transport has connections of its own. An error
+// when there is no server, an address is not of these forms, or one is given twice.
 StatusOr<std::unique_ptr<Transport>> ConnectGrpc(std::vector<std::string> addresses,
                                                  const GrpcOptions& options);
 

@@ -22,7 +22,7 @@ namespace flotilla {
 Status NobodyListens(std::string_view message);
 bool IsNobodyListening(const Status& status);
 
-// As the timeout of a call: none. Whoever passes it learns elsewhere that a server has died.
+// As the timeout of a call: none. The caller needs another way to learn that a server has died.
 inline constexpr int64_t kNoTimeoutMs = int64_t{365} * 24 * 3600 * 1000;
 
 // Takes the answer to one request, or the reason why there is none. Called exactly once.
