@@ -47,9 +47,9 @@ std::vector<double> AccuracyMeter::State() const {
 
 Status AccuracyMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(CheckStateSize(state, 3));
-  rows_ += static_cast<uint64_t>(state[0]);
-  correct_ += static_cast<uint64_t>(state[1]);
-  broken_ += static_cast<uint64_t>(state[2]);
+  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &rows_));
+  FL_RETURN_IF_ERROR(AddMetricCount(state[1], &correct_));
+  FL_RETURN_IF_ERROR(AddMetricCount(state[2], &broken_));
   return absl::OkStatus();
 }
 

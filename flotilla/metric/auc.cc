@@ -148,8 +148,8 @@ std::vector<double> AucMeter::State() const {
 
 Status AucMeter::Merge(std::span<const double> state) {
   if (state.size() < 2) return InvalidArgument("auc: a state of {} numbers", state.size());
-  all_.broken += static_cast<uint64_t>(state[0]);
-  merged_window_.broken += static_cast<uint64_t>(state[1]);
+  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &all_.broken));
+  FL_RETURN_IF_ERROR(AddMetricCount(state[1], &merged_window_.broken));
   state = state.subspan(2);
   FL_RETURN_IF_ERROR(all_.scores.MergeState(&state));
   FL_RETURN_IF_ERROR(merged_window_.scores.MergeState(&state));

@@ -88,12 +88,12 @@ std::vector<double> CalibrationMeter::State() const {
 
 Status CalibrationMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(CheckStateSize(state, 1 + 3 * buckets_.size()));
-  broken_ += static_cast<uint64_t>(state[0]);
+  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &broken_));
   for (size_t b = 0; b < buckets_.size(); ++b) {
-    AddTo({.rows = static_cast<int64_t>(state[1 + 3 * b]),
-           .predicted = state[2 + 3 * b],
-           .clicks = static_cast<int64_t>(state[3 + 3 * b])},
-          &buckets_[b]);
+    const auto part = state.subspan(1 + 3 * b, 3);
+    FL_RETURN_IF_ERROR(AddMetricCount(part[0], &buckets_[b].rows));
+    buckets_[b].predicted += part[1];
+    FL_RETURN_IF_ERROR(AddMetricCount(part[2], &buckets_[b].clicks));
   }
   return absl::OkStatus();
 }

@@ -53,8 +53,8 @@ std::vector<double> LogLossMeter::State() const {
 
 Status LogLossMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(CheckStateSize(state, 3));
-  rows_ += static_cast<uint64_t>(state[0]);
-  broken_ += static_cast<uint64_t>(state[1]);
+  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &rows_));
+  FL_RETURN_IF_ERROR(AddMetricCount(state[1], &broken_));
   total_ += state[2];
   return absl::OkStatus();
 }

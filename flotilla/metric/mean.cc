@@ -28,7 +28,7 @@ std::vector<double> MeanMeter::State() const { return {static_cast<double>(rows_
 
 Status MeanMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(CheckStateSize(state, 2));
-  rows_ += static_cast<uint64_t>(state[0]);
+  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &rows_));
   total_ += state[1];
   return absl::OkStatus();
 }

@@ -6,6 +6,7 @@
 // one line in the table of metric.cc.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -54,6 +55,23 @@ class Metric {
 inline Status CheckStateSize(std::span<const double> state, size_t expected) {
   if (state.size() == expected) return absl::OkStatus();
   return InvalidArgument("a metric's state of {} numbers, not {}", state.size(), expected);
+}
+
+// A double counts no further.
+inline constexpr double kMaxMetricCount = 9007199254740992;  // 2^53
+
+// For Merge: whether a number of a state can be a count. A state may come from a peer, and turning
+// NaN or a negative number into an integer is undefined.
+inline bool IsMetricCount(double number, double most = kMaxMetricCount) {
+  return number >= 0 && number <= most && number == std::floor(number);
+}
+
+// Adds a number of a state to a count, which stays as it is where the number is none.
+template <typename Count>
+Status AddMetricCount(double number, Count* count) {
+  if (!IsMetricCount(number)) return InvalidArgument("a metric's state counts {} rows", number);
+  *count += static_cast<Count>(number);
+  return absl::OkStatus();
 }
 
 // The metric that `spec` names, or an error that lists the known kinds.

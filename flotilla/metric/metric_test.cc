@@ -9,6 +9,7 @@
 
 #include "flotilla/metric/accuracy.h"
 #include "flotilla/metric/auc.h"
+#include "flotilla/metric/calibration.h"
 #include "flotilla/metric/logloss.h"
 #include "flotilla/metric/mean.h"
 
@@ -140,6 +141,19 @@ TEST(MetricTest, MergedStatesEqualOneStateForEveryKind) {
     first->Reset();
     EXPECT_EQ(first->State(), (*MakeMetric(spec))->State()) << spec.kind;
     EXPECT_TRUE(std::isnan(first->Value())) << spec.kind;
+  }
+}
+
+TEST(MetricTest, AStateWhoseCountsAreNoneIsAnErrorOfEveryKind) {
+  for (const MetricSpec& spec :
+       {AucSpec(0, 1), AccuracySpec(0, 1), LogLossSpec(0, 1), MeanSpec(0), CalibrationSpec(0, 1)}) {
+    for (const double bad : {-1.0, 0.5, 1e300, double{NAN}, double{INFINITY}}) {
+      auto metric = *MakeMetric(spec);
+      std::vector<double> state = metric->State();
+      state[0] = bad;
+      EXPECT_EQ(metric->Merge(state).code(), absl::StatusCode::kInvalidArgument)
+          << spec.kind << " " << bad;
+    }
   }
 }
 

@@ -1,15 +1,15 @@
 #include "flotilla/metric/score_counts.h"
 
 #include <array>
-#include <cmath>
 #include <utility>
+
+#include "flotilla/metric/metric.h"
 
 namespace flotilla {
 namespace {
 
 constexpr int kKeyBits = 31;
 constexpr size_t kFirstSlots = 1024;
-constexpr double kMaxRows = 9007199254740992;  // 2^53: a double counts no further
 
 // By radix: several times faster than std::sort here.
 void SortByRow(std::vector<ScoreCounts::Count>* counts) {
@@ -23,10 +23,6 @@ void SortByRow(std::vector<ScoreCounts::Count>* counts) {
     for (const auto& count : *counts) scratch[begin[(count.row >> shift) % kDigits]++] = count;
     counts->swap(scratch);
   }
-}
-
-bool IsWhole(double value, double most) {
-  return value >= 0 && value <= most && value == std::floor(value);
 }
 
 }  // namespace
@@ -77,17 +73,17 @@ void ScoreCounts::AppendState(std::vector<double>* state) const {
 }
 
 Status ScoreCounts::MergeState(std::span<const double>* state) {
-  if (state->empty() || !IsWhole((*state)[0], static_cast<double>(state->size() - 1))) {
+  if (state->empty() || !IsMetricCount((*state)[0], static_cast<double>(state->size() - 1))) {
     return InvalidArgument("counts of scores: the state is cut short");
   }
   const auto numbers = state->subspan(1, static_cast<size_t>((*state)[0]));
-  if (numbers.size() % 2 != 1 || !IsWhole(numbers[0], kKeyBits)) {
+  if (numbers.size() % 2 != 1 || !IsMetricCount(numbers[0], kKeyBits)) {
     return InvalidArgument("counts of scores: a state of {} numbers", numbers.size());
   }
   const int dropped = static_cast<int>(numbers[0]);
   const double last_row = static_cast<double>((kNoRow - 1) >> dropped);
   for (size_t i = 1; i < numbers.size(); i += 2) {
-    if (IsWhole(numbers[i], last_row) && IsWhole(numbers[i + 1], kMaxRows) &&
+    if (IsMetricCount(numbers[i], last_row) && IsMetricCount(numbers[i + 1]) &&
         (i == 1 || numbers[i] > numbers[i - 2])) {
       continue;
     }
