@@ -139,8 +139,9 @@ struct LoadedModel {
 };
 
 inline constexpr char kFreshOptimizer[] =
-    "the model has no optimizer state (a GEO job saved it): its weights are loaded, the optimizer "
-    "starts afresh at step 0";
+    "the model has no optimizer state (a GEO job saved it, whose trainers keep it): its weights "
+    "are "
+    "loaded, the optimizer starts afresh at step 0";
 
 // Tables that live in this process, for fused steps such as skip-gram that read and write rows
 // where they stand, instead of Pull and Push:

@@ -176,7 +176,7 @@ Status TrainRun::LoadModel() {
   StatusOr<LoadedModel> loaded = fleet_.communicator().Load(dir, options);
   if (!loaded.ok()) return Annotate(loaded.status(), resumed ? "--resume" : "--init_model");
   FL_RETURN_IF_ERROR(Annotate(CheckFormat(loaded->sections), dir));
-  terminal_.log.info("starting from {}, step {}", dir, loaded->step);
+  terminal_.log.info("starting from {}, step {}", dir, fleet_.communicator().global_step());
   if (loaded->fresh_optimizer) terminal_.log.warn("{}", kFreshOptimizer);
   for (const std::string& name : loaded->missing) {
     terminal_.log.warn("{}: not in the model, starts with its first values", name);

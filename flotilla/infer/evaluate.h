@@ -19,8 +19,8 @@ namespace flotilla {
 struct EvaluateOptions {
   int threads = 1;
   // Scores go to this file, one a line, in the order of the rows; bad rows that the dataset skips
-  // have none. Empty: they go nowhere. The file is replaced atomically at the end; after an error
-  // the one that was there stays.
+  // have none. Empty: they go nowhere. A regular file is replaced atomically at the end, and stays
+  // as it was after an error; pipes and devices are written directly.
   std::string predictions;
   // .. or to this stream, which gets what was scored before an error.
   std::ostream* predictions_stream = nullptr;

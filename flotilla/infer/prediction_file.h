@@ -29,8 +29,8 @@ struct PredictionFileOptions {
 // same float.
 class PredictionFile {
  public:
-  // The file is replaced atomically by Finish (base/output_file.h); without it, the one that is
-  // there stays. Errors name it. REQUIRES: workers >= 1.
+  // A regular file is replaced atomically by Finish (base/output_file.h); without it, the one that
+  // is there stays. Errors name it. REQUIRES: workers >= 1.
   static StatusOr<std::unique_ptr<PredictionFile>> Make(const std::string& path,
                                                         const PredictionFileOptions& options);
   // Writes to a stream instead, which must outlive the object.
