@@ -7,16 +7,13 @@ fast leaves out what takes long and repeats a kind.
 """
 
 import os
-import pathlib
 import signal
 import socket
 import sys
-import tempfile
 import unittest
 
-from fleet_job import END_SECONDS, MODES, Job, free_port, make_rows, wait_until
+from fleet_job import END_SECONDS, MODES, PROGRAM, JobTest, free_port, wait_until
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 ALL = sys.argv[2] == "all"
 slow = unittest.skipUnless(ALL, "takes long")
 # Small, and never done with its epochs.
@@ -26,21 +23,7 @@ TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_s
 PEER_LOST, PERMANENT = 200, 1
 
 
-class FailuresTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(prefix="flotilla_failures_")
-        cls.rows = make_rows(PROGRAM, cls.directory.name, 3000) / "train"
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def job(self):
-        job = Job(tempfile.mkdtemp(dir=self.directory.name))
-        self.addCleanup(job.close)
-        return job
-
+class FailuresTest(JobTest):
     def train(self, *more):
         return [*TRAIN, "--data", self.rows, *more]
 
@@ -90,7 +73,7 @@ class FailuresTest(unittest.TestCase):
 
     def test_a_signal_to_the_launcher_stops_all(self):
         for mode, number in [(m, n) for m in MODES for n in (signal.SIGINT, signal.SIGTERM)] if ALL else [
-                ("geo", signal.SIGINT), ("half-async", signal.SIGTERM)]:
+                ("geo", signal.SIGINT)]:
             with self.subTest(mode=mode, number=number):
                 job = self.start_job(mode)
                 job.started["launcher"].send_signal(number)
@@ -106,6 +89,7 @@ class FailuresTest(unittest.TestCase):
         job.wait()
         job.check_clean(self, files=False)  # nobody is left to remove the trainers' figures
 
+    @slow
     def test_a_server_that_is_stopped_tells_the_trainers(self):
         job = self.start_job("async")
         job.kill("server 1", signal.SIGTERM)
@@ -122,12 +106,13 @@ class FailuresTest(unittest.TestCase):
             self.assertIn("stopped by signal 15", job.text(name))
         job.check_clean(self)
 
+    @slow
     def test_a_server_that_is_never_started_is_named(self):
         job = self.job()
         here, there = f"127.0.0.1:{free_port()}", f"127.0.0.2:{free_port()}"
         job.start("launcher", [PROGRAM, "launch", "--servers", f"{here},{there}", "--workers",
                                "127.0.0.1,127.0.0.1", "--host", "127.0.0.1", "--log_dir", job.log, "--",
-                               *self.train("--mode", "sync", "--start_timeout", 10 if ALL else 4)])
+                               *self.train("--mode", "sync", "--start_timeout", 10)])
         self.assertEqual(job.wait(), PEER_LOST, job.text("launcher"))
         missing = f"server 1 ({there})"
         for name in ("workerlog.0", "workerlog.1"):
@@ -146,6 +131,7 @@ class FailuresTest(unittest.TestCase):
                              '"parameter fc_0.w_0 shape 117x16.* here, "parameter fc_0.w_0 shape 143x16')
         job.check_clean(self)
 
+    @slow
     def test_a_server_with_another_model_refuses_all(self):
         job = self.job()
         first = '"127.0.0.1:$PADDLE_PORT,"*'
@@ -156,6 +142,7 @@ class FailuresTest(unittest.TestCase):
             self.assertRegex(job.text(name), "the models of server 0 and trainer [01] differ")
         job.check_clean(self)
 
+    @slow
     def test_the_error_of_a_server_is_in_the_logs_of_the_trainers(self):
         job = self.job()
         self.launch(job, 'if [ "$PADDLE_TRAINER_ID" = 1 ]; then exec sleep 1000; fi; '
@@ -211,8 +198,9 @@ class FailuresTest(unittest.TestCase):
             self.assertRegex(job.text(name), cause)
         job.check_clean(self)
 
+    @slow
     def test_without_a_launcher_a_killed_server_is_named_by_all(self):
-        for mode in MODES if ALL else ("sync",):
+        for mode in MODES:
             with self.subTest(mode=mode):
                 job = self.start_by_hand(mode)
                 job.started["serverlog.0"].kill()

@@ -7,9 +7,13 @@ import re
 import signal
 import socket
 import subprocess
+import sys
+import tempfile
 import time
+import unittest
 import uuid
 
+PROGRAM = pathlib.Path(sys.argv[1]).resolve()  # of every test beside this file
 MARK = "FLOTILLA_TEST_JOB"
 # The promise: after a failure everything has ended within so many seconds.
 END_SECONDS = 15
@@ -149,6 +153,24 @@ def make_rows(program, directory, rows):
     subprocess.run([program, "data", "synth", "criteo", "--rows", str(rows), "--out", out], check=True,
                    capture_output=True)
     return out
+
+
+class JobTest(unittest.TestCase):
+    """Tests of jobs on 3000 rows, in a directory that goes when all have run."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.directory = tempfile.TemporaryDirectory(prefix=f"flotilla_{cls.__name__}_")
+        cls.rows = make_rows(PROGRAM, cls.directory.name, 3000) / "train"
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.directory.cleanup()
+
+    def job(self):
+        job = Job(tempfile.mkdtemp(dir=self.directory.name))
+        self.addCleanup(job.close)
+        return job
 
 
 def cut_unevenly(rows, directory):

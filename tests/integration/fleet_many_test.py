@@ -12,9 +12,8 @@ import tempfile
 import time
 import unittest
 
-from fleet_job import MODES, Job, make_rows
+from fleet_job import MODES, PROGRAM, Job, make_rows
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 WANTED = sys.argv[2:] or MODES
 FEW, MANY = 4, 32
 ROWS, BATCH = 160, 20

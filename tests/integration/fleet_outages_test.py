@@ -16,9 +16,8 @@ import tempfile
 import time
 import unittest
 
-from fleet_job import MODES, Job, free_port, make_rows, wait_until
+from fleet_job import MODES, PROGRAM, Job, free_port, make_rows, wait_until
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 # Longer than the 10 s that a process may be silent by default, and shorter.
 PAUSE_SECONDS, OUTAGE_SECONDS = 12, 8
 PEER_LOST = 200

@@ -11,9 +11,8 @@ import tempfile
 import unittest
 
 import fleet_job
-from fleet_job import MODES, environment, make_rows
+from fleet_job import MODES, PROGRAM, environment, make_rows
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 # How far below one process (about 0.66) a job's AUC may lie here: with 6000 rows and 240 steps it
 # differs by 0.01 from seed to seed, and by 0.03 with the staleness on a busy machine. benchmarks/run
 # fleet asks for 0.003 (sync: 0.001) on a million rows.

@@ -113,6 +113,7 @@ class JobModelsTest(unittest.TestCase):
                                    log, "--", *program, self.dir / "warm_to", "sync_mode=true", "/none")
         self.assertNotEqual(missing.returncode, 0)
         self.assertIn("init_server /none", missing.stderr)
+        self.assertNotRegex(missing.stderr, r"\b1 (servers|trainers)\b")
 
     def test_a_strategy_that_contradicts_itself_ends_the_job(self):
         run = self.run_program(PROGRAM, "launch", "--log_dir", self.dir / "bad_log", "--", OWN_LOOP, GENERATOR,

@@ -9,12 +9,10 @@ import os
 import pathlib
 import signal
 import sys
-import tempfile
 import unittest
 
-from fleet_job import END_SECONDS, MODES, PATIENCE, Job, free_port, make_rows, processes_with, wait_until
+from fleet_job import END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs",
          "1000000"]
 PEER_LOST = 200
@@ -22,21 +20,7 @@ PEER_LOST = 200
 STOP_SECONDS = 8 * PATIENCE
 
 
-class StopTest(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.directory = tempfile.TemporaryDirectory(prefix="flotilla_stop_")
-        cls.rows = make_rows(PROGRAM, cls.directory.name, 3000) / "train"
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.directory.cleanup()
-
-    def job(self):
-        job = Job(tempfile.mkdtemp(dir=self.directory.name))
-        self.addCleanup(job.close)
-        return job
-
+class StopTest(JobTest):
     def train(self, job, *more):
         return [*TRAIN, "--threads", 1, "--data", self.rows, "--out", job.dir / "model", *more]
 

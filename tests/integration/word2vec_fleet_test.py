@@ -12,8 +12,8 @@ import tempfile
 import unittest
 
 import fleet_job
+from fleet_job import PROGRAM
 
-PROGRAM = pathlib.Path(sys.argv[1]).resolve()
 EXAMPLE = pathlib.Path(sys.argv[2]).resolve()
 SAMPLES = pathlib.Path(__file__).resolve().parents[2] / "examples/word2vec/samples.py"
 # A sanitizer needs no more than the paths.
