@@ -44,6 +44,20 @@ def wait_until(condition, what, seconds=60):
     return result
 
 
+def wait_until_idle(pid, seconds=60):
+    """Until a process has used no more than a tick of processor time for half a second."""
+    def ticks():
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])  # user and system time
+
+    def idle():
+        before = ticks()
+        time.sleep(0.5)
+        return ticks() <= before + 1
+
+    wait_until(idle, f"process {pid} to have nothing to do", seconds)
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -11,7 +11,7 @@ import signal
 import sys
 import unittest
 
-from fleet_job import END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until
+from fleet_job import END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until, wait_until_idle
 
 TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs",
          "1000000"]
@@ -124,9 +124,10 @@ class StopTest(JobTest):
 
     def test_a_dead_server_is_named_while_a_command_is_silent(self):
         job = self.job()
-        server, _ = self.start_by_hand(job, self.silent(job, "--mode", "async"),
-                                       FLAGS_worker_update_interval_secs="3")
+        server, trainer = self.start_by_hand(job, self.silent(job, "--mode", "async"),
+                                             FLAGS_worker_update_interval_secs="3")
         self.wait_for_silence(job)
+        wait_until_idle(trainer.pid)  # it has trained what the command gave, and waits for more
         server.kill()
         self.assertEqual(job.wait("workerlog.0", END_SECONDS), PEER_LOST, job.text("workerlog.0"))
         last = job.text("workerlog.0").splitlines()[-1]
