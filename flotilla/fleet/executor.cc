@@ -8,7 +8,7 @@
 #include "flotilla/fleet/fetch_watch.h"
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/graph/plan.h"
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 #include "flotilla/trainer/summary.h"
 #include "flotilla/trainer/train_step.h"
 #include "flotilla/trainer/trainer.h"

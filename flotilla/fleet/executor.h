@@ -32,8 +32,8 @@
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/fleet/slot_dataset.h"
 #include "flotilla/graph/step.h"
+#include "flotilla/metric/metric_set.h"
 #include "flotilla/tensor/tensor.h"
-#include "flotilla/trainer/metric_set.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
 

@@ -15,7 +15,7 @@
 
 #include "flotilla/fleet/executor.h"
 #include "flotilla/graph/step.h"
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 
 namespace flotilla {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 
 namespace flotilla {
 namespace {

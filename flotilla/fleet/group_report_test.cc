@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "flotilla/metric/auc.h"
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 
 namespace flotilla {
 namespace {

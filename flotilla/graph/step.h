@@ -20,6 +20,7 @@
 #include "flotilla/graph/plan.h"
 #include "flotilla/graph/table_lookup.h"
 #include "flotilla/tensor/batch.h"
+#include "flotilla/tensor/fetched_value.h"
 #include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/sparse_rows.h"
@@ -35,13 +36,6 @@ struct StepOptions {
   int64_t block_rows = 256;
   // Whether ops behave as in training (dropout, batch norm).
   bool training = true;
-};
-
-// A value of the last run: (rows, row_size), or (row_size) for values without rows.
-struct FetchedValue {
-  std::span<const float> values;
-  int64_t row_size = 1;
-  bool per_row = false;
 };
 
 // Told during a run that the gradient of a dense parameter can be had, and that the run does not

@@ -7,85 +7,29 @@
 
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/infer/prediction_file.h"
-#include "flotilla/metric/metric.h"
+#include "flotilla/metric/metric_set.h"
 
 namespace flotilla {
 namespace {
 
-// The metrics of one worker, with one more behind the model's own: calibration, if the model has
-// an AUC.
-class Meters {
- public:
-  static StatusOr<Meters> Make(const Predictor& predictor) {
-    Meters meters;
-    for (const MetricSpec& spec : predictor.metrics()) {
-      FL_RETURN_IF_ERROR(meters.Add(spec, predictor));
-    }
-    for (const MetricSpec& spec : predictor.metrics()) {
-      if (spec.kind != "auc") continue;
-      FL_RETURN_IF_ERROR(meters.Add(CalibrationSpec(spec.vars[0], spec.vars[1]), predictor));
-      meters.calibration_ =
-          static_cast<const CalibrationMeter*>(meters.entries_.back().metric.get());
-      break;
-    }
-    return meters;
-  }
+// The model's metrics, with one more behind them: calibration, if the model has an AUC.
+std::vector<MetricSpec> SpecsOf(const Predictor& predictor) {
+  std::vector<MetricSpec> specs(predictor.metrics().begin(), predictor.metrics().end());
+  const auto auc = std::ranges::find(specs, "auc", &MetricSpec::kind);
+  if (auc != specs.end()) specs.push_back(CalibrationSpec(auc->vars[0], auc->vars[1]));
+  return specs;
+}
 
-  void Count(int64_t rows, std::span<const FetchedValue> values) {
-    for (Entry& entry : entries_) {
-      inputs_.clear();
-      for (const int place : entry.places) {
-        inputs_.push_back({values[place].values, values[place].row_size});
-      }
-      entry.metric->Add(rows, inputs_);
-    }
-  }
-
-  void Merge(const Meters& other) {
-    for (size_t i = 0; i < entries_.size(); ++i) {
-      FL_CHECK(entries_[i].metric->Merge(other.entries_[i].metric->State()).ok());
-    }
-  }
-
-  void Tell(Evaluation* result) const {
-    const size_t own = entries_.size() - (calibration_ != nullptr ? 1 : 0);
-    for (size_t i = 0; i < own; ++i) {
-      const Entry& entry = entries_[i];
-      result->metrics.emplace_back(entry.name, entry.metric->Value());
-      const std::string hint = entry.metric->Hint();
-      if (hint.empty()) continue;
-      result->hints.push_back(
-          fmt::format("{} is {:.4f}: {}", entry.name, entry.metric->Value(), hint));
-    }
-    if (calibration_ == nullptr) return;
-    result->calibration = calibration_->Value();
-    result->deciles = calibration_->Deciles();
-  }
-
- private:
-  struct Entry {
-    std::string name;
-    std::vector<int> places;  // in Predictor::fetches()
-    std::unique_ptr<Metric> metric;
-  };
-
-  Status Add(const MetricSpec& spec, const Predictor& predictor) {
-    Entry entry{.name = spec.name, .places = {}, .metric = nullptr};
-    FL_ASSIGN_OR_RETURN(entry.metric, MakeMetric(spec));
-    const std::span<const int> fetches = predictor.fetches();
-    for (const int var : spec.vars) {
-      const auto place = std::find(fetches.begin(), fetches.end(), var);
-      FL_CHECK(place != fetches.end());
-      entry.places.push_back(static_cast<int>(place - fetches.begin()));
-    }
-    entries_.push_back(std::move(entry));
-    return absl::OkStatus();
-  }
-
-  std::vector<Entry> entries_;
-  const CalibrationMeter* calibration_ = nullptr;  // the last of entries_
-  std::vector<MetricInput> inputs_;                // reused by Count
-};
+void Tell(const MetricSet& metrics, bool calibrated, Evaluation* result) {
+  result->metrics = metrics.Values();
+  result->hints = metrics.Hints();
+  if (!calibrated) return;
+  result->metrics.pop_back();
+  const auto& calibration =
+      static_cast<const CalibrationMeter&>(metrics.metric(result->metrics.size()));
+  result->calibration = calibration.Value();
+  result->deciles = calibration.Deciles();
+}
 
 const char* KindName(InputKind kind) {
   switch (kind) {
@@ -124,8 +68,8 @@ class Pass {
   Pass(const Predictor& predictor, Dataset& dataset, PredictionFile* file)
       : predictor_(predictor), dataset_(dataset), file_(file) {}
 
-  void Work(int worker, Meters* meters) {
-    Status status = Score(worker, meters);
+  void Work(int worker, MetricSet* metrics) {
+    Status status = Score(worker, metrics);
     if (file_ != nullptr) file_->Leave(worker);
     if (status.ok()) return;
     std::lock_guard lock(mutex_);
@@ -138,14 +82,14 @@ class Pass {
   int64_t rows() const { return rows_; }
 
  private:
-  Status Score(int worker, Meters* meters) {
+  Status Score(int worker, MetricSet* metrics) {
     Batch batch;
     std::vector<float> scores;
     while (!failed_.load(std::memory_order_relaxed)) {
       FL_ASSIGN_OR_RETURN(const bool more, dataset_.Next(worker, &batch));
       if (!more) break;
       FL_RETURN_IF_ERROR(predictor_.Run(batch, [&](std::span<const FetchedValue> values) {
-        meters->Count(batch.rows, values);
+        metrics->Add(batch.rows, values);
         if (file_ != nullptr) CopyScores(values[0], batch.rows, &scores);
       }));
       rows_ += batch.rows;
@@ -175,10 +119,11 @@ double Evaluation::Metric(const std::string& name) const {
 StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, const Clock& clock,
                               const EvaluateOptions& options) {
   FL_RETURN_IF_ERROR(CheckInputs(predictor.inputs(), dataset.inputs()));
-  std::vector<Meters> meters;
+  const std::vector<MetricSpec> specs = SpecsOf(predictor);
+  std::vector<MetricSet> metrics;  // by worker
   for (int w = 0; w < options.threads; ++w) {
-    FL_ASSIGN_OR_RETURN(Meters worker, Meters::Make(predictor));
-    meters.push_back(std::move(worker));
+    FL_ASSIGN_OR_RETURN(MetricSet worker, MetricSet::Make(specs, predictor.fetches()));
+    metrics.push_back(std::move(worker));
   }
   std::unique_ptr<PredictionFile> file;
   const PredictionFileOptions file_options{.workers = options.threads};
@@ -190,7 +135,7 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   const int64_t start = clock.NowNanos();
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   Pass pass(predictor, dataset, file.get());
-  WorkerPool(options.threads).Run([&](int w) { pass.Work(w, &meters[w]); });
+  WorkerPool(options.threads).Run([&](int w) { pass.Work(w, &metrics[w]); });
   FL_RETURN_IF_ERROR(pass.status());
   if (file != nullptr) FL_RETURN_IF_ERROR(file->Finish());
   Evaluation result;
@@ -199,8 +144,8 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   DatasetCounts counts = dataset.counts();
   result.skipped = counts.skipped;
   result.bad_rows = std::move(counts.samples);
-  for (size_t w = 1; w < meters.size(); ++w) meters[0].Merge(meters[w]);
-  meters[0].Tell(&result);
+  for (size_t w = 1; w < metrics.size(); ++w) metrics[0].Merge(metrics[w]);
+  Tell(metrics[0], specs.size() > predictor.metrics().size(), &result);
   return result;
 }
 

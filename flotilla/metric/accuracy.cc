@@ -20,12 +20,12 @@ MetricSpec AccuracySpec(int predict, int label) {
   return {.name = "accuracy", .kind = "accuracy", .vars = {predict, label}, .params = {}};
 }
 
-void AccuracyMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
-  const MetricInput& predict = inputs[0];
-  const MetricInput& labels = inputs[1];
+void AccuracyMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
+  const FetchedValue& predict = inputs[0];
+  const FetchedValue& labels = inputs[1];
   for (int64_t i = 0; i < rows; ++i) {
-    const auto scores = predict.values.subspan(i * predict.width, predict.width);
-    const float label = labels.values[i * labels.width];
+    const auto scores = predict.values.subspan(i * predict.row_size, predict.row_size);
+    const float label = labels.values[i * labels.row_size];
     if (std::isnan(label) ||
         std::any_of(scores.begin(), scores.end(), [](float x) { return std::isnan(x); })) {
       ++broken_;

@@ -17,7 +17,7 @@ class AccuracyMeter final : public Metric {
  public:
   // The class of a row is its first largest column; of one column, whether it is above 0.5. A row
   // with a NaN among its scores or as its label is broken.
-  void Add(int64_t rows, std::span<const MetricInput> inputs) override;
+  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;

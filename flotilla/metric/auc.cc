@@ -48,9 +48,9 @@ void AucMeter::Counts::Add(uint32_t row) {
   }
 }
 
-void AucMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
-  const MetricInput& predict = inputs[0];
-  const MetricInput& label = inputs[1];
+void AucMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
+  const FetchedValue& predict = inputs[0];
+  const FetchedValue& label = inputs[1];
   std::vector<uint32_t>* batch = nullptr;
   if (!recent_.empty()) {
     batch = &recent_[next_];
@@ -59,7 +59,7 @@ void AucMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
   }
   for (int64_t i = 0; i < rows; ++i) {
     const uint32_t row =
-        RowOf(predict.values[(i + 1) * predict.width - 1], label.values[i * label.width]);
+        RowOf(predict.values[(i + 1) * predict.row_size - 1], label.values[i * label.row_size]);
     all_.Add(row);
     if (batch != nullptr) batch->push_back(row);
   }

@@ -37,7 +37,7 @@ class AucMeter final : public Metric {
 
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
   // is NaN is broken: it belongs to no class and makes the figure NaN.
-  void Add(int64_t rows, std::span<const MetricInput> inputs) override;
+  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;

@@ -24,7 +24,7 @@ struct Rows {
 };
 
 void Add(AucMeter& auc, const Rows& rows) {
-  const MetricInput inputs[] = {{rows.scores, 1}, {rows.labels, 1}};
+  const FetchedValue inputs[] = {{rows.scores, 1}, {rows.labels, 1}};
   auc.Add(rows.size(), inputs);
 }
 
@@ -103,7 +103,7 @@ TEST(AucTest, BucketIsTheScoreTimesThresholdsCutToAWholeNumber) {
 TEST(AucTest, OfTwoColumnsTheLastIsTheScore) {
   const std::vector<float> predict = {0.9f, 0.1f, 0.8f, 0.2f, 0.3f, 0.7f};
   const std::vector<float> labels = {0, 0, 1};
-  const MetricInput inputs[] = {{predict, 2}, {labels, 1}};
+  const FetchedValue inputs[] = {{predict, 2}, {labels, 1}};
   AucMeter auc(4096, 20);
   auc.Add(3, inputs);
   EXPECT_EQ(auc.Value(), 1);

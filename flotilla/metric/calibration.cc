@@ -37,12 +37,12 @@ double CalibrationPart::Ratio() const {
 
 CalibrationMeter::CalibrationMeter() : buckets_(kBuckets) {}
 
-void CalibrationMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
-  const MetricInput& predict = inputs[0];
-  const MetricInput& label = inputs[1];
+void CalibrationMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
+  const FetchedValue& predict = inputs[0];
+  const FetchedValue& label = inputs[1];
   for (int64_t i = 0; i < rows; ++i) {
-    const float score = predict.values[i * predict.width + predict.width - 1];
-    const float click = label.values[i * label.width];
+    const float score = predict.values[i * predict.row_size + predict.row_size - 1];
+    const float click = label.values[i * label.row_size];
     if (std::isnan(score) || std::isnan(click)) {
       ++broken_;
       continue;

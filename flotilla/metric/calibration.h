@@ -37,7 +37,7 @@ class CalibrationMeter final : public Metric {
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
   // is NaN is broken: it belongs to no decile and makes Value() NaN. Scores beyond [0, 1] count as
   // they are and stand in the buckets at the ends.
-  void Add(int64_t rows, std::span<const MetricInput> inputs) override;
+  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   // Predicted over actual clicks, of all rows. NaN without clicks.
   double Value() const override;
   std::vector<double> State() const override;

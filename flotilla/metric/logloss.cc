@@ -27,12 +27,12 @@ MetricSpec LogLossSpec(int predict, int label) {
   return {.name = "logloss", .kind = "logloss", .vars = {predict, label}, .params = {}};
 }
 
-void LogLossMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
-  const MetricInput& predict = inputs[0];
-  const MetricInput& label = inputs[1];
+void LogLossMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
+  const FetchedValue& predict = inputs[0];
+  const FetchedValue& label = inputs[1];
   for (int64_t i = 0; i < rows; ++i) {
-    const double loss = RowLoss(predict.values.subspan(i * predict.width, predict.width),
-                                label.values[i * label.width]);
+    const double loss = RowLoss(predict.values.subspan(i * predict.row_size, predict.row_size),
+                                label.values[i * label.row_size]);
     if (std::isnan(loss)) {
       ++broken_;
       continue;

@@ -18,7 +18,7 @@ MetricSpec LogLossSpec(int predict, int label);
 class LogLossMeter final : public Metric {
  public:
   // A row whose probability is NaN, or whose label is none of the classes, is broken.
-  void Add(int64_t rows, std::span<const MetricInput> inputs) override;
+  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;

@@ -12,7 +12,7 @@ MetricSpec MeanSpec(int value, std::string name, bool is_batch_mean) {
           .params = {{"is_batch_mean", is_batch_mean ? 1.0 : 0.0}}};
 }
 
-void MeanMeter::Add(int64_t rows, std::span<const MetricInput> inputs) {
+void MeanMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
   double sum = 0;
   for (float value : inputs[0].values) sum += value;
   total_ += is_batch_mean_ ? sum * static_cast<double>(rows) : sum;

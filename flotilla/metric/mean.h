@@ -21,7 +21,7 @@ class MeanMeter final : public Metric {
   explicit MeanMeter(bool is_batch_mean) : is_batch_mean_(is_batch_mean) {}
 
   // A NaN in the value makes the figure NaN.
-  void Add(int64_t rows, std::span<const MetricInput> inputs) override;
+  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;

@@ -14,24 +14,19 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/tensor/fetched_value.h"
 #include "flotilla/tensor/metric_spec.h"
 
 namespace flotilla {
-
-// A value of one batch that a metric reads: (rows, width), dense.
-struct MetricInput {
-  std::span<const float> values;
-  int64_t width = 1;
-};
 
 // Not thread-safe: one per worker, merged for reports.
 class Metric {
  public:
   virtual ~Metric() = default;
 
-  // Counts one batch; inputs stand in the order of MetricSpec::vars. Rows whose score is NaN are
-  // not counted as either class; they make Value() NaN, so a broken model shows.
-  virtual void Add(int64_t rows, std::span<const MetricInput> inputs) = 0;
+  // Counts one batch; inputs, each with rows, stand in the order of MetricSpec::vars. Rows whose
+  // score is NaN are not counted as either class; they make Value() NaN, so a broken model shows.
+  virtual void Add(int64_t rows, std::span<const FetchedValue> inputs) = 0;
 
   // The figure over everything added since construction, merged states included. NaN when it is
   // undefined (no rows, one class only).

@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 void Add(Metric& metric, const std::vector<float>& predict, int64_t width,
          const std::vector<float>& labels) {
-  const MetricInput inputs[] = {{predict, width}, {labels, 1}};
+  const FetchedValue inputs[] = {{predict, width}, {labels, 1}};
   metric.Add(static_cast<int64_t>(labels.size()), inputs);
 }
 
@@ -97,23 +97,23 @@ TEST(LogLossTest, BrokenRowsMakeTheFigureNan) {
 TEST(MeanTest, SummedLossIsDividedByRows) {
   MeanMeter mean(false);
   const std::vector<float> first = {20}, second = {4};
-  mean.Add(10, std::vector<MetricInput>{{first, 1}});
-  mean.Add(2, std::vector<MetricInput>{{second, 1}});
+  mean.Add(10, std::vector<FetchedValue>{{first, 1}});
+  mean.Add(2, std::vector<FetchedValue>{{second, 1}});
   EXPECT_DOUBLE_EQ(mean.Value(), 2);
 }
 
 TEST(MeanTest, LossPerRowIsAveraged) {
   MeanMeter mean(false);
   const std::vector<float> values = {1, 2, 6};
-  mean.Add(3, std::vector<MetricInput>{{values, 1}});
+  mean.Add(3, std::vector<FetchedValue>{{values, 1}});
   EXPECT_DOUBLE_EQ(mean.Value(), 3);
 }
 
 TEST(MeanTest, MeansOfBatchesWeighByTheirRows) {
   MeanMeter mean(true);
   const std::vector<float> first = {2}, second = {8};
-  mean.Add(10, std::vector<MetricInput>{{first, 1}});
-  mean.Add(2, std::vector<MetricInput>{{second, 1}});
+  mean.Add(10, std::vector<FetchedValue>{{first, 1}});
+  mean.Add(2, std::vector<FetchedValue>{{second, 1}});
   EXPECT_DOUBLE_EQ(mean.Value(), 3);
 }
 
@@ -121,7 +121,7 @@ TEST(MeanTest, NoRowsOrANanGiveNan) {
   MeanMeter mean(false);
   EXPECT_TRUE(std::isnan(mean.Value()));
   const std::vector<float> values = {NAN};
-  mean.Add(1, std::vector<MetricInput>{{values, 1}});
+  mean.Add(1, std::vector<FetchedValue>{{values, 1}});
   EXPECT_TRUE(std::isnan(mean.Value()));
 }
 

@@ -29,12 +29,12 @@
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/graph/plan.h"
 #include "flotilla/graph/step.h"
+#include "flotilla/metric/metric_set.h"
+#include "flotilla/metric/worker_metrics.h"
 #include "flotilla/trainer/joined_round.h"
-#include "flotilla/trainer/metric_set.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
-#include "flotilla/trainer/worker_metrics.h"
 #include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {

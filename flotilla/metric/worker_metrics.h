@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 
 namespace flotilla {
 

@@ -1,4 +1,4 @@
-#include "flotilla/trainer/metric_set.h"
+#include "flotilla/metric/metric_set.h"
 
 #include <algorithm>
 
@@ -15,7 +15,11 @@ std::vector<int> MetricSet::Fetches(std::span<const MetricSpec> specs) {
 }
 
 StatusOr<MetricSet> MetricSet::Make(std::span<const MetricSpec> specs) {
-  const std::vector<int> fetches = Fetches(specs);
+  return Make(specs, Fetches(specs));
+}
+
+StatusOr<MetricSet> MetricSet::Make(std::span<const MetricSpec> specs,
+                                    std::span<const int> fetches) {
   MetricSet set;
   for (const MetricSpec& spec : specs) {
     Entry entry{.name = spec.name, .inputs = {}, .metric = nullptr};
@@ -24,6 +28,7 @@ StatusOr<MetricSet> MetricSet::Make(std::span<const MetricSpec> specs) {
     entry.metric = *std::move(metric);
     for (int var : spec.vars) {
       const auto place = std::find(fetches.begin(), fetches.end(), var);
+      FL_CHECK(place != fetches.end());
       entry.inputs.push_back(static_cast<int>(place - fetches.begin()));
     }
     set.entries_.push_back(std::move(entry));
@@ -34,9 +39,7 @@ StatusOr<MetricSet> MetricSet::Make(std::span<const MetricSpec> specs) {
 void MetricSet::Add(int64_t rows, std::span<const FetchedValue> fetched) {
   for (Entry& entry : entries_) {
     inputs_.clear();
-    for (int place : entry.inputs) {
-      inputs_.push_back({fetched[place].values, fetched[place].row_size});
-    }
+    for (int place : entry.inputs) inputs_.push_back(fetched[place]);
     entry.metric->Add(rows, inputs_);
   }
 }

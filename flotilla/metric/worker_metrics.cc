@@ -1,4 +1,4 @@
-#include "flotilla/trainer/worker_metrics.h"
+#include "flotilla/metric/worker_metrics.h"
 
 namespace flotilla {
 

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/graph/step.h"
 #include "flotilla/metric/metric.h"
 #include "flotilla/tensor/metric_spec.h"
 
@@ -19,15 +18,20 @@ class MetricSet {
   // The values that the metrics read, each once: what a plan must fetch, in this order.
   static std::vector<int> Fetches(std::span<const MetricSpec> specs);
 
-  // Errors: a metric that is not known.
+  // For values that are handed to Add in this order. Errors: a metric that is not known.
+  // REQUIRES: fetches has all of Fetches(specs).
+  static StatusOr<MetricSet> Make(std::span<const MetricSpec> specs, std::span<const int> fetches);
+  // For the order of Fetches(specs).
   static StatusOr<MetricSet> Make(std::span<const MetricSpec> specs);
 
-  // Counts a batch; fetched[i] is the value of Fetches()[i].
+  // Counts a batch.
   void Add(int64_t rows, std::span<const FetchedValue> fetched);
   // Counts what another set of the same specs has counted.
   void Merge(const MetricSet& other);
   void Reset();
 
+  // The metric of specs[i].
+  const Metric& metric(size_t i) const { return *entries_[i].metric; }
   // The first metric of this name, or null.
   const Metric* Find(const std::string& name) const;
 
@@ -46,11 +50,11 @@ class MetricSet {
  private:
   struct Entry {
     std::string name;
-    std::vector<int> inputs;  // places in Fetches()
+    std::vector<int> inputs;  // places among the values that Add is given
     std::unique_ptr<Metric> metric;
   };
   std::vector<Entry> entries_;
-  std::vector<MetricInput> inputs_;  // reused by Add
+  std::vector<FetchedValue> inputs_;  // reused by Add
 };
 
 }  // namespace flotilla
