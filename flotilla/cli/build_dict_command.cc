@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/corpus_flags.h"
-#include "flotilla/dataset/count_words.h"
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/count_words.h"
+#include "flotilla/corpus/vocabulary.h"
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {

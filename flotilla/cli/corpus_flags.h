@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/tokenizer.h"
+#include "flotilla/corpus/tokenizer.h"
 #include "flotilla/fleet/terminal.h"
 
 namespace flotilla {

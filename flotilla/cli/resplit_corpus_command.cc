@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/corpus_flags.h"
-#include "flotilla/dataset/corpus_files.h"
+#include "flotilla/corpus/corpus_files.h"
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {

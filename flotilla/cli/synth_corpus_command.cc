@@ -11,8 +11,8 @@
 #include "flotilla/base/staged_dir.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
+#include "flotilla/corpus/synth_corpus.h"
 #include "flotilla/dataset/part_writer.h"
-#include "flotilla/dataset/synth_corpus.h"
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {

@@ -7,7 +7,7 @@
 
 #include "flotilla/base/text_file.h"
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/dataset/synth_corpus.h"
+#include "flotilla/corpus/synth_corpus.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "flotilla/dataset/count_words.h"
+#include "flotilla/corpus/count_words.h"
 #include "flotilla/dataset/file_list.h"
 #include "flotilla/infer/load_word_model.h"
 #include "flotilla/trainer/skipgram_tables.h"

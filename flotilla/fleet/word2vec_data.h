@@ -12,8 +12,8 @@
 
 #include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/id_corpus.h"
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/id_corpus.h"
+#include "flotilla/corpus/vocabulary.h"
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/fleet/word2vec_options.h"
 #include "flotilla/infer/word_vectors.h"

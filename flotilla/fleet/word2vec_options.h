@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/dataset/tokenizer.h"
-#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/corpus/tokenizer.h"
+#include "flotilla/corpus/window_sampler.h"
 #include "flotilla/fleet/train_options.h"
 #include "flotilla/infer/word_vectors.h"
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string_view>
 
+#include "flotilla/corpus/tokenizer.h"
 #include "flotilla/dataset/each_line.h"
-#include "flotilla/dataset/tokenizer.h"
 #include "flotilla/infer/nearest_words.h"
 #include "flotilla/kernels/vec.h"
 

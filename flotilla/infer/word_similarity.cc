@@ -8,8 +8,8 @@
 #include <string_view>
 
 #include "flotilla/base/parse_number.h"
+#include "flotilla/corpus/tokenizer.h"
 #include "flotilla/dataset/each_line.h"
-#include "flotilla/dataset/tokenizer.h"
 #include "flotilla/kernels/vec.h"
 
 namespace flotilla {

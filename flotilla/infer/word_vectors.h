@@ -7,7 +7,7 @@
 
 #include "flotilla/base/aligned_vector.h"
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/vocabulary.h"
 
 namespace flotilla {
 

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "flotilla/base/aligned_vector.h"
-#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/corpus/window_sampler.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/sparse_rows.h"

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/corpus/window_sampler.h"
 #include "flotilla/kernels/skipgram.h"
 #include "flotilla/tensor/row_block.h"
 

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/corpus_files.h"
+#include "flotilla/corpus/corpus_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/dataset/down_sampling.h"
+#include "flotilla/corpus/down_sampling.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {

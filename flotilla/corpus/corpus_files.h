@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/corpus/tokenizer.h"
+#include "flotilla/corpus/vocabulary.h"
 #include "flotilla/dataset/text_blocks.h"
-#include "flotilla/dataset/tokenizer.h"
-#include "flotilla/dataset/vocabulary.h"
 
 namespace flotilla {
 

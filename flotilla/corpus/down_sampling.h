@@ -7,7 +7,7 @@
 #include <limits>
 #include <vector>
 
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/vocabulary.h"
 
 namespace flotilla {
 

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/id_corpus.h"
+#include "flotilla/corpus/id_corpus.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/alias_table.h"
+#include "flotilla/corpus/alias_table.h"
 
 #include <gtest/gtest.h>
 

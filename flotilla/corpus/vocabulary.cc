@@ -1,4 +1,4 @@
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/vocabulary.h"
 
 #include <algorithm>
 #include <limits>

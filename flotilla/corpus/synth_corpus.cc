@@ -1,4 +1,4 @@
-#include "flotilla/dataset/synth_corpus.h"
+#include "flotilla/corpus/synth_corpus.h"
 
 #include <algorithm>
 #include <string_view>

@@ -8,10 +8,10 @@
 
 #include "flotilla/base/rng.h"
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/alias_table.h"
-#include "flotilla/dataset/down_sampling.h"
-#include "flotilla/dataset/id_corpus.h"
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/alias_table.h"
+#include "flotilla/corpus/down_sampling.h"
+#include "flotilla/corpus/id_corpus.h"
+#include "flotilla/corpus/vocabulary.h"
 
 namespace flotilla {
 

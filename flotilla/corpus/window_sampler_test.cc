@@ -1,4 +1,4 @@
-#include "flotilla/dataset/window_sampler.h"
+#include "flotilla/corpus/window_sampler.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/corpus_files.h"
+#include "flotilla/corpus/corpus_files.h"
 
 #include <fmt/compile.h>
 
@@ -15,8 +15,8 @@
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/rng.h"
 #include "flotilla/base/worker_pool.h"
-#include "flotilla/dataset/down_sampling.h"
-#include "flotilla/dataset/ordered_blocks.h"
+#include "flotilla/corpus/down_sampling.h"
+#include "flotilla/corpus/ordered_blocks.h"
 
 namespace flotilla {
 namespace {

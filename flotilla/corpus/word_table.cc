@@ -1,4 +1,4 @@
-#include "flotilla/dataset/word_table.h"
+#include "flotilla/corpus/word_table.h"
 
 #include <cstring>
 

@@ -1,11 +1,11 @@
-#include "flotilla/dataset/count_words.h"
+#include "flotilla/corpus/count_words.h"
 
 #include <iterator>
 #include <memory>
 #include <utility>
 
 #include "flotilla/base/worker_pool.h"
-#include "flotilla/dataset/word_table.h"
+#include "flotilla/corpus/word_table.h"
 
 namespace flotilla {
 namespace {

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/id_corpus.h"
+#include "flotilla/corpus/id_corpus.h"
 
 #include <algorithm>
 #include <atomic>
@@ -7,7 +7,7 @@
 
 #include "flotilla/base/parse_number.h"
 #include "flotilla/base/worker_pool.h"
-#include "flotilla/dataset/ordered_blocks.h"
+#include "flotilla/corpus/ordered_blocks.h"
 
 namespace flotilla {
 namespace {

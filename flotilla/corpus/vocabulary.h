@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/word_table.h"
+#include "flotilla/corpus/word_table.h"
 
 namespace flotilla {
 

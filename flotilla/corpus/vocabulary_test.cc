@@ -1,11 +1,11 @@
-#include "flotilla/dataset/vocabulary.h"
+#include "flotilla/corpus/vocabulary.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <map>
 
-#include "flotilla/dataset/count_words.h"
+#include "flotilla/corpus/count_words.h"
 #include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/tokenizer.h"
+#include "flotilla/corpus/tokenizer.h"
 
 #include <gtest/gtest.h>
 
