@@ -2,11 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/multislot_parser.h"
 #include "flotilla/dataset/synth_criteo.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

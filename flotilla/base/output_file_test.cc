@@ -10,7 +10,7 @@
 #include <string>
 #include <thread>
 
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

@@ -14,8 +14,8 @@
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

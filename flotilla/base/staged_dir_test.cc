@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

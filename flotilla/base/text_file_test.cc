@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "flotilla/base/hash.h"
 #include "flotilla/base/rng.h"
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

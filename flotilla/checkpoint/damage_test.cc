@@ -18,8 +18,8 @@
 #include <thread>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/checkpoint_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

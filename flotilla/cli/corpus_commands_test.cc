@@ -4,9 +4,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
 #include "flotilla/fleet/command_line.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/cli/run_program_testing.h"
 #include "flotilla/dataset/synth_criteo.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

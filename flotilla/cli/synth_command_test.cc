@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
 #include "flotilla/cli/synth_files.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

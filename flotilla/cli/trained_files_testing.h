@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
 #include "flotilla/dataset/synth_criteo.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 

@@ -8,10 +8,10 @@
 #include <thread>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/infer/load_word_model.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/manual_clock_testing.h"
 #include "flotilla/rpc/codec.h"
-#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 namespace {

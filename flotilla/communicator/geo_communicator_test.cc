@@ -9,9 +9,9 @@
 #include <mutex>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/communicator/mode_testing.h"
 #include "flotilla/optim/schedule.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -7,12 +7,12 @@
 #include <thread>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/optim/sgd.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

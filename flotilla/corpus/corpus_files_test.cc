@@ -6,8 +6,8 @@
 #include <filesystem>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/corpus/down_sampling.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

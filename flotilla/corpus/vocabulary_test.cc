@@ -5,8 +5,8 @@
 
 #include <map>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/corpus/count_words.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

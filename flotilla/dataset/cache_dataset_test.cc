@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/read_testing.h"
 #include "flotilla/dataset/stream.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

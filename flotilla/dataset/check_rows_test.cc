@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/csv_parser.h"
 #include "flotilla/dataset/test_data.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -7,10 +7,10 @@
 #include <filesystem>
 #include <map>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/synth_criteo.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

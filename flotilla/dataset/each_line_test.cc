@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/line_reader.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

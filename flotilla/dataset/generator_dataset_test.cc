@@ -9,10 +9,10 @@
 #include <semaphore>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/prefetch_dataset.h"
 #include "flotilla/dataset/queue_dataset.h"
 #include "flotilla/dataset/read_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -12,8 +12,8 @@
 #include <set>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/read_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

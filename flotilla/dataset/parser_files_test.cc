@@ -1,9 +1,9 @@
 // Every format from files, through the reader that training uses: what a file does to its lines
 // (byte-order mark, headings, line ends of other systems) must not reach the rows.
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/parser_testing.h"
 #include "flotilla/dataset/queue_dataset.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/criteo_parser.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <filesystem>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

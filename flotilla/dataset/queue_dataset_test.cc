@@ -16,8 +16,8 @@
 #include <numeric>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/read_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

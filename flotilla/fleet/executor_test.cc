@@ -7,13 +7,13 @@
 #include <set>
 #include <sstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/dataset/batch_builder.h"
 #include "flotilla/fleet/odd_model_testing.h"
 #include "flotilla/infer/model_sections.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/optim/sgd.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

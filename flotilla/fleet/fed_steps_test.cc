@@ -6,11 +6,11 @@
 #include <cctype>
 #include <functional>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/fleet/counter_model_testing.h"
 #include "flotilla/fleet/fleet_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

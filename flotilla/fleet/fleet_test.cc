@@ -7,11 +7,11 @@
 #include <filesystem>
 #include <map>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/fleet/fleet_testing.h"
 #include "flotilla/fleet/odd_model_testing.h"
 #include "flotilla/launch/free_port.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

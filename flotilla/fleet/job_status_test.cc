@@ -5,9 +5,9 @@
 
 #include <cmath>
 
+#include "flotilla/base/manual_clock_testing.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/launch/local_cluster.h"
-#include "flotilla/testing/manual_clock.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

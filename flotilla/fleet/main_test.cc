@@ -11,10 +11,10 @@
 #include <sstream>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

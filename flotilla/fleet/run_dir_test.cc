@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/writer.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <set>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/graph/layers.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

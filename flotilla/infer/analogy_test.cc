@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/infer/nearest_words.h"
 #include "flotilla/infer/word_similarity.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

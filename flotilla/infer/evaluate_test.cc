@@ -7,8 +7,8 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/infer/trained_model_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -8,9 +8,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/safetensors.h"
 #include "flotilla/infer/trained_model_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

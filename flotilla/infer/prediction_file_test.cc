@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/worker_pool.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -6,9 +6,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/infer/trained_model_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -11,7 +11,7 @@
 #include <fstream>
 #include <thread>
 
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <string>
 
-#include "flotilla/testing/temp_dir.h"
+#include "flotilla/base/temp_dir_testing.h"
 
 namespace flotilla {
 namespace {

@@ -10,9 +10,9 @@
 #include <mutex>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/rpc/inproc_transport.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

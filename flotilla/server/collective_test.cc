@@ -5,7 +5,7 @@
 #include <map>
 #include <string>
 
-#include "flotilla/testing/manual_clock.h"
+#include "flotilla/base/manual_clock_testing.h"
 
 namespace flotilla {
 namespace {

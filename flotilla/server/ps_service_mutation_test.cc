@@ -6,8 +6,8 @@
 #include <atomic>
 #include <deque>
 
+#include "flotilla/rpc/message_mutation_testing.h"
 #include "flotilla/server/ps_service_testing.h"
-#include "flotilla/testing/message_mutation.h"
 
 namespace flotilla {
 namespace {

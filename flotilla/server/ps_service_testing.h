@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/manual_clock_testing.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/rpc/model_text.h"
 #include "flotilla/server/ps_service.h"
-#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 

@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "flotilla/testing/manual_clock.h"
+#include "flotilla/base/manual_clock_testing.h"
 
 namespace flotilla {
 namespace {

@@ -5,10 +5,10 @@
 #include <map>
 #include <thread>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/table/table_testing.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 namespace {

@@ -5,8 +5,8 @@
 
 #include <mutex>
 
+#include "flotilla/rpc/message_mutation_testing.h"
 #include "flotilla/testing/cluster_testing.h"
-#include "flotilla/testing/message_mutation.h"
 
 namespace flotilla {
 namespace {

@@ -4,8 +4,8 @@
 #include <atomic>
 #include <thread>
 
+#include "flotilla/base/manual_clock_testing.h"
 #include "flotilla/testing/cluster_testing.h"
-#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 namespace {

@@ -9,10 +9,10 @@
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/manual_clock_testing.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/in_process_cluster.h"
-#include "flotilla/testing/manual_clock.h"
 
 namespace flotilla {
 

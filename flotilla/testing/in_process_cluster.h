@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/rpc/inproc_transport.h"
 #include "flotilla/rpc/shared_memory.h"
 #include "flotilla/server/ps_server.h"
 #include "flotilla/testing/fault_transport.h"
-#include "flotilla/testing/temp_dir.h"
 
 namespace flotilla {
 

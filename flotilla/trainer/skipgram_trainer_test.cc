@@ -6,9 +6,9 @@
 #include <cmath>
 #include <string>
 
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/optim/schedule.h"
-#include "flotilla/testing/temp_dir.h"
 #include "flotilla/trainer/word_vectors_testing.h"
 
 namespace flotilla {

@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "flotilla/base/rng.h"
+#include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
-#include "flotilla/testing/temp_dir.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
