@@ -9,7 +9,7 @@
 #include "flotilla/fleet/run_saves.h"
 #include "flotilla/graph/plan.h"
 #include "flotilla/metric/metric_set.h"
-#include "flotilla/trainer/summary.h"
+#include "flotilla/report/summary.h"
 #include "flotilla/trainer/train_step.h"
 #include "flotilla/trainer/trainer.h"
 

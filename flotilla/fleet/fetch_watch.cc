@@ -2,7 +2,7 @@
 
 #include <chrono>
 
-#include "flotilla/trainer/log_lines.h"
+#include "flotilla/report/log_lines.h"
 
 namespace flotilla {
 

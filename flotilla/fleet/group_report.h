@@ -6,9 +6,9 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/group.h"
+#include "flotilla/report/summary.h"
 #include "flotilla/tensor/metric_spec.h"
 #include "flotilla/trainer/report.h"
-#include "flotilla/trainer/summary.h"
 
 namespace flotilla {
 

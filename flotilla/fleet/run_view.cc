@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "flotilla/fleet/job_status.h"
-#include "flotilla/trainer/curve_plot.h"
-#include "flotilla/trainer/log_lines.h"
+#include "flotilla/report/curve_plot.h"
+#include "flotilla/report/log_lines.h"
 
 namespace flotilla {
 namespace {

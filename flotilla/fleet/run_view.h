@@ -13,8 +13,8 @@
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/fleet/throttle.h"
 #include "flotilla/fleet/train_options.h"
-#include "flotilla/trainer/metrics_log.h"
-#include "flotilla/trainer/progress.h"
+#include "flotilla/report/metrics_log.h"
+#include "flotilla/report/progress.h"
 #include "flotilla/trainer/report.h"
 #include "flotilla/trainer/trainer.h"
 

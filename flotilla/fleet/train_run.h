@@ -9,9 +9,9 @@
 #include "flotilla/fleet/run_dir.h"
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/fleet/train_options.h"
+#include "flotilla/report/summary.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
-#include "flotilla/trainer/summary.h"
 
 namespace flotilla {
 

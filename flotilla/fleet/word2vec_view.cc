@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "flotilla/fleet/job_status.h"
-#include "flotilla/trainer/curve_plot.h"
+#include "flotilla/report/curve_plot.h"
 
 namespace flotilla {
 namespace {

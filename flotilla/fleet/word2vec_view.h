@@ -12,7 +12,7 @@
 #include "flotilla/fleet/terminal.h"
 #include "flotilla/fleet/throttle.h"
 #include "flotilla/fleet/word2vec_options.h"
-#include "flotilla/trainer/metrics_log.h"
+#include "flotilla/report/metrics_log.h"
 #include "flotilla/trainer/skipgram_trainer.h"
 
 namespace flotilla {

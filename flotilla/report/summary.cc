@@ -1,4 +1,4 @@
-#include "flotilla/trainer/summary.h"
+#include "flotilla/report/summary.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -8,7 +8,7 @@
 #include <cstdint>
 
 #include "flotilla/base/task_moment.h"
-#include "flotilla/metric/rate_window.h"
+#include "flotilla/report/rate_window.h"
 #include "flotilla/trainer/report.h"
 
 namespace flotilla {

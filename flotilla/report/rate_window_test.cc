@@ -1,4 +1,4 @@
-#include "flotilla/metric/rate_window.h"
+#include "flotilla/report/rate_window.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "flotilla/trainer/log_lines.h"
+#include "flotilla/report/log_lines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/trainer/log_lines.h"
+#include "flotilla/report/log_lines.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

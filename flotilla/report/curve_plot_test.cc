@@ -1,4 +1,4 @@
-#include "flotilla/trainer/curve_plot.h"
+#include "flotilla/report/curve_plot.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "flotilla/base/status.h"
-#include "flotilla/trainer/metrics_log.h"
+#include "flotilla/report/metrics_log.h"
 
 namespace flotilla {
 

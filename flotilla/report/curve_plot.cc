@@ -1,4 +1,4 @@
-#include "flotilla/trainer/curve_plot.h"
+#include "flotilla/report/curve_plot.h"
 
 #include <errno.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include <iterator>
 #include <vector>
 
-#include "flotilla/trainer/plot_axis.h"
+#include "flotilla/report/plot_axis.h"
 
 namespace flotilla {
 namespace {

@@ -1,4 +1,4 @@
-#include "flotilla/trainer/plot_axis.h"
+#include "flotilla/report/plot_axis.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "flotilla/trainer/progress.h"
+#include "flotilla/report/progress.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

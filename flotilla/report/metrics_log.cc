@@ -1,4 +1,4 @@
-#include "flotilla/trainer/metrics_log.h"
+#include "flotilla/report/metrics_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
