@@ -17,8 +17,8 @@
 #include "flotilla/dataset/data_generator.h"
 #include "flotilla/dataset/line_reader.h"
 #include "flotilla/dataset/multislot_parser.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 #include "flotilla/dataset/stream.h"
-#include "flotilla/dataset/synth_criteo.h"
 
 namespace flotilla {
 namespace {

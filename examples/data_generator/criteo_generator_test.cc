@@ -6,7 +6,7 @@
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/multislot_parser.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 namespace {

@@ -6,7 +6,7 @@
 
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
-#include "flotilla/dataset/criteo_prepare.h"
+#include "flotilla/dataset/prepare/criteo_prepare.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/open_data.h"
 

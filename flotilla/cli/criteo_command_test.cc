@@ -8,7 +8,7 @@
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/cli/run_program_testing.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 namespace {

@@ -12,7 +12,7 @@
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/corpus/synth_corpus.h"
-#include "flotilla/dataset/part_writer.h"
+#include "flotilla/dataset/prepare/part_writer.h"
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "flotilla/base/status.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 

@@ -11,7 +11,7 @@
 #include "flotilla/base/hash.h"
 #include "flotilla/dataset/line_reader.h"
 #include "flotilla/dataset/parser_testing.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 namespace {

@@ -9,7 +9,7 @@
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/csv_schema.h"
 #include "flotilla/dataset/make_parser.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 namespace {

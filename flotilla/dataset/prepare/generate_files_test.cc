@@ -1,4 +1,4 @@
-#include "flotilla/dataset/generate_files.h"
+#include "flotilla/dataset/prepare/generate_files.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/value_counter.h"
+#include "flotilla/dataset/prepare/value_counter.h"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 
 #include "flotilla/base/log_line.h"
 #include "flotilla/dataset/dataset.h"
-#include "flotilla/dataset/line_pass.h"
 #include "flotilla/dataset/parser.h"
+#include "flotilla/dataset/prepare/line_pass.h"
 
 namespace flotilla {
 

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/generate_files.h"
+#include "flotilla/dataset/prepare/generate_files.h"
 
 #include <algorithm>
 #include <mutex>
@@ -6,7 +6,7 @@
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/parallel_for.h"
 #include "flotilla/base/staged_dir.h"
-#include "flotilla/dataset/part_writer.h"
+#include "flotilla/dataset/prepare/part_writer.h"
 
 namespace flotilla {
 namespace {

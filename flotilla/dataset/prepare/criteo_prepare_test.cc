@@ -1,4 +1,4 @@
-#include "flotilla/dataset/criteo_prepare.h"
+#include "flotilla/dataset/prepare/criteo_prepare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/dataset/criteo_parser.h"
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 namespace flotilla {
 namespace {

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/part_writer.h"
+#include "flotilla/dataset/prepare/part_writer.h"
 
 #include <algorithm>
 

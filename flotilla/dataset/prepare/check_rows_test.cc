@@ -1,4 +1,4 @@
-#include "flotilla/dataset/check_rows.h"
+#include "flotilla/dataset/prepare/check_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

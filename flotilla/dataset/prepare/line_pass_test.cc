@@ -1,4 +1,4 @@
-#include "flotilla/dataset/line_pass.h"
+#include "flotilla/dataset/prepare/line_pass.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/criteo_prepare.h"
+#include "flotilla/dataset/prepare/criteo_prepare.h"
 
 #include <algorithm>
 #include <array>
@@ -14,9 +14,9 @@
 #include "flotilla/base/staged_dir.h"
 #include "flotilla/dataset/criteo_line.h"
 #include "flotilla/dataset/epoch_ledger.h"
-#include "flotilla/dataset/number_summary.h"
-#include "flotilla/dataset/part_writer.h"
-#include "flotilla/dataset/value_counter.h"
+#include "flotilla/dataset/prepare/number_summary.h"
+#include "flotilla/dataset/prepare/part_writer.h"
+#include "flotilla/dataset/prepare/value_counter.h"
 
 namespace flotilla {
 namespace {

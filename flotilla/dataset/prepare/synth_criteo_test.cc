@@ -1,4 +1,4 @@
-#include "flotilla/dataset/synth_criteo.h"
+#include "flotilla/dataset/prepare/synth_criteo.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "flotilla/dataset/number_summary.h"
+#include "flotilla/dataset/prepare/number_summary.h"
 
 #include <algorithm>
 #include <bit>

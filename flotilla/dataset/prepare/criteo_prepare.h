@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "flotilla/dataset/criteo_statistics.h"
-#include "flotilla/dataset/line_pass.h"
+#include "flotilla/dataset/prepare/line_pass.h"
 
 namespace flotilla {
 

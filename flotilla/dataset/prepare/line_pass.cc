@@ -1,4 +1,4 @@
-#include "flotilla/dataset/line_pass.h"
+#include "flotilla/dataset/prepare/line_pass.h"
 
 #include <algorithm>
 #include <condition_variable>
