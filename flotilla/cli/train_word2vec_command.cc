@@ -303,7 +303,7 @@ void RouteTrainWord2Vec(std::vector<std::string>* args) {
 void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<Flags>();
   // Every batch of text moves the rows of frequent words far: what comes late makes them overshoot.
-  flags->options.fleet.max_staleness = 0;
+  flags->options.fleet.job.mode.async.max_staleness = 0;
   // Rows are exchanged before their copies are far apart: what each has learned counts in full.
   flags->fleet.geo_divisor = "none";
   CLI::App* command = app.add_subcommand(

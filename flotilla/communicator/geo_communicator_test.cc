@@ -21,7 +21,7 @@ ClusterOptions Geo(int servers, int trainers) {
 }
 
 // Flush alone exchanges, unless a test says otherwise.
-ModeOptions Mode() {
+ModeOptions GeoMode() {
   ModeOptions mode{.mode = "geo"};
   mode.geo.interval.push_nums = 1'000'000;
   return mode;
@@ -48,7 +48,7 @@ Status WaitForExchanges(Communicator& communicator, int64_t exchanges) {
 
 TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
   InProcessCluster cluster(CountingSpec(), Geo(1, 1));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.interval.push_nums = 2;
   mode.geo.frequent_touches = 2;
   mode.geo.rare_exchanges = 1000;
@@ -69,7 +69,7 @@ TEST(GeoCommunicatorTest, FrequentRowsAreExchangedMoreOftenThanRareOnes) {
 
 TEST(GeoCommunicatorTest, WhatIsFrequentCanDifferByTable) {
   InProcessCluster cluster(CountingSpec(), Geo(1, 1));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.interval.push_nums = 3;
   mode.geo.frequent_touches = 2;
   mode.geo.table_touches = {{"bias", 4}};
@@ -90,7 +90,7 @@ TEST(GeoCommunicatorTest, WhatIsFrequentCanDifferByTable) {
 
 TEST(GeoCommunicatorTest, TouchesOfATableThatTheModelHasNotAreAnError) {
   InProcessCluster cluster(CountingSpec(), Geo(1, 1));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.table_touches = {{"embb", 4}};
   EXPECT_EQ(Message(RunModes(cluster, mode, [](int, Communicator&) { return absl::OkStatus(); })),
             "trainer 0: geo: table_touches names embb, which the model has not");
@@ -100,7 +100,7 @@ TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
   ModelSpec spec = CountingSpec();
   spec.parameters[0].moving_average_keep = 0.5;
   InProcessCluster cluster(spec, Geo(1, 2));
-  ASSERT_OK(RunModes(cluster, Mode(), [](int trainer, Communicator& communicator) -> Status {
+  ASSERT_OK(RunModes(cluster, GeoMode(), [](int trainer, Communicator& communicator) -> Status {
     FL_RETURN_IF_ERROR(communicator.BeginEpoch());  // both start from the same values
     Gradients gradients = Count(communicator.spec(), {1});
     // What each has seen: 4 and 8. Half of it is taken in.
@@ -115,7 +115,7 @@ TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
 
 TEST(GeoCommunicatorTest, WhatSeveralTrainersLearnIsDividedByTheirNumber) {
   InProcessCluster cluster(CountingSpec(), Geo(2, 2));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.interval.push_nums = 1000;  // with Flush alone
   ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
     for (int step = 0; step < 8; ++step) {
@@ -135,7 +135,7 @@ TEST(GeoCommunicatorTest, WhatSeveralTrainersLearnIsDividedByTheirNumber) {
 
 TEST(GeoCommunicatorTest, ARowThatOneTrainerTouchesCountsInFull) {
   InProcessCluster cluster(CountingSpec(), Geo(2, 2));
-  ASSERT_OK(RunModes(cluster, Mode(), [](int trainer, Communicator& communicator) -> Status {
+  ASSERT_OK(RunModes(cluster, GeoMode(), [](int trainer, Communicator& communicator) -> Status {
     for (int step = 0; step < 2; ++step) {
       Gradients gradients = Count(communicator.spec(), {static_cast<uint64_t>(trainer)});
       FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
@@ -150,7 +150,7 @@ TEST(GeoCommunicatorTest, SchedulesCountTheBatchesOfAllTrainers) {
   ModelSpec spec = CountingSpec();
   spec.optimizer = Sgd(PiecewiseDecay({4}, {1, 0.5}));
   InProcessCluster cluster(spec, Geo(1, 2));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.divisor = GeoDivisor::kNone;
   ASSERT_OK(RunModes(cluster, mode, [](int, Communicator& communicator) -> Status {
     FL_RETURN_IF_ERROR(communicator.BeginEpoch());  // both start from the same values
@@ -173,7 +173,7 @@ TEST(GeoCommunicatorTest, TrainersWithoutDataAreNotCounted) {
   for (const GeoDivisor divisor :
        {GeoDivisor::kTouched, GeoDivisor::kTrainers, GeoDivisor::kNone}) {
     InProcessCluster cluster(CountingSpec(), Geo(1, 3));
-    ModeOptions mode = Mode();
+    ModeOptions mode = GeoMode();
     mode.geo.divisor = divisor;
     ASSERT_OK(RunModes(cluster, mode, [&](int trainer, Communicator& communicator) -> Status {
       for (int epoch = 0; epoch < 3; ++epoch) {
@@ -207,7 +207,7 @@ TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
   spec.parameters.clear();
   for (TableSpec& table : spec.tables) table.rows = 50;
   InProcessCluster cluster(spec, Geo(2, 2));
-  ModeOptions mode = Mode();
+  ModeOptions mode = GeoMode();
   mode.geo.interval.push_nums = 3;
   mode.geo.divisor = GeoDivisor::kNone;
   mode.geo.tables.in_order = true;
@@ -239,7 +239,7 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
   for (TableSpec& table : spec.tables) table.attributes.init = Uniform(-1, 1);
   {
     InProcessCluster cluster(spec, Geo(1, 1));
-    ASSERT_OK(RunModes(cluster, Mode(), [&](int, Communicator& communicator) -> Status {
+    ASSERT_OK(RunModes(cluster, GeoMode(), [&](int, Communicator& communicator) -> Status {
       FL_RETURN_IF_ERROR(communicator.BeginEpoch());
       for (int step = 0; step < 5; ++step) {
         Gradients gradients = Count(communicator.spec(), {3});
@@ -255,7 +255,7 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
   InProcessCluster cluster(other, Geo(2, 2));
   ASSERT_OK(cluster.ConnectAll());
   std::vector<std::vector<float>> seen(2);
-  ASSERT_OK(RunModes(cluster, Mode(), [&](int trainer, Communicator& communicator) -> Status {
+  ASSERT_OK(RunModes(cluster, GeoMode(), [&](int trainer, Communicator& communicator) -> Status {
     // Nobody reads while the servers load.
     FL_RETURN_IF_ERROR(cluster.client(trainer).Barrier("made"));
     if (trainer == 0) {

@@ -77,7 +77,7 @@ class ModeCountingTest : public ::testing::TestWithParam<Case> {
     ClusterOptions options{.servers = c.servers,
                            .trainers = c.trainers,
                            .wire = c.wire,
-                           .policy = PolicyOf(c.mode),
+                           .policy = GetMode(c.mode).policy,
                            .faults = faults};
     options.client.retry = {.retry_times = 20, .first_backoff_ms = 1, .max_backoff_ms = 5};
     InProcessCluster cluster(CountingSpec(), options);

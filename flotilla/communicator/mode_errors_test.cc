@@ -9,7 +9,7 @@ namespace flotilla {
 namespace {
 
 ClusterOptions Impatient(const std::string& mode) {
-  ClusterOptions options{.servers = 2, .trainers = 1, .policy = PolicyOf(mode)};
+  ClusterOptions options{.servers = 2, .trainers = 1, .policy = GetMode(mode).policy};
   options.client.retry = {.retry_times = 1, .first_backoff_ms = 1, .max_backoff_ms = 1};
   options.client.rpc_timeout_ms = 1'000;
   return options;
@@ -63,7 +63,7 @@ TEST(ModeErrorsTest, TheErrorOfABackgroundThreadStaysForLaterCalls) {
 TEST(ModeErrorsTest, GradientsThatDoNotFitTheModelAreRefused) {
   for (const std::string mode : {"half-async", "async", "geo"}) {
     SCOPED_TRACE(mode);
-    InProcessCluster cluster(CountingSpec(), {.policy = PolicyOf(mode)});
+    InProcessCluster cluster(CountingSpec(), {.policy = GetMode(mode).policy});
     ASSERT_OK(RunModes(cluster, {.mode = mode}, [](int, Communicator& communicator) -> Status {
       Gradients gradients = Count(communicator.spec(), {1});
       gradients.sparse.pop_back();
@@ -79,7 +79,7 @@ TEST(ModeErrorsTest, GradientsThatDoNotFitTheModelAreRefused) {
 TEST(ModeErrorsTest, ParametersAreReadAndWrittenByNameAtTheServers) {
   for (const std::string mode : {"sync", "half-async", "async", "geo"}) {
     SCOPED_TRACE(mode);
-    InProcessCluster cluster(CountingSpec(), {.servers = 2, .policy = PolicyOf(mode)});
+    InProcessCluster cluster(CountingSpec(), {.servers = 2, .policy = GetMode(mode).policy});
     ASSERT_OK(RunModes(cluster, {.mode = mode}, [](int, Communicator& communicator) -> Status {
       const std::vector<float> values = {1, 2, 3, 4, 5};
       FL_RETURN_IF_ERROR(communicator.WriteParameter("w", values));

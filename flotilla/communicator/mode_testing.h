@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/communicator/mode.h"
 #include "flotilla/optim/sgd.h"
 #include "flotilla/testing/cluster_testing.h"
 #include "flotilla/testing/in_process_cluster.h"
@@ -40,11 +40,6 @@ inline Gradients Count(const ModelSpec& spec, std::vector<uint64_t> ids) {
   }
   gradients.rows = static_cast<int64_t>(ids.size());
   return gradients;
-}
-
-inline UpdatePolicy PolicyOf(const std::string& mode) {
-  if (mode == "sync") return UpdatePolicy::kOnBarrier;
-  return mode == "geo" ? UpdatePolicy::kAddDelta : UpdatePolicy::kOnArrival;
 }
 
 // Runs work(trainer, communicator) in every trainer of a job, each with a communicator of the mode.

@@ -31,9 +31,11 @@ Status Fleet::init(FleetInit options) {
   if (!options.environment.empty()) {
     FL_ASSIGN_OR_RETURN(JobEnvironment found,
                         JobFromEnvironment(options.environment, {.flags = job_options_.flags,
+                                                                 .mode = job_options_.mode,
                                                                  .job_id = job_options_.job_id}));
     role_ = std::move(found.role);
     job_options_.flags = std::move(found.flags);
+    job_options_.mode = std::move(found.mode);
     job_options_.job_id = std::move(found.job_id);
     job_options_.turns = std::move(found.turns);
   }
@@ -63,11 +65,11 @@ Status Fleet::distributed_optimizer(const Model& model, const Strategy& strategy
   FL_RETURN_IF_ERROR(ApplyStrategy(strategy, &job_options_));
   std::string& mode = job_options_.mode.mode;
   const bool local = role_.kind == Role::Kind::kLocal;
-  if (!local && !HasServers(mode)) {
+  if (!local && !GetMode(mode).has_servers) {
     return InvalidArgument("strategy: mode is {}, but TRAINING_ROLE makes this process {}", mode,
                            role_.ToString());
   }
-  if (local) mode = "local";
+  if (local) mode = kLocalMode;
   FL_ASSIGN_OR_RETURN(job_options_.graph_text, GraphText(model));
   spec_ = SpecOf(model, seed_);
   stage_ = Stage::kModel;

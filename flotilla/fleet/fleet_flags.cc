@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <map>
-#include <span>
 
 #include "flotilla/fleet/flags.h"
 #include "flotilla/launch/job_environment.h"
@@ -26,14 +25,13 @@ std::string SplitHelp(const std::vector<std::string>& splits) {
 void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, FleetOptions& fleet,
                  FleetFlags& flags) {
   const std::string group = "Servers and trainers";
-  const std::span<const std::string> modes = ModeNames();
   command
       .add_option(
           "--mode", flags.mode,
           "Where the parameters live: local, in this process; or on servers: sync, "
           "half-async, async, geo (default: local; async where the environment gives a role)")
       ->type_name("MODE")
-      ->check(OneOf({modes.begin(), modes.end()}))
+      ->check(OneOf(ModeNames()))
       ->group(group);
   command
       .add_option("--server_num", fleet.server_num, "Number of servers to start on this machine")
@@ -90,7 +88,7 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   const CLI::Option* max_staleness =
       command
           .add_option(
-              "--max_staleness", fleet.max_staleness,
+              "--max_staleness", fleet.job.mode.async.max_staleness,
               "async: a batch is computed on rows that lack at most so many of the worker's "
               "earlier steps; -1: such that all trainers have 16 under way")
           ->type_name("N")
@@ -121,7 +119,9 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
           ->check(OneOf({"touched", "trainers", "none"}))
           ->capture_default_str()
           ->group(group);
-  flags.of_one_mode = {{max_staleness, "async"}, {geo_push_nums, "geo"}, {geo_divisor, "geo"}};
+  flags.of_modes = {{max_staleness, &Mode::queues},
+                    {geo_push_nums, &Mode::exchanges},
+                    {geo_divisor, &Mode::exchanges}};
 }
 
 void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
@@ -139,37 +139,36 @@ void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
 }
 
 // Refuses flags that say nothing to the mode.
-Status CheckFlagsOfModes(const FleetFlags& flags, const std::string& mode) {
-  for (const auto& [option, own] : flags.of_one_mode) {
-    if (mode != own && Changed(*option)) {
+Status CheckFlagsOfModes(const FleetFlags& flags, const Mode& mode) {
+  for (const auto& [option, trait] : flags.of_modes) {
+    if (!(mode.*trait) && Changed(*option)) {
       return InvalidArgument("{} is for --mode {}, not for {}: leave it out", option->get_name(),
-                             own, mode);
+                             fmt::join(ModeNames(trait), " or "), mode.name);
     }
   }
   for (const auto& [option, why] : flags.of_servers) {
-    if (!HasServers(mode) && Changed(*option)) {
+    if (!mode.has_servers && Changed(*option)) {
       return InvalidArgument("{} is for modes with servers, not for {}, where {}: leave it out",
-                             option->get_name(), mode, why);
+                             option->get_name(), mode.name, why);
     }
   }
   return absl::OkStatus();
 }
 
-Status CheckModeAndRole(const std::string& mode, const FleetOptions& fleet) {
+Status CheckModeAndRole(const Mode& mode, const FleetOptions& fleet) {
   const bool in_job = fleet.role.kind != Role::Kind::kLocal;
   const bool starts_job = !in_job && (fleet.server_num > 0 || fleet.worker_num > 0);
-  const bool has_servers = HasServers(mode);
-  if (in_job && !has_servers) {
+  if (in_job && !mode.has_servers) {
     return InvalidArgument("this process is a {} of a job, and --mode is local: leave one out",
                            fleet.role.is_server() ? "server" : "trainer");
   }
-  if (has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
+  if (mode.has_servers && !in_job && (fleet.server_num == 0 || fleet.worker_num == 0)) {
     return InvalidArgument(
         "--mode {} needs servers: --server_num S --worker_num W starts them here; on a cluster the "
         "environment or --role gives each process its role (flotilla launch --help)",
-        mode);
+        mode.name);
   }
-  if (starts_job && !has_servers) {
+  if (starts_job && !mode.has_servers) {
     return InvalidArgument("--server_num and --worker_num are for modes with servers, not local");
   }
   return absl::OkStatus();
@@ -186,9 +185,11 @@ void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, Fl
 
 Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options) {
   FleetOptions& fleet = *options;
-  FL_ASSIGN_OR_RETURN(const JobEnvironment found, JobFromEnvironment(ProcessEnvironment()));
+  FL_ASSIGN_OR_RETURN(const JobEnvironment found,
+                      JobFromEnvironment(ProcessEnvironment(), {.mode = fleet.job.mode}));
   FL_ASSIGN_OR_RETURN(fleet.role, ChooseRole(flags.role, found.role));
   fleet.job.flags = found.flags;
+  fleet.job.mode = found.mode;
   fleet.job.job_id = found.job_id;
   fleet.job.turns = found.turns;
   fleet.status_file = found.status_file;
@@ -206,30 +207,29 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
     }
   }
   const bool starts_job = fleet.server_num > 0 || fleet.worker_num > 0;
-  const std::string mode = flags.mode.value_or(in_job || starts_job ? "async" : "local");
+  fleet.job.mode.mode = flags.mode.value_or(in_job || starts_job ? kJobMode : kLocalMode);
+  const Mode& mode = GetMode(fleet.job.mode.mode);
   FL_RETURN_IF_ERROR(CheckModeAndRole(mode, fleet));
-  fleet.job.mode.mode = mode;
   fleet.job.mode.local.joined = deterministic;
   fleet.job.mode.geo.divisor = flags.geo_divisor == "touched"    ? GeoDivisor::kTouched
                                : flags.geo_divisor == "trainers" ? GeoDivisor::kTrainers
                                                                  : GeoDivisor::kNone;
-  fleet.job.flags.async.max_staleness = fleet.max_staleness;
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.shared_storage = flags.save_via == "servers";
   fleet.split_files = flags.data_split == "by_file";
   FL_RETURN_IF_ERROR(CheckFlagsOfModes(flags, mode));
-  if (fleet.job.half_dense && (!HasServers(mode) || mode == "geo")) {
+  if (fleet.job.half_dense && !mode.sends_gradients) {
     return InvalidArgument(
-        "--half_dense: mode {} sends no dense gradients; leave it out, or choose sync, half-async "
-        "or async",
-        mode);
+        "--half_dense: mode {} sends no dense gradients; leave it out, or choose one of {}",
+        mode.name, fmt::join(ModeNames(&Mode::sends_gradients), ", "));
   }
   fleet.job.shared_memory = flags.shared_memory.value_or(true);
-  if (!fleet.job.shared_memory && !HasServers(mode)) {
-    return InvalidArgument("--no_shared_memory: mode {} has no servers; leave it out", mode);
+  if (!fleet.job.shared_memory && !mode.has_servers) {
+    return InvalidArgument("--no_shared_memory: mode {} has no servers; leave it out", mode.name);
   }
-  if (HasServers(mode) && deterministic && mode != "sync") {
-    return InvalidArgument("--deterministic: of the modes with servers only sync repeats its bits");
+  if (mode.has_servers && deterministic && !mode.repeats) {
+    return InvalidArgument("--deterministic: of the modes with servers only {} repeats its bits",
+                           fmt::join(ModeNames(&Mode::repeats), ", "));
   }
   return absl::OkStatus();
 }

@@ -26,8 +26,8 @@ struct FleetFlags {
   std::vector<std::pair<const CLI::Option*, std::string>> of_servers;
   // Flags of the process that starts the others.
   std::vector<const CLI::Option*> of_launcher;
-  // Flags that one mode alone reads.
-  std::vector<std::pair<const CLI::Option*, std::string>> of_one_mode;
+  // Flags that only modes with a trait read.
+  std::vector<std::pair<const CLI::Option*, bool Mode::*>> of_modes;
 };
 
 // Declares the flags. `splits` are the values of --data_split, the default first.

@@ -115,7 +115,7 @@ Status CheckSync(const Strategy& s) {
        {sync_off && a_sync_off, sync_said, a_sync, kOther},
        {sync && geo, sync_said, geo_said, kOther},
        {a_sync_off && geo, a_sync, geo_said, kOther},
-       {ModeOf(s) == "sync" && split, a_sync_off ? a_sync : sync_said, split_said,
+       {GetMode(ModeOf(s)).counts_rounds && split, a_sync_off ? a_sync : sync_said, split_said,
         "a sync step waits for its answer, there is nothing to queue"}}});
 }
 
@@ -147,7 +147,7 @@ Status CheckMode(const Strategy& s) {
       {s.sync_mode.has_value(), "sync_mode"},
       {s.runtime_split_send_recv.has_value(), "runtime_split_send_recv"},
       {s.geo_sgd_mode.has_value(), "geo_sgd_mode"},
-      {s.geo_sgd_need_push_nums.has_value() && s.mode != "geo", "geo_sgd_need_push_nums"},
+      {s.geo_sgd_need_push_nums && !GetMode(s.mode).exchanges, "geo_sgd_need_push_nums"},
       {s.a_sync.has_value(), "a_sync"},
       {s.k_steps.has_value(), "k_steps"}};
   for (const auto& [is_set, name] : others) {
@@ -159,17 +159,17 @@ Status CheckMode(const Strategy& s) {
 }
 
 // Every step's gradients are sent by themselves, and the worker waits for them.
-Status PushEveryStep(CommunicatorFlags* flags) {
+Status PushEveryStep(const CommunicatorFlags& flags, AsyncOptions* async) {
   constexpr char kPrefix[] = "FLAGS_communicator_";
-  if (const size_t at = flags->set.find(kPrefix); at != std::string::npos) {
-    const std::string name = flags->set.substr(at, flags->set.find(' ', at) - at);
+  if (const size_t at = flags.set.find(kPrefix); at != std::string::npos) {
+    const std::string name = flags.set.substr(at, flags.set.find(' ', at) - at);
     return InvalidArgument(
         "strategy: runtime_split_send_recv is false, but {} is set: there is no queue to steer",
         name);
   }
-  flags->async.max_merge = 1;
-  flags->async.send_queue_size = 1;
-  flags->async.max_staleness = 0;
+  async->max_merge = 1;
+  async->send_queue_size = 1;
+  async->max_staleness = 0;
   return absl::OkStatus();
 }
 
@@ -203,8 +203,8 @@ Status ApplyStrategy(const Strategy& strategy, JobOptions* job) {
   const std::optional<int64_t> push_nums =
       strategy.k_steps.value_or(0) > 0 ? strategy.k_steps : strategy.geo_sgd_need_push_nums;
   if (push_nums) job->mode.geo.interval.push_nums = *push_nums;
-  if (job->mode.mode == "async" && strategy.runtime_split_send_recv == false) {
-    return PushEveryStep(&job->flags);
+  if (GetMode(job->mode.mode).queues && strategy.runtime_split_send_recv == false) {
+    return PushEveryStep(job->flags, &job->mode.async);
   }
   return absl::OkStatus();
 }

@@ -92,8 +92,8 @@ TEST(StrategyTest, WithoutTheQueueEveryStepIsPushedByItself) {
   const Strategy strategy{.sync_mode = false, .runtime_split_send_recv = false};
   JobOptions job;
   ASSERT_TRUE(ApplyStrategy(strategy, &job).ok());
-  EXPECT_EQ(job.flags.async.max_merge, 1);
-  EXPECT_EQ(job.flags.async.max_staleness, 0);
+  EXPECT_EQ(job.mode.async.max_merge, 1);
+  EXPECT_EQ(job.mode.async.max_staleness, 0);
   JobOptions steered;
   steered.flags.set = "FLAGS_rpc_deadline FLAGS_communicator_send_queue_size FLAGS_rpc_retry_times";
   EXPECT_THAT(std::string(ApplyStrategy(strategy, &steered).message()),

@@ -217,7 +217,7 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
         "--shuffle needs the rows in memory: leave out --no_in_memory, or shuffle a stream with "
         "--shuffle_rows");
   }
-  if (data.global_shuffle && !HasServers(options.fleet.job.mode.mode)) {
+  if (data.global_shuffle && !GetMode(options.fleet.job.mode.mode).has_servers) {
     return InvalidArgument(
         "--global_shuffle spreads rows over the trainers of a job, not for local, where --shuffle "
         "mixes all rows: leave it out");
@@ -232,7 +232,8 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   SettleDataFlags(flags->data, &data);
   options.view.log_json = flags->log_format == "json";
   const KeepOptions& keep = options.keep;
-  if (HasServers(options.fleet.job.mode.mode) && (keep.every_steps > 0 || keep.every_minutes > 0)) {
+  if (GetMode(options.fleet.job.mode.mode).has_servers &&
+      (keep.every_steps > 0 || keep.every_minutes > 0)) {
     return InvalidArgument(
         "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
         "epochs");

@@ -64,10 +64,9 @@ struct FleetOptions {
   int start_port = 0;  // of the servers that are started; 0: any that are free
   std::string log_dir = "log";
   int64_t start_timeout_seconds = 300;
-  int64_t max_staleness = -1;  // AsyncOptions::max_staleness
-  bool split_files = true;     // trainers share the files; otherwise each reads all it is given
-  std::string status_file;     // where a trainer leaves its figures for its launcher
-  std::string result_file;     // where trainer 0 leaves the results for its launcher
+  bool split_files = true;  // trainers share the files; otherwise each reads all it is given
+  std::string status_file;  // where a trainer leaves its figures for its launcher
+  std::string result_file;  // where trainer 0 leaves the results for its launcher
 };
 
 struct TrainOptions {

@@ -26,8 +26,9 @@ AdviceWords WordsFor(const TrainOptions& options) {
           .rows_in_memory = "rows in memory, without --no_in_memory",
           .larger_batches = "a larger --batch_size",
           .free_workers = options.deterministic ? "training without --deterministic"
-                          : options.fleet.job.mode.mode == "sync" ? "--mode half-async or async"
-                                                                  : "",
+                          : GetMode(options.fleet.job.mode.mode).counts_rounds
+                              ? "--mode half-async or async"
+                              : "",
           .more_workers = "more --threads on more cores",
           .even_shares = "--global_shuffle, which spreads the rows evenly over the trainers"};
 }

@@ -112,7 +112,7 @@ class Word2VecRun {
   double Seconds() const { return static_cast<double>(terminal_.clock.NowNanos()) * 1e-9; }
   bool first() const { return fleet_.is_first_worker(); }
   bool alone() const { return fleet_.worker_num() == 1; }
-  const std::string& mode() const { return options_.fleet.job.mode.mode; }
+  const Mode& mode() const { return GetMode(options_.fleet.job.mode.mode); }
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
@@ -221,9 +221,8 @@ StatusOr<int64_t> Word2VecRun::StepsPerEpoch() {
   FL_RETURN_IF_ERROR(fleet_.group().Sum("steps", steps));
   double sum = 0;
   for (const double of_one : steps) sum += of_one;
-  // In sync a round of all trainers is one step.
-  return static_cast<int64_t>(mode() == "sync" ? *std::max_element(steps.begin(), steps.end())
-                                               : sum);
+  return static_cast<int64_t>(mode().counts_rounds ? *std::max_element(steps.begin(), steps.end())
+                                                   : sum);
 }
 
 ScheduleSpec Word2VecRun::ScheduleFor(int64_t steps) const {
@@ -248,7 +247,7 @@ Status Word2VecRun::MakeTrainer() {
   FL_ASSIGN_OR_RETURN(const int64_t steps, StepsPerEpoch());
   SkipgramOptions skipgram{.workers = options_.threads, .cbow = options_.cbow};
   skipgram.schedule = ScheduleFor(options_.epochs * steps);
-  if (mode() == "sync") skipgram.push_scale = fleet_.group().trainers();
+  if (mode().policy == UpdatePolicy::kOnBarrier) skipgram.push_scale = fleet_.group().trainers();
   skipgram.on_progress = [this](const SkipgramProgress& progress) { view_->Batch(progress); };
   skipgram.stop = [this] { return signal_.stopped(); };
   FL_ASSIGN_OR_RETURN(trainer_, SkipgramTrainer::Make(&fleet_.communicator(), sampler_.get(),

@@ -111,15 +111,17 @@ Status ReadSwitches(Reader& reader, AsyncOptions* async) {
 }  // namespace
 
 StatusOr<CommunicatorFlags> CommunicatorFlagsFrom(const Environment& environment,
-                                                  CommunicatorFlags flags) {
-  AsyncOptions& async = flags.async;
+                                                  CommunicatorFlags flags, ModeOptions* mode) {
+  AsyncOptions& async = mode->async;
   Reader reader(environment, &flags.set);
   const std::string prefix = "FLAGS_communicator_";
   std::optional<int64_t> wait_times, silent_seconds;
+  std::optional<int> threads;
   FL_RETURN_IF_ERROR(reader.Number(prefix + "max_merge_var_num", 1, kMany, &async.max_merge));
   FL_RETURN_IF_ERROR(reader.Number(prefix + "send_queue_size", 1, kMany, &async.send_queue_size));
   FL_RETURN_IF_ERROR(reader.Number(prefix + "send_wait_times", 0, kMany, &wait_times));
-  FL_RETURN_IF_ERROR(reader.Number(prefix + "thread_pool_size", 1, 1024, &async.send_threads));
+  FL_RETURN_IF_ERROR(reader.Number(prefix + "thread_pool_size", 1, 1024, &threads));
+  if (threads) async.send_threads = mode->geo.pushes_under_way = *threads;
   FL_RETURN_IF_ERROR(
       reader.Number(prefix + "min_send_grad_num_before_recv", 1, kMany, &async.sends_per_refresh));
   FL_RETURN_IF_ERROR(ReadSwitches(reader, &async));
@@ -140,7 +142,9 @@ void CommunicatorFlags::Apply(PsClientOptions* client) const {
   client->heartbeat.silent_bound_ms = silent_bound_ms;
 }
 
-std::string CommunicatorFlags::Table(const ModeOptions& mode) const {
+std::string CommunicatorFlags::Table(const ModeOptions& options) const {
+  const Mode& mode = GetMode(options.mode);
+  const AsyncOptions& async = options.async;
   std::string table;
   const auto was_set = [&](const std::string& name) {
     return (" " + set + " ").find(" " + name + " ") != std::string::npos;
@@ -152,40 +156,43 @@ std::string CommunicatorFlags::Table(const ModeOptions& mode) const {
   const auto add = [&](const std::string& name, const std::string& value) {
     line(name, value, was_set(name) ? "  (set)" : "");
   };
-  // What modes other than these do not read.
-  const auto of_modes = [&](const std::string& flag, const auto& value,
-                            std::initializer_list<std::string_view> modes, const char* readers) {
+  // What only modes with the trait read.
+  const auto of_modes = [&](const std::string& flag, const auto& value, bool Mode::*trait) {
     const std::string name = "FLAGS_communicator_" + flag;
-    const bool used = std::find(modes.begin(), modes.end(), mode.mode) != modes.end();
-    if (used) add(name, fmt::format("{}", value));
-    if (!used && was_set(name)) line(name, fmt::format("{}", value), readers);
+    if (mode.*trait) {
+      add(name, fmt::format("{}", value));
+    } else if (was_set(name)) {
+      const std::vector<std::string> readers = ModeNames(trait);
+      line(name, fmt::format("{}", value),
+           fmt::format("  (set, but only {} {} it)", fmt::join(readers, " and "),
+                       readers.size() == 1 ? "reads" : "read"));
+    }
   };
-  const auto of_async = [&](const std::string& flag, const auto& value) {
-    of_modes(flag, value, {"async"}, "  (set, but only async reads it)");
+  const auto of_queue = [&](const std::string& flag, const auto& value) {
+    of_modes(flag, value, &Mode::queues);
   };
-  of_async("max_merge_var_num", async.max_merge);
-  of_async("send_queue_size", async.send_queue_size);
-  of_async("send_wait_times", async.merge_wait_ms / kWaitMillis);
-  of_modes("thread_pool_size", async.send_threads, {"async", "geo"},
-           "  (set, but only async and geo read it)");
-  of_async("min_send_grad_num_before_recv", async.sends_per_refresh);
-  of_async("independent_recv_thread", async.independent_receive ? 1 : 0);
-  of_async("is_sgd_optimizer", async.merge_rule == MergeRule::kByOptimizer ? "by the rule"
+  of_queue("max_merge_var_num", async.max_merge);
+  of_queue("send_queue_size", async.send_queue_size);
+  of_queue("send_wait_times", async.merge_wait_ms / kWaitMillis);
+  of_modes("thread_pool_size", async.send_threads, &Mode::sends_in_background);
+  of_queue("min_send_grad_num_before_recv", async.sends_per_refresh);
+  of_queue("independent_recv_thread", async.independent_receive ? 1 : 0);
+  of_queue("is_sgd_optimizer", async.merge_rule == MergeRule::kByOptimizer ? "by the rule"
                                : async.merge_rule == MergeRule::kSum       ? "1"
                                                                            : "0");
-  of_async("merge_sparse_grad", 1);
-  of_async("fake_rpc", async.fake_rpc ? 1 : 0);
+  of_queue("merge_sparse_grad", 1);
+  of_queue("fake_rpc", async.fake_rpc ? 1 : 0);
   add("FLAGS_rpc_deadline", rpc_deadline_ms ? fmt::to_string(*rpc_deadline_ms) : "none");
   add("FLAGS_rpc_retry_times", rpc_retry_times ? fmt::to_string(*rpc_retry_times) : "by time");
   add("FLAGS_worker_update_interval_secs", fmt::to_string(silent_bound_ms / 1000));
   for (const char* name : kOfTheOriginal) {
     if (was_set(name)) line(name, "", "  (set, but has no meaning here)");
   }
-  if (mode.mode == "geo") {
-    const int64_t push_nums = mode.geo.interval.push_nums;
+  if (mode.exchanges) {
+    const int64_t push_nums = options.geo.interval.push_nums;
     line("geo_sgd_need_push_nums", push_nums > 0 ? fmt::to_string(push_nums) : "automatic",
          "  batches between two exchanges");
-    line("geo divisor", GeoDivisorName(mode.geo.divisor), "  of differences");
+    line("geo divisor", GeoDivisorName(options.geo.divisor), "  of differences");
   }
   return table;
 }

@@ -24,12 +24,6 @@ constexpr int64_t kTellMs = 1'500;
 // Trainers that say nothing for so long have ended, or will not save any more.
 constexpr int64_t kHeardMs = 3'000;
 
-UpdatePolicy PolicyOf(const std::string& mode) {
-  if (mode == "sync") return UpdatePolicy::kOnBarrier;
-  if (mode == "geo") return UpdatePolicy::kAddDelta;
-  return UpdatePolicy::kOnArrival;
-}
-
 // Lines that both ends of a connection must have alike.
 std::string ExtraText(const JobOptions& options) {
   return fmt::format("mode {}\n{}dictionary {}\n", options.mode.mode, options.graph_text,
@@ -47,8 +41,7 @@ Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const Log
                      PsService& service) {
   const std::string& dir = options.init_model;
   LoadOptions wanted = options.init_options;
-  // In GEO trainers keep the optimizer's state.
-  if (options.mode.mode == "geo") wanted.optimizer_state = false;
+  if (GetMode(options.mode.mode).exchanges) wanted.optimizer_state = false;
   FL_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(dir));
   FL_ASSIGN_OR_RETURN(const ModelMatch match, MatchModel(spec, manifest, wanted));
   const bool fresh = wanted.optimizer_state && !match.optimizer_state;
@@ -97,7 +90,7 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   service.job_id = options.job_id;
   service.server = role.index;
   service.servers = static_cast<int>(role.servers.size());
-  service.policy = PolicyOf(options.mode.mode);
+  service.policy = GetMode(options.mode.mode).policy;
   service.model_extra = ExtraText(options);
   service.life = NewLife();
   service.liveness.trainers = role.trainers;
@@ -155,7 +148,7 @@ Status TrainerJob::Stop() {
 StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,
                              const Clock* clock, const LogLine& log) {
   TrainerJob job;
-  if (!HasServers(options.mode.mode)) {
+  if (!GetMode(options.mode.mode).has_servers) {
     job.group = MakeSoloGroup();
     FL_ASSIGN_OR_RETURN(auto local, LocalCommunicator::Make(spec, options.mode.local));
     job.local = local.get();
@@ -181,9 +174,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
                                           std::move(control));
   FL_RETURN_IF_ERROR(job.client->WaitForServers(options.start_timeout_ms, options.stop));
   ModeOptions mode = options.mode;
-  mode.async = options.flags.async;
   mode.async.turns = OpenTurns(options.turns, log);
-  mode.geo.pushes_under_way = options.flags.async.send_threads;
   job.group = MakeClientGroup(job.client.get());
   auto communicator = MakeCommunicator(spec, mode, job.client.get(), clock);
   if (!communicator.ok()) {

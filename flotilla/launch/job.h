@@ -14,7 +14,7 @@
 #include "flotilla/client/ps_client.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/communicator/group.h"
-#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/communicator/mode.h"
 #include "flotilla/launch/communicator_flags.h"
 #include "flotilla/launch/role.h"
 #include "flotilla/tensor/model_spec.h"

@@ -10,7 +10,8 @@ namespace flotilla {
 
 StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job) {
   FL_ASSIGN_OR_RETURN(job.role, RoleFromEnvironment(environment));
-  FL_ASSIGN_OR_RETURN(job.flags, CommunicatorFlagsFrom(environment, std::move(job.flags)));
+  FL_ASSIGN_OR_RETURN(job.flags,
+                      CommunicatorFlagsFrom(environment, std::move(job.flags), &job.mode));
   job.job_id = ValueOf(environment, kJobIdVariable).value_or(job.job_id);
   job.status_file = ValueOf(environment, kStatusFileVariable).value_or(job.status_file);
   job.result_file = ValueOf(environment, kResultFileVariable).value_or(job.result_file);

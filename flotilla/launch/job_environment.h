@@ -14,6 +14,7 @@ namespace flotilla {
 struct JobEnvironment {
   Role role;
   CommunicatorFlags flags;
+  ModeOptions mode;  // what the FLAGS_ variables say of modes; its name is not read
   std::string job_id = "flotilla";
   std::string status_file;  // where a trainer leaves its figures; empty: nobody asks for them
   std::string result_file;  // where trainer 0 leaves the results; likewise

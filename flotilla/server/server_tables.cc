@@ -7,18 +7,6 @@
 
 namespace flotilla {
 
-const char* NameOf(UpdatePolicy policy) {
-  switch (policy) {
-    case UpdatePolicy::kOnArrival:
-      return "on_arrival";
-    case UpdatePolicy::kOnBarrier:
-      return "on_barrier";
-    case UpdatePolicy::kAddDelta:
-      return "add_delta";
-  }
-  return "unknown";
-}
-
 ServerTables::ServerTables(const ModelSpec& spec, int server, int servers)
     : spec_(spec),
       server_(server),

@@ -23,16 +23,9 @@
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/shard.h"
 #include "flotilla/tensor/sparse_rows.h"
+#include "flotilla/tensor/update_policy.h"
 
 namespace flotilla {
-
-// What becomes of pushes. A server has one policy; a push of another kind is refused.
-enum class UpdatePolicy {
-  kOnArrival,  // the update rule runs on each push
-  kOnBarrier,  // gradients are added up over the trainers of a round, then the rule runs once
-  kAddDelta,   // differences are added to the weights; no optimizer state is kept
-};
-const char* NameOf(UpdatePolicy policy);
 
 // When an update happens: the global step after it, from 1, and the schedule's rate for it.
 struct UpdateMoment {

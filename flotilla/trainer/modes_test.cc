@@ -5,7 +5,7 @@
 #include <map>
 #include <mutex>
 
-#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/communicator/mode.h"
 #include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
@@ -119,9 +119,7 @@ Outcome RunJob(const Job& job) {
   const Model model = ClickModel(job.optimizer, job.watched);
   const ModelSpec spec = SpecOf(model, 3);
   const std::string& mode = job.mode.mode;
-  const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
-                              : mode == "geo" ? UpdatePolicy::kAddDelta
-                                              : UpdatePolicy::kOnArrival;
+  const UpdatePolicy policy = GetMode(mode).policy;
   InProcessCluster cluster(
       spec, {.servers = job.servers, .trainers = job.trainers, .wire = job.wire, .policy = policy});
   std::mutex mutex;
@@ -341,9 +339,7 @@ TEST(ModesTest, TrainersDrawMasksOfTheirOwn) {
     const Var loss = ReduceSum(Fc(kept, 1));
     const Model model{.graph = std::move(g), .loss = loss, .optimizer = Sgd(0.1)};
     const ModelSpec spec = SpecOf(model, 3);
-    const UpdatePolicy policy = mode == "sync"  ? UpdatePolicy::kOnBarrier
-                                : mode == "geo" ? UpdatePolicy::kAddDelta
-                                                : UpdatePolicy::kOnArrival;
+    const UpdatePolicy policy = GetMode(mode).policy;
     InProcessCluster cluster(spec, {.trainers = 2, .policy = policy});
     std::vector<std::vector<float>> masks(2);
     ASSERT_OK(cluster.RunTrainers([&](int t, PsClient& client) -> Status {

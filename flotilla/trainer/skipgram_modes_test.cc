@@ -6,7 +6,7 @@
 #include <string>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/communicator/mode.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/testing/cluster_testing.h"
 #include "flotilla/trainer/skipgram_trainer.h"
@@ -100,9 +100,7 @@ class SkipgramModesTest : public ::testing::Test {
   }
 
   SkipgramOutcome Run(const SkipgramJob& job) {
-    UpdatePolicy policy = UpdatePolicy::kOnArrival;
-    if (job.mode.mode == "sync") policy = UpdatePolicy::kOnBarrier;
-    if (job.mode.mode == "geo") policy = UpdatePolicy::kAddDelta;
+    const UpdatePolicy policy = GetMode(job.mode.mode).policy;
     InProcessCluster cluster(Spec(job.bias),
                              {.servers = job.servers, .trainers = job.trainers, .policy = policy});
     SkipgramOutcome outcome;

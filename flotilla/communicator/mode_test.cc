@@ -1,4 +1,4 @@
-#include "flotilla/communicator/make_communicator.h"
+#include "flotilla/communicator/mode.h"
 
 #include <gtest/gtest.h>
 
@@ -7,16 +7,16 @@
 namespace flotilla {
 namespace {
 
-TEST(MakeCommunicatorTest, EveryNameMakesItsMode) {
+TEST(ModeTest, EveryNameMakesItsMode) {
   EXPECT_EQ(ModeNames().size(), 5u);
   const SteadyClock clock;
   for (const std::string& mode : ModeNames()) {
     SCOPED_TRACE(mode);
-    if (!HasServers(mode)) {
+    if (!GetMode(mode).has_servers) {
       EXPECT_TRUE(MakeCommunicator(CountingSpec(), {.mode = mode}, nullptr, &clock).ok());
       continue;
     }
-    InProcessCluster cluster(CountingSpec(), {.policy = PolicyOf(mode)});
+    InProcessCluster cluster(CountingSpec(), {.policy = GetMode(mode).policy});
     ASSERT_OK(cluster.ConnectAll());
     auto made = MakeCommunicator(CountingSpec(), {.mode = mode}, &cluster.client(0), &clock);
     ASSERT_TRUE(made.ok()) << made.status();
@@ -27,19 +27,19 @@ TEST(MakeCommunicatorTest, EveryNameMakesItsMode) {
   }
 }
 
-TEST(MakeCommunicatorTest, AnUnknownNameTellsTheOneThatWasMeant) {
+TEST(ModeTest, AnUnknownNameTellsTheOneThatWasMeant) {
   const SteadyClock clock;
   const auto made = MakeCommunicator(CountingSpec(), {.mode = "half_async"}, nullptr, &clock);
   EXPECT_EQ(Message(made.status()), "unknown training mode half_async, did you mean half-async?");
 }
 
-TEST(MakeCommunicatorTest, AModeWithServersNeedsAClient) {
+TEST(ModeTest, AModeWithServersNeedsAClient) {
   const SteadyClock clock;
   const auto made = MakeCommunicator(CountingSpec(), {.mode = "geo"}, nullptr, &clock);
   EXPECT_EQ(Message(made.status()), "training mode geo needs servers");
 }
 
-TEST(MakeCommunicatorTest, OptionsThatMakeNoSenseAreNamed) {
+TEST(ModeTest, OptionsThatMakeNoSenseAreNamed) {
   EXPECT_EQ(Message(CheckAsyncOptions({.max_merge = 0})), "async: max_merge is 0, must be >= 1");
   EXPECT_EQ(Message(CheckAsyncOptions({.merge_wait_ms = -1})),
             "async: merge_wait_ms is -1, must be >= 0");
