@@ -9,11 +9,6 @@ namespace flotilla {
 
 namespace {
 
-// Momentum's update is a sum over past gradients, so it is linear in them like plain SGD's.
-bool IsLinear(const OptimizerSpec& optimizer) {
-  return optimizer.name == "sgd" || optimizer.name == "momentum";
-}
-
 constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
 // What is under way is missing in what is computed meanwhile. CTR-DNN, 143,000 real rows, batches
 // of 100, 8 trainers, means of two seeds: AUC 0.757 with 8 x 2 steps under way, 0.747 with 8 x 3,
@@ -34,10 +29,11 @@ int64_t MaxStaleness(const AsyncOptions& options, int trainers) {
   return std::max<int64_t>(0, kStepsUnderWay / trainers - 1);
 }
 
-GradientSenderOptions SenderOptions(const ModelSpec& spec, const AsyncOptions& options,
+GradientSenderOptions SenderOptions(UpdateForm form, const AsyncOptions& options,
                                     int64_t max_staleness) {
-  const bool average = options.merge_rule == MergeRule::kAverage ||
-                       (options.merge_rule == MergeRule::kByOptimizer && !IsLinear(spec.optimizer));
+  const bool average =
+      options.merge_rule == MergeRule::kAverage ||
+      (options.merge_rule == MergeRule::kByOptimizer && form == UpdateForm::kOther);
   return {.queue_size = options.send_queue_size,
           .max_merge = options.max_merge,
           .merge_wait_ms = options.merge_wait_ms,
@@ -75,12 +71,12 @@ Status CheckAsyncOptions(const AsyncOptions& options) {
   return absl::OkStatus();
 }
 
-AsyncCommunicator::AsyncCommunicator(PsClient* client, const AsyncOptions& options)
+AsyncCommunicator::AsyncCommunicator(PsClient* client, const AsyncOptions& options, UpdateForm form)
     : ServerCommunicator(client),
       options_(options),
       takes_turns_(TakesTurns(options)),
       max_staleness_(MaxStaleness(options, client->options().trainers)),
-      sender_(spec(), SenderOptions(spec(), options, max_staleness_),
+      sender_(spec(), SenderOptions(form, options, max_staleness_),
               [this](const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
                 return Send(gradients, batches);
               }) {
@@ -93,7 +89,8 @@ StatusOr<std::unique_ptr<AsyncCommunicator>> AsyncCommunicator::Make(PsClient* c
                                                                      const AsyncOptions& options) {
   FL_RETURN_IF_ERROR(CheckModelSpec(client->spec()));
   FL_RETURN_IF_ERROR(CheckAsyncOptions(options));
-  std::unique_ptr<AsyncCommunicator> made(new AsyncCommunicator(client, options));
+  FL_ASSIGN_OR_RETURN(const UpdateForm form, FormOf(client->spec().optimizer));
+  std::unique_ptr<AsyncCommunicator> made(new AsyncCommunicator(client, options, form));
   FL_RETURN_IF_ERROR(made->RefreshDense());
   return made;
 }

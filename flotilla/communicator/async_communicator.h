@@ -20,6 +20,7 @@
 #include "flotilla/base/turns.h"
 #include "flotilla/communicator/gradient_sender.h"
 #include "flotilla/communicator/server_communicator.h"
+#include "flotilla/optim/update_rule.h"
 
 namespace flotilla {
 
@@ -99,7 +100,7 @@ class AsyncCommunicator : public ServerCommunicator {
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 
  private:
-  AsyncCommunicator(PsClient* client, const AsyncOptions& options);
+  AsyncCommunicator(PsClient* client, const AsyncOptions& options, UpdateForm form);
 
   Status DoBeginEpoch(const EpochStart& start) override;
   Status DoFlush() override;

@@ -16,6 +16,7 @@ StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec s
   FL_RETURN_IF_ERROR(CheckModelSpec(spec));
   std::unique_ptr<LocalCommunicator> local(new LocalCommunicator(std::move(spec), options));
   const ModelSpec& model = local->spec();
+  FL_ASSIGN_OR_RETURN(local->form_, FormOf(model.optimizer));
   FL_ASSIGN_OR_RETURN(local->dense_, DenseTable::Make(model));
   for (const TableSpec& table : model.tables) {
     std::unique_ptr<const UpdateRule> rule;
@@ -86,7 +87,7 @@ void LocalCommunicator::CountFrom(int64_t step, int64_t steps_per_push) {
 
 StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
   const OptimizerSpec& optimizer = spec().optimizer;
-  if (optimizer.name != "sgd") {
+  if (form_ != UpdateForm::kPlain) {
     return FailedPrecondition(
         "a step in place is plain gradient descent: the optimizer must be "
         "sgd, not {}",

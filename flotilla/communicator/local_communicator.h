@@ -11,6 +11,7 @@
 
 #include "flotilla/checkpoint/writer.h"
 #include "flotilla/communicator/communicator.h"
+#include "flotilla/optim/update_rule.h"
 #include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
 
@@ -81,6 +82,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   StatusOr<LoadedModel> LoadFrom(const std::string& dir, const LoadOptions& options);
 
   const LocalOptions options_;
+  UpdateForm form_ = UpdateForm::kOther;  // of the optimizer
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::atomic<int64_t> pushes_ = 0;

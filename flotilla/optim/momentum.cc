@@ -13,6 +13,7 @@ class MomentumRule final : public UpdateRule {
   explicit MomentumRule(const MomentumOptions& options)
       : momentum_(static_cast<float>(options.momentum)), nesterov_(options.nesterov) {}
 
+  UpdateForm form() const override { return UpdateForm::kLinear; }
   int states() const override { return 1; }
 
   void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,

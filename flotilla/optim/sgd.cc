@@ -10,6 +10,7 @@ namespace {
 
 class SgdRule final : public UpdateRule {
  public:
+  UpdateForm form() const override { return UpdateForm::kPlain; }
   int states() const override { return 0; }
 
   void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,

@@ -112,6 +112,11 @@ StatusOr<std::unique_ptr<UpdateRule>> MakeUpdateRule(const OptimizerSpec& spec) 
   return rule->make(spec.params);
 }
 
+StatusOr<UpdateForm> FormOf(const OptimizerSpec& spec) {
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<UpdateRule> rule, MakeUpdateRule(spec));
+  return rule->form();
+}
+
 Status CheckDecay(std::string_view owner, const Decay& decay) {
   constexpr KnownParam kKnown[] = {{"l1", ParamRange::kNonNegative},
                                    {"l2", ParamRange::kNonNegative}};

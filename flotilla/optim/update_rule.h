@@ -32,10 +32,19 @@ inline float WithDecay(const kernels::DecayTerms& decay, float g, float w) {
   return g + decay.l2 * w + decay.l1 * sign;
 }
 
+// How an update depends on its gradient, for code that merges gradients or updates rows by itself.
+enum class UpdateForm {
+  kPlain,   // w -= rate g, and no state
+  kLinear,  // a sum over gradients: g1 and then g2 move a row as far as g1 + g2 at once
+  kOther,
+};
+
 // Thread-safe: const after construction.
 class UpdateRule {
  public:
   virtual ~UpdateRule() = default;
+
+  virtual UpdateForm form() const { return UpdateForm::kOther; }
 
   // Arrays of the weights' length that the rule keeps beside them.
   virtual int states() const = 0;
@@ -58,6 +67,9 @@ class UpdateRule {
 // the known ones. The whole spec is checked: a value out of its range, a bad schedule
 // (CheckSchedule), a negative decay or a clip limit of zero is an error too.
 StatusOr<std::unique_ptr<UpdateRule>> MakeUpdateRule(const OptimizerSpec& spec);
+
+// The form of the rule that `spec` names; the same errors.
+StatusOr<UpdateForm> FormOf(const OptimizerSpec& spec);
 
 // Ok, or an error that starts with `owner`: decay terms must be finite and not negative.
 Status CheckDecay(std::string_view owner, const Decay& decay);

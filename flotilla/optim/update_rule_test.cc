@@ -94,6 +94,24 @@ TEST(UpdateRuleTest, GradientIsNotChanged) {
   }
 }
 
+TEST(UpdateRuleTest, TheFormSaysWhetherTwiceTheGradientMovesTwiceAsFar) {
+  for (const OptimizerSpec& spec : AllSpecs()) {
+    const auto rule = MustMakeRule(spec);
+    const auto moved = [&](float g) {
+      float w = 0;
+      std::vector<float> state(rule->states());
+      rule->InitState(1, state.data());
+      rule->Apply(ContextAt(spec, 1, {}), 1, &g, &w, state.data());
+      return w;
+    };
+    const bool linear = std::abs(moved(1.0f) - 2 * moved(0.5f)) < 1e-6f;
+    EXPECT_EQ(linear, *FormOf(spec) != UpdateForm::kOther) << spec.name;
+    if (*FormOf(spec) == UpdateForm::kPlain) {
+      EXPECT_EQ(rule->states(), 0) << spec.name;
+    }
+  }
+}
+
 TEST(UpdateRuleTest, NanGradientShowsInTheWeight) {
   for (const OptimizerSpec& spec : AllSpecs()) {
     const auto rule = MustMakeRule(spec);

@@ -1,6 +1,7 @@
 #include "flotilla/trainer/skipgram_tables.h"
 
 #include "flotilla/communicator/communicator.h"
+#include "flotilla/optim/update_rule.h"
 
 namespace flotilla {
 
@@ -11,7 +12,8 @@ StatusOr<SkipgramTables> FindSkipgramTables(const ModelSpec& spec, int64_t words
   if (tables.input < 0 || tables.output < 0) {
     return InvalidArgument("skip-gram needs the tables {} and {}", kInputTable, kOutputTable);
   }
-  if (spec.optimizer.name != "sgd") {
+  FL_ASSIGN_OR_RETURN(const UpdateForm form, FormOf(spec.optimizer));
+  if (form != UpdateForm::kPlain) {
     return FailedPrecondition(
         "skip-gram is plain gradient descent: the optimizer must be sgd, not {}",
         spec.optimizer.name);
