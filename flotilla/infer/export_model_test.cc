@@ -147,6 +147,7 @@ TEST_F(ExportModelTest, FilesThatAreThereAreReplaced) {
   }
   for (const auto& entry : std::filesystem::directory_iterator(out_)) {
     EXPECT_NE(entry.path().extension(), ".part");
+    EXPECT_NE(entry.path().extension(), ".tmp");
   }
   std::filesystem::remove_all(out_);
   ASSERT_EQ(Export(ExportFormat::kSafetensors, {"users"}), "ok");

@@ -6,14 +6,11 @@
 
 namespace flotilla {
 
+namespace {
+
 std::string PartOf(const std::string& path) { return path + ".part"; }
 
-Status RenamePart(const std::string& path) {
-  std::error_code error;
-  std::filesystem::rename(PartOf(path), path, error);
-  if (!error) return absl::OkStatus();
-  return InvalidArgument("{}: cannot be replaced: {}", path, error.message());
-}
+}  // namespace
 
 StatusOr<std::unique_ptr<ReplacedFile>> ReplacedFile::Make(const std::string& path, int64_t bytes) {
   std::error_code ignored;
@@ -35,7 +32,9 @@ ReplacedFile::~ReplacedFile() {
 
 Status ReplacedFile::Finish() {
   FL_RETURN_IF_ERROR(file_->Finish(/*sync=*/false).status());
-  FL_RETURN_IF_ERROR(RenamePart(path_));
+  std::error_code error;
+  std::filesystem::rename(PartOf(path_), path_, error);
+  if (error) return InvalidArgument("{}: cannot be replaced: {}", path_, error.message());
   finished_ = true;
   return absl::OkStatus();
 }

@@ -33,9 +33,4 @@ class ReplacedFile {
   bool finished_ = false;
 };
 
-// Where a file stands until it is complete.
-std::string PartOf(const std::string& path);
-// Puts a complete PartOf(path) into its place.
-Status RenamePart(const std::string& path);
-
 }  // namespace flotilla

@@ -1,16 +1,13 @@
 #include "flotilla/report/curve_plot.h"
 
-#include <errno.h>
 #include <fmt/format.h>
-#include <string.h>
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "flotilla/base/output_file.h"
 #include "flotilla/report/plot_axis.h"
 
 namespace flotilla {
@@ -299,16 +296,7 @@ std::string CurveSvg(std::span<const MetricsPoint> points, const CurvePlotOption
 
 Status WriteCurveSvg(const std::string& path, std::span<const MetricsPoint> points,
                      const CurvePlotOptions& options) {
-  const std::string temporary = path + ".part";
-  std::ofstream file(temporary, std::ios::binary);
-  file << CurveSvg(points, options);
-  file.close();
-  if (!file || std::rename(temporary.c_str(), path.c_str()) != 0) {
-    const Status status = FailedPrecondition("{}: cannot write it: {}", path, strerror(errno));
-    std::remove(temporary.c_str());
-    return status;
-  }
-  return absl::OkStatus();
+  return WriteFile(path, CurveSvg(points, options));
 }
 
 }  // namespace flotilla

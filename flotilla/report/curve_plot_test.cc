@@ -131,7 +131,7 @@ TEST(CurvePlotTest, WritesAFileAndNamesItInErrors) {
   EXPECT_EQ(text.str(), CurveSvg(PointsOf(10, 1)));
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
   const Status status = WriteCurveSvg(dir.path() + "/none/curve.svg", {});
-  EXPECT_THAT(std::string(Message(status)), HasSubstr("none/curve.svg: cannot write"));
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("none/curve.svg: cannot be written"));
 }
 
 }  // namespace
