@@ -104,17 +104,25 @@ AsyncCommunicator::~AsyncCommunicator() {
   if (receiver_.joinable()) receiver_.join();
 }
 
-bool AsyncCommunicator::prefetches() const { return options_.prefetch && max_staleness_ != 0; }
+Schedule AsyncCommunicator::schedule() const {
+  return {.ahead = prefetches() ? Schedule::Ahead::kPull : Schedule::Ahead::kNothing};
+}
 
-Status AsyncCommunicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
+StatusOr<Pending> AsyncCommunicator::StartPull(int worker, Missing missing,
+                                               std::span<SparseRows> rows) {
   if (options_.fake_rpc) {
     FillWithZeros(spec(), rows);
-    return absl::OkStatus();
+    return Pending();
   }
   // Who only looks pushes nothing, and would keep its turn.
-  if (takes_turns_ && missing == Missing::kCreate) return PullInTurn(worker, rows);
-  FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, max_staleness_));
-  return ServerCommunicator::Pull(worker, missing, rows);
+  if (takes_turns_ && missing == Missing::kCreate) {
+    FL_RETURN_IF_ERROR(PullInTurn(worker, rows));
+    return Pending();
+  }
+  // Where a step is under way meanwhile, which has not been pushed, these rows will lack it, too.
+  FL_RETURN_IF_ERROR(
+      sender_.WaitUntilBehind(worker, prefetches() ? max_staleness_ - 1 : max_staleness_));
+  return Pending(client().StartPull(missing, rows));
 }
 
 Status AsyncCommunicator::PullInTurn(int worker, std::span<SparseRows> rows) {
@@ -138,19 +146,11 @@ void AsyncCommunicator::GiveUpTurn(int worker) {
   taken_[worker].GiveUp();
 }
 
-StatusOr<std::unique_ptr<PendingCall>> AsyncCommunicator::StartPull(int worker, Missing missing,
-                                                                    std::span<SparseRows> rows) {
-  if (!prefetches() || options_.fake_rpc) return Communicator::StartPull(worker, missing, rows);
-  // The step under way has not been pushed: these rows will lack it, too.
-  FL_RETURN_IF_ERROR(sender_.WaitUntilBehind(worker, max_staleness_ - 1));
-  return std::make_unique<PendingServerCall>(client().StartPull(missing, rows));
-}
-
-Status AsyncCommunicator::Push(int worker, Gradients& gradients) {
+StatusOr<Pending> AsyncCommunicator::StartPush(int worker, Gradients& gradients, int /*batches*/) {
   FL_RETURN_IF_ERROR(CheckGradients(gradients));
   FL_RETURN_IF_ERROR(ReceiveError());
-  if (takes_turns_) return PushInTurn(worker, gradients);
-  return sender_.Put(worker, gradients);
+  FL_RETURN_IF_ERROR(takes_turns_ ? PushInTurn(worker, gradients) : sender_.Put(worker, gradients));
+  return Pending();
 }
 
 Status AsyncCommunicator::PushInTurn(int worker, Gradients& gradients) {

@@ -88,14 +88,11 @@ class AsyncCommunicator : public ServerCommunicator {
   // Drops what was not flushed.
   ~AsyncCommunicator() override;
 
-  WorkerSchedule workers() const override { return WorkerSchedule::kFree; }
-  bool prefetches() const override;
-  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
-  StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
-                                                   std::span<SparseRows> rows) override;
+  Schedule schedule() const override;
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
   // Takes the buffers and returns, unless the queue is full. An error of an earlier send or receive
   // comes back here, and from pulls and Flush.
-  Status Push(int worker, Gradients& gradients) override;
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
   // What this trainer pushed before is in it.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 
@@ -114,6 +111,7 @@ class AsyncCommunicator : public ServerCommunicator {
   void WakeReceiver();
   Status ReceiveError();
 
+  bool prefetches() const { return options_.prefetch && max_staleness_ != 0; }
   // A pull and what follows it, in a turn.
   Status PullInTurn(int worker, std::span<SparseRows> rows);
   Status PushInTurn(int worker, Gradients& gradients);

@@ -13,6 +13,10 @@
 namespace flotilla {
 namespace {
 
+bool Prefetches(const Communicator& communicator) {
+  return communicator.schedule().ahead == Schedule::Ahead::kPull;
+}
+
 // The first dense number at the servers after two gradients of -1 that travel together.
 float AfterTwoMerged(const OptimizerSpec& optimizer, MergeRule rule) {
   ModelSpec spec = CountingSpec();
@@ -101,7 +105,7 @@ TEST(AsyncCommunicatorTest, InTurnsAStepHasEverythingThatWasBeforeIt) {
   mode.async.turns = *std::move(turns);
   std::atomic<int> steps = 0;
   ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
-    EXPECT_FALSE(communicator.prefetches());
+    EXPECT_FALSE(Prefetches(communicator));
     std::vector<SparseRows> rows(2);
     for (int step = 0; step < 30; ++step) {
       rows[0].ids = {7};
@@ -127,7 +131,7 @@ TEST(AsyncCommunicatorTest, ABoundThatIsSetNeedsNoTurns) {
   mode.async.turns = *std::move(turns);
   mode.async.max_staleness = 3;
   ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
-    EXPECT_TRUE(communicator.prefetches());
+    EXPECT_TRUE(Prefetches(communicator));
     return communicator.Flush();
   }));
 }
@@ -138,7 +142,7 @@ TEST(AsyncCommunicatorTest, RowsLackNoMoreThanTheAllowedSteps) {
     ModeOptions mode{.mode = "async"};
     mode.async = {.max_merge = 2, .max_staleness = bound};
     ASSERT_OK(RunModes(cluster, mode, [&](int, Communicator& communicator) -> Status {
-      EXPECT_EQ(communicator.prefetches(), bound > 0);
+      EXPECT_EQ(Prefetches(communicator), bound > 0);
       std::vector<SparseRows> rows(2);
       rows[0].ids = {7};
       for (int step = 0; step < 50; ++step) {
@@ -147,7 +151,7 @@ TEST(AsyncCommunicatorTest, RowsLackNoMoreThanTheAllowedSteps) {
           FL_ASSIGN_OR_RETURN(auto pull, communicator.StartPull(0, Missing::kCreate, rows));
           Gradients before = Count(communicator.spec(), {7});
           FL_RETURN_IF_ERROR(communicator.Push(0, before));
-          FL_RETURN_IF_ERROR(pull->Wait());
+          FL_RETURN_IF_ERROR(pull.Wait());
         } else {
           if (step > 0) {
             Gradients before = Count(communicator.spec(), {7});
@@ -173,7 +177,7 @@ TEST(AsyncCommunicatorTest, WithoutCommunicationNothingChanges) {
     FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kCreate, rows));
     EXPECT_EQ(rows[0].values.size(), 6u);
     FL_ASSIGN_OR_RETURN(auto pull, communicator.StartPull(0, Missing::kCreate, rows));
-    FL_RETURN_IF_ERROR(pull->Wait());
+    FL_RETURN_IF_ERROR(pull.Wait());
     Gradients gradients = Count(communicator.spec(), {7, 8});
     FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
     FL_RETURN_IF_ERROR(communicator.Flush());

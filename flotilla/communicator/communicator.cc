@@ -49,11 +49,6 @@ int IndexOf(const std::vector<Spec>& specs, const std::string& name) {
   return at == specs.end() ? -1 : static_cast<int>(at - specs.begin());
 }
 
-class DoneCall : public PendingCall {
- public:
-  Status Wait() override { return absl::OkStatus(); }
-};
-
 }  // namespace
 
 int FindParameter(const ModelSpec& spec, const std::string& name) {
@@ -92,10 +87,14 @@ Communicator::Communicator(ModelSpec spec, DenseInPlace* dense_in_place,
       dense_in_place_(dense_in_place),
       tables_in_place_(tables_in_place) {}
 
-StatusOr<std::unique_ptr<PendingCall>> Communicator::StartPull(int worker, Missing missing,
-                                                               std::span<SparseRows> rows) {
-  FL_RETURN_IF_ERROR(Pull(worker, missing, rows));
-  return std::make_unique<DoneCall>();
+Status Communicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
+  FL_ASSIGN_OR_RETURN(Pending pull, StartPull(worker, missing, rows));
+  return pull.Wait();
+}
+
+Status Communicator::Push(int worker, Gradients& gradients) {
+  FL_ASSIGN_OR_RETURN(Pending push, StartPush(worker, gradients, 1));
+  return push.Wait();
 }
 
 Status Communicator::BeginEpoch(const EpochStart& start) {

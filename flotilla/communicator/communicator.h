@@ -18,40 +18,55 @@
 //                                             so often a thread exchanges        live
 //                                             differences with the servers
 //
-// workers() tells the trainer how its workers meet: in kFree modes (local, async, geo) each worker
-// pushes its own batches; in kJoined modes (sync, half-async, and local when deterministic) the
-// trainer adds the gradients of a round in worker order and pushes once. A round is one batch that
-// the workers share, or, with round_push(), one batch of each worker.
+// schedule() tells the trainer how its workers meet: in free modes (local, async, geo) each worker
+// pushes its own batches; in joined modes (sync, half-async, and local when deterministic) the
+// trainer adds the gradients of a round in worker order and pushes once.
 //
 // An epoch is BeginEpoch, then pulls and pushes, then Flush. docs/add_mode.md tells how to add a
 // mode, docs/threading.md which threads each of them has.
 //
-// Thread safety: in kFree modes pulls and pushes may be called from several workers at once, each
-// with its own `worker` number; in kJoined modes Pull may, Push may not. Everything else is called
-// by one thread while no worker is in a call; getters by anyone. BeginSave may run beside Pull, and
-// in kFree modes beside Push.
+// Thread safety: in free modes pulls and pushes may be called from several workers at once, each
+// with its own `worker` number; in joined modes pulls may, pushes may not. Everything else is
+// called by one thread while no worker is in a call; getters by anyone. BeginSave may run beside
+// pulls, and in free modes beside pushes.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/checkpoint/manifest.h"
+#include "flotilla/client/call_group.h"
+#include "flotilla/communicator/keeper.h"
 #include "flotilla/tensor/dense_layout.h"
 #include "flotilla/tensor/gradient_source.h"
 #include "flotilla/tensor/gradients.h"
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/row_block.h"
 #include "flotilla/tensor/sparse_rows.h"
-#include "flotilla/tensor/tensor.h"
 
 namespace flotilla {
 
-enum class WorkerSchedule { kFree, kJoined };
+// How the workers of a trainer go through batches in a mode.
+struct Schedule {
+  // What is done for the next round while the current one is under way.
+  enum class Ahead {
+    kNothing,
+    kRead,            // its batches are read while the push is under way
+    kPullBehindPush,  // .. and their pulls started, which give rows as the push leaves them
+    kPull,            // its batch is read and its pull started before the current one is computed
+  };
+
+  // Workers meet in rounds, each pushed once. False: each worker runs rounds of one batch by
+  // itself.
+  bool joined = false;
+  // The workers of a round share one batch. False: each has one of its own.
+  bool shares_batch = false;
+  Ahead ahead = Ahead::kNothing;
+};
 
 // Ok, or what is wrong with the spec and where: a name that is empty or used twice, a dimension
 // that is not positive, a factor or a schedule that makes no sense.
@@ -61,25 +76,18 @@ Status CheckModelSpec(const ModelSpec& spec);
 int FindParameter(const ModelSpec& spec, const std::string& name);
 int FindTable(const ModelSpec& spec, const std::string& name);
 
-// A pull or a push under way. Destroyed before Wait has returned, what it fills is unspecified.
-class PendingCall {
+// A pull or a push under way; one that is done already where parameters live in this process.
+// Move-only. Destroyed before Wait has returned, what it fills is unspecified.
+class Pending {
  public:
-  virtual ~PendingCall() = default;
-  // Returns when the rows are filled or the gradients applied, or why not. To be called once.
-  virtual Status Wait() = 0;
-};
+  Pending() = default;  // done
+  explicit Pending(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
 
-// Push in two parts, where it is a call to servers and workers are joined (sync, half-async): the
-// trainer prepares its next round while the servers apply this one.
-class RoundPush {
- public:
-  virtual ~RoundPush() = default;
-  // Starts what Push does. `mean` is the mean of the gradients of so many batches, each of which
-  // counts where the mode counts batches. dense() is written by Wait of the result; until then no
-  // worker may compute.
-  virtual StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) = 0;
-  // Whether StartPull may be called while a push is under way, and gives rows as that leaves them.
-  virtual bool pulls_behind_push() const = 0;
+  // Returns when the rows are filled or the gradients applied, or why not. To be called once.
+  Status Wait() { return calls_ == nullptr ? absl::OkStatus() : calls_->Wait(); }
+
+ private:
+  std::unique_ptr<PendingCalls> calls_;
 };
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
@@ -91,57 +99,6 @@ class DenseInPlace {
   // One update of a dense parameter. The Push that follows has Gradients::dense_applied set.
   virtual void Update(int parameter, GradientSource gradient) = 0;
 };
-
-// What of a model a save has.
-struct SaveContents {
-  // What going on with training needs: the optimizer's state and what tables keep of their rows.
-  bool optimizer_state = true;
-  // Parameters and tables by name; without a value all of them.
-  std::optional<std::vector<std::string>> names;
-};
-
-// A model as it was when BeginSave was called, until it is destroyed. The communicator outlives it.
-class PendingSave {
- public:
-  virtual ~PendingSave() = default;
-
-  // Of the moment that is saved.
-  virtual int64_t global_step() const = 0;
-
-  // Writes the model directory `dir`, with the sections beside it, in the place of one that is
-  // there: whole or not at all (docs/checkpoint_format.md). From any thread, while training goes
-  // on; once. An error names the file and the cause, and leaves the old model as it was.
-  virtual Status Write(const std::string& dir, const Sections& sections) = 0;
-};
-
-struct LoadOptions {
-  // Parameters and tables that only the model has keep their first values, those that only the
-  // directory has are left out. Otherwise both are errors.
-  bool allow_missing = false;
-  // Go on with the training that was saved: optimizer state, global step. Otherwise only weights
-  // are loaded and training starts at step 0; so it does from a model that a GEO job saved, which
-  // has no state (LoadedModel::fresh_optimizer). An error when the model was saved for inference or
-  // learned by another optimizer.
-  bool optimizer_state = true;
-  // Threads that verify and load. 0: one per core.
-  int threads = 0;
-};
-
-// What Load found.
-struct LoadedModel {
-  int64_t step = 0;  // the global step of the model that was saved
-  uint64_t seed = 0;
-  Sections sections;
-  std::vector<std::string> missing;   // names that only the model has
-  std::vector<std::string> left_out;  // names that only the directory has
-  // LoadOptions asked for the optimizer's state and the model has none: kFreshOptimizer tells it.
-  bool fresh_optimizer = false;
-};
-
-inline constexpr char kFreshOptimizer[] =
-    "the model has no optimizer state (a GEO job saved it, whose trainers keep it): its weights "
-    "are "
-    "loaded, the optimizer starts afresh at step 0";
 
 // Tables that live in this process, for fused steps such as skip-gram that read and write rows
 // where they stand, instead of Pull and Push:
@@ -176,9 +133,8 @@ struct EpochStart {
   int64_t batches = 0;    // batches of this trainer; 0: not known
 };
 
-class Communicator {
+class Communicator : public Keeper {
  public:
-  virtual ~Communicator() = default;
   Communicator(const Communicator&) = delete;
   Communicator& operator=(const Communicator&) = delete;
 
@@ -188,34 +144,29 @@ class Communicator {
   // The number of this trainer among those of its job; 0 where there is one.
   virtual int trainer() const { return 0; }
 
-  virtual WorkerSchedule workers() const = 0;
-  // Fills rows[t].values (and locations, where the mode has them) for rows[t].ids, for every table.
-  // Ids are distinct; `missing` says what becomes of unknown ones. On error the content of rows is
-  // unspecified and nothing was trained.
-  // REQUIRES: rows.size() == number of tables.
-  virtual Status Pull(int worker, Missing missing, std::span<SparseRows> rows) = 0;
+  // Constant.
+  virtual Schedule schedule() const = 0;
 
-  // Whether pulls take long enough that a worker should start the one for its next batch before it
-  // computes the current one, with StartPull. Constant; only in kFree modes.
-  virtual bool prefetches() const { return false; }
-  // Pull in two parts: `rows` must stay where they are until Wait of the result has returned. Modes
-  // that neither prefetch nor pull behind a push (RoundPush) pull at once.
-  // REQUIRES: a worker has at most one batch that it computes and one that it has started to pull.
-  virtual StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
-                                                           std::span<SparseRows> rows);
+  // Starts to fill rows[t].values (and locations, where the mode has them) for rows[t].ids, for
+  // every table. Ids are distinct; `missing` says what becomes of unknown ones. `rows` must stay
+  // where they are until Wait of the result has returned. On error their content is unspecified and
+  // nothing was trained. REQUIRES: rows.size() == number of tables; a worker has at most one batch
+  // that it computes and one that it has started to pull.
+  virtual StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) = 0;
+  Status Pull(int worker, Missing missing, std::span<SparseRows> rows);
 
-  // Takes the gradients of one step: applies, sends or queues them, as the mode says. May exchange
-  // the buffers of `gradients` for others of any content. An error that a background thread met
+  // Takes the gradients of one step, or the mean of those of so many batches, each of which counts
+  // where the mode counts batches: applies, sends or queues them, as the mode says. May exchange
+  // the buffers of `gradients` for others of any content. In joined modes dense() is written by
+  // Wait of the result, and no worker may compute until then. An error that a background thread met
   // since the last call is returned here.
-  virtual Status Push(int worker, Gradients& gradients) = 0;
-
-  // Not null in kJoined modes with servers.
-  virtual RoundPush* round_push() { return nullptr; }
+  virtual StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) = 0;
+  Status Push(int worker, Gradients& gradients);
 
   // Not null where dense parameters live here (local, geo) and workers are free to change them.
   DenseInPlace* dense_in_place() const { return dense_in_place_; }
 
-  // Not null where sparse tables live here (local, geo). In kJoined modes for one worker at a time.
+  // Not null where sparse tables live here (local, geo). In joined modes for one worker at a time.
   TablesInPlace* tables_in_place() const { return tables_in_place_; }
 
   // The flat block of dense parameters, laid out by layout(). The pointer stays valid for the
@@ -227,14 +178,6 @@ class Communicator {
   virtual int64_t global_step() const = 0;
   // The learning rate of the next step, for reports.
   virtual double learning_rate() const = 0;
-
-  // One parameter by its name: a dense parameter as its shape, a table as (live rows, dim) in
-  // ascending order of ids. Between epochs or from one thread only.
-  virtual StatusOr<Tensor> ReadParameter(const std::string& name) = 0;
-  // REQUIRES: a dense parameter with as many elements as `values`, else an error.
-  virtual Status WriteParameter(const std::string& name, std::span<const float> values) = 0;
-  // Sets rows of a table to the given weights and fresh optimizer state.
-  virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
 
   // Begins an epoch: called by every trainer before its first batch, also by one that will have no
   // batch. Sync and geo wait here for all trainers.
@@ -250,18 +193,6 @@ class Communicator {
   // sent. Called by every trainer at the end of each epoch, by one thread, when no worker is in a
   // call. Geo waits here for all trainers.
   Status Flush();
-
-  // Marks this moment for a save: copies dense parameters, begins the cuts of tables. Short; what
-  // is consistent with what is told in docs/checkpoint_format.md, "What a save holds". Errors: a
-  // name that the model has not; a table of which another PendingSave lives.
-  virtual StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) = 0;
-
-  // Loads a model directory by name, and its seed, which first values of later rows depend on. A
-  // model that does not fit is an error that lists what is missing, what is left over and what has
-  // another shape; it and a damaged directory change nothing. A read that fails later leaves
-  // parameters unspecified. REQUIRES: no step is under way. Tables that are loaded must be empty,
-  // else it is an error.
-  virtual StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) = 0;
 
  protected:
   // REQUIRES: CheckModelSpec(spec).ok().

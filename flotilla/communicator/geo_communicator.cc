@@ -86,11 +86,12 @@ GeoCommunicator::~GeoCommunicator() {
   thread_.join();
 }
 
-Status GeoCommunicator::Pull(int worker, Missing missing, std::span<SparseRows> rows) {
-  return local_->Pull(worker, missing, rows);
+StatusOr<Pending> GeoCommunicator::StartPull(int worker, Missing missing,
+                                             std::span<SparseRows> rows) {
+  return local_->StartPull(worker, missing, rows);
 }
 
-Status GeoCommunicator::Push(int worker, Gradients& gradients) {
+StatusOr<Pending> GeoCommunicator::StartPush(int worker, Gradients& gradients, int /*batches*/) {
   if (failed_.load(std::memory_order_relaxed)) return error();
   FL_RETURN_IF_ERROR(local_->Push(worker, gradients));
   for (size_t t = 0; t < gradients.sparse.size(); ++t) {
@@ -98,7 +99,7 @@ Status GeoCommunicator::Push(int worker, Gradients& gradients) {
     touched_.Add(worker, static_cast<int>(t), gradients.sparse[t].ids);
   }
   CountBatch();
-  return absl::OkStatus();
+  return Pending();
 }
 
 StatusOr<TablesInPlace::Work> GeoCommunicator::Begin(int worker) {

@@ -54,10 +54,10 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   ~GeoCommunicator() override;
 
   int trainer() const override { return client_->options().trainer; }
-  WorkerSchedule workers() const override { return WorkerSchedule::kFree; }
-  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  Schedule schedule() const override { return {}; }
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
   // Trains the copy. An error of an exchange comes back here and from Flush.
-  Status Push(int worker, Gradients& gradients) override;
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
   std::span<const float> dense() const override { return local_->dense(); }
   // Batches here x trainers with data; exact between epochs.
   int64_t global_step() const override { return local_->global_step(); }

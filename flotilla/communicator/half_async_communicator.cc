@@ -9,18 +9,14 @@ StatusOr<std::unique_ptr<HalfAsyncCommunicator>> HalfAsyncCommunicator::Make(PsC
   return made;
 }
 
-StatusOr<std::unique_ptr<PendingCall>> HalfAsyncCommunicator::Start(Gradients& mean, int batches) {
-  return StartPushAndRefresh(PushKind::kOnArrival, mean, batches, &last_push_);
+StatusOr<Pending> HalfAsyncCommunicator::StartPush(int /*worker*/, Gradients& gradients,
+                                                   int batches) {
+  return StartPushAndRefresh(PushKind::kOnArrival, gradients, batches, &last_push_);
 }
 
-StatusOr<std::unique_ptr<PendingCall>> HalfAsyncCommunicator::StartPull(
-    int /*worker*/, Missing missing, std::span<SparseRows> rows) {
-  return std::make_unique<PendingServerCall>(client().StartPull(missing, rows, last_push_));
-}
-
-Status HalfAsyncCommunicator::Push(int /*worker*/, Gradients& gradients) {
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> push, Start(gradients, 1));
-  return push->Wait();
+StatusOr<Pending> HalfAsyncCommunicator::StartPull(int /*worker*/, Missing missing,
+                                                   std::span<SparseRows> rows) {
+  return Pending(client().StartPull(missing, rows, last_push_));
 }
 
 }  // namespace flotilla

@@ -10,21 +10,19 @@
 
 namespace flotilla {
 
-class HalfAsyncCommunicator : public ServerCommunicator, public RoundPush {
+class HalfAsyncCommunicator : public ServerCommunicator {
  public:
   // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
   // has met its servers, which apply on arrival, and outlives the communicator.
   static StatusOr<std::unique_ptr<HalfAsyncCommunicator>> Make(PsClient* client);
 
-  WorkerSchedule workers() const override { return WorkerSchedule::kJoined; }
-  // Returns when the servers have applied the gradients; dense() is then what they have.
-  Status Push(int worker, Gradients& gradients) override;
-  StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
-  bool pulls_behind_push() const override { return true; }
+  Schedule schedule() const override {
+    return {.joined = true, .ahead = Schedule::Ahead::kPullBehindPush};
+  }
   // The servers answer when they have applied the last push.
-  StatusOr<std::unique_ptr<PendingCall>> StartPull(int worker, Missing missing,
-                                                   std::span<SparseRows> rows) override;
-  RoundPush* round_push() override { return this; }
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  // Its Wait returns when the servers have applied the gradients; dense() is then what they have.
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
 
  private:
   explicit HalfAsyncCommunicator(PsClient* client) : ServerCommunicator(client) {}

@@ -30,17 +30,19 @@ StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec s
   return local;
 }
 
-Status LocalCommunicator::Pull(int /*worker*/, Missing missing, std::span<SparseRows> rows) {
+StatusOr<Pending> LocalCommunicator::StartPull(int /*worker*/, Missing missing,
+                                               std::span<SparseRows> rows) {
   if (rows.size() != tables_.size()) {
     return InvalidArgument("pull of {} tables, the model has {}", rows.size(), tables_.size());
   }
   for (size_t t = 0; t < tables_.size(); ++t) {
     FL_RETURN_IF_ERROR(tables_[t]->Pull(missing, &rows[t]));
   }
-  return absl::OkStatus();
+  return Pending();
 }
 
-Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
+StatusOr<Pending> LocalCommunicator::StartPush(int /*worker*/, Gradients& gradients,
+                                               int /*batches*/) {
   if (gradients.sparse.size() != tables_.size()) {
     return InvalidArgument("push of {} tables, the model has {}", gradients.sparse.size(),
                            tables_.size());
@@ -58,8 +60,8 @@ Status LocalCommunicator::Push(int /*worker*/, Gradients& gradients) {
                                 .decay = DecayOf(attributes, spec().optimizer)};
     FL_RETURN_IF_ERROR(tables_[t]->Push(gradients.sparse[t], context));
   }
-  if (gradients.dense_applied) return absl::OkStatus();
-  return dense_->Push(gradients.dense, rate, step);
+  if (!gradients.dense_applied) FL_RETURN_IF_ERROR(dense_->Push(gradients.dense, rate, step));
+  return Pending();
 }
 
 // Of the step that the Push of these gradients will count, if no other worker comes in between.

@@ -30,14 +30,14 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // An error says what in the spec is wrong and where.
   static StatusOr<std::unique_ptr<LocalCommunicator>> Make(ModelSpec spec, LocalOptions options);
 
-  WorkerSchedule workers() const override {
-    return options_.joined ? WorkerSchedule::kJoined : WorkerSchedule::kFree;
+  Schedule schedule() const override {
+    return {.joined = options_.joined, .shares_batch = options_.joined};
   }
-  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
   // Counts a step and applies its gradients with the rate of that step. An error (sizes that do not
   // fit the model, an id out of a table's bounds) names what is wrong; a wrong number of dense
   // gradients or tables changes nothing.
-  Status Push(int worker, Gradients& gradients) override;
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
   std::span<const float> dense() const override { return dense_->data(); }
   int64_t global_step() const override { return StepOf(pushes()); }
   double learning_rate() const override;

@@ -195,9 +195,8 @@ TEST(LocalCommunicatorTest, TheSeedDecidesFirstValues) {
 }
 
 TEST(LocalCommunicatorTest, WorkersAreFreeUnlessJoined) {
-  EXPECT_EQ(MustMake(MakeSpec(Sgd(0.5)))->workers(), WorkerSchedule::kFree);
-  EXPECT_EQ(MustMake(MakeSpec(Sgd(0.5)), {.joined = true, .tables = {}})->workers(),
-            WorkerSchedule::kJoined);
+  EXPECT_FALSE(MustMake(MakeSpec(Sgd(0.5)))->schedule().joined);
+  EXPECT_TRUE(MustMake(MakeSpec(Sgd(0.5)), {.joined = true, .tables = {}})->schedule().joined);
 }
 
 // Each worker has ids of its own, so their rows are exact; steps are counted over all.

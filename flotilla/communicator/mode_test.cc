@@ -21,8 +21,8 @@ TEST(ModeTest, EveryNameMakesItsMode) {
     auto made = MakeCommunicator(CountingSpec(), {.mode = mode}, &cluster.client(0), &clock);
     ASSERT_TRUE(made.ok()) << made.status();
     const bool joined = mode == "sync" || mode == "half-async";
-    EXPECT_EQ((*made)->workers() == WorkerSchedule::kJoined, joined);
-    EXPECT_EQ((*made)->prefetches(), mode == "async");
+    EXPECT_EQ((*made)->schedule().joined, joined);
+    EXPECT_EQ((*made)->schedule().ahead == Schedule::Ahead::kPull, mode == "async");
     EXPECT_EQ((*made)->dense_in_place() != nullptr, mode == "geo");
   }
 }

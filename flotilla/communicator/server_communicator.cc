@@ -14,8 +14,9 @@ ServerCommunicator::ServerCommunicator(PsClient* client)
       client_(client),
       dense_(static_cast<size_t>(client->layout().size())) {}
 
-Status ServerCommunicator::Pull(int /*worker*/, Missing missing, std::span<SparseRows> rows) {
-  return client_->Pull(missing, rows);
+StatusOr<Pending> ServerCommunicator::StartPull(int /*worker*/, Missing missing,
+                                                std::span<SparseRows> rows) {
+  return Pending(client_->StartPull(missing, rows));
 }
 
 double ServerCommunicator::learning_rate() const {
@@ -49,8 +50,8 @@ Status ServerCommunicator::CheckGradients(const Gradients& gradients) const {
   return absl::OkStatus();
 }
 
-StatusOr<std::unique_ptr<PendingCall>> ServerCommunicator::StartPushAndRefresh(
-    PushKind kind, Gradients& gradients, int batches, PushSequences* sequences) {
+StatusOr<Pending> ServerCommunicator::StartPushAndRefresh(PushKind kind, Gradients& gradients,
+                                                          int batches, PushSequences* sequences) {
   FL_RETURN_IF_ERROR(CheckGradients(gradients));
   const std::shared_ptr<const Gradients> taken = buffers_.Exchange(gradients);
   const PushValues values{.kind = kind,
@@ -60,7 +61,7 @@ StatusOr<std::unique_ptr<PendingCall>> ServerCommunicator::StartPushAndRefresh(
                           .rows = taken->rows,
                           .owner = taken,
                           .fresh_dense = dense_};
-  return std::make_unique<PendingServerCall>(client_->StartPush(values, sequences));
+  return Pending(client_->StartPush(values, sequences));
 }
 
 StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents& contents) {

@@ -16,20 +16,10 @@
 
 namespace flotilla {
 
-// Calls to servers as a communicator's callers know them.
-class PendingServerCall : public PendingCall {
- public:
-  explicit PendingServerCall(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
-  Status Wait() override { return calls_->Wait(); }
-
- private:
-  const std::unique_ptr<PendingCalls> calls_;
-};
-
 class ServerCommunicator : public Communicator {
  public:
   int trainer() const override { return client_->options().trainer; }
-  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override;
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
   std::span<const float> dense() const override { return dense_; }
   int64_t global_step() const override { return client_->global_step(); }
   double learning_rate() const override;
@@ -53,9 +43,8 @@ class ServerCommunicator : public Communicator {
   // Sends the gradients of so many batches; Wait of the result waits until they are applied and
   // brings the dense parameters as they are then. Takes the buffers of `gradients`. `sequences`: as
   // PsClient::StartPush.
-  StatusOr<std::unique_ptr<PendingCall>> StartPushAndRefresh(PushKind kind, Gradients& gradients,
-                                                             int batches,
-                                                             PushSequences* sequences = nullptr);
+  StatusOr<Pending> StartPushAndRefresh(PushKind kind, Gradients& gradients, int batches,
+                                        PushSequences* sequences = nullptr);
 
  private:
   // Renews the copy of the dense parameters, which others may have changed since the last epoch.

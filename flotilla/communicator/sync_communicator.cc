@@ -9,13 +9,8 @@ StatusOr<std::unique_ptr<SyncCommunicator>> SyncCommunicator::Make(PsClient* cli
   return made;
 }
 
-StatusOr<std::unique_ptr<PendingCall>> SyncCommunicator::Start(Gradients& mean, int batches) {
-  return StartPushAndRefresh(PushKind::kInRound, mean, batches);
-}
-
-Status SyncCommunicator::Push(int /*worker*/, Gradients& gradients) {
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingCall> push, Start(gradients, 1));
-  return push->Wait();
+StatusOr<Pending> SyncCommunicator::StartPush(int /*worker*/, Gradients& gradients, int batches) {
+  return StartPushAndRefresh(PushKind::kInRound, gradients, batches);
 }
 
 Status SyncCommunicator::DoBeginEpoch(const EpochStart& /*start*/) {

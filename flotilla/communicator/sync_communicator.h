@@ -10,20 +10,17 @@
 
 namespace flotilla {
 
-class SyncCommunicator : public ServerCommunicator, public RoundPush {
+class SyncCommunicator : public ServerCommunicator {
  public:
   // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
   // has met its servers, which apply on barrier, and outlives the communicator.
   static StatusOr<std::unique_ptr<SyncCommunicator>> Make(PsClient* client);
 
-  WorkerSchedule workers() const override { return WorkerSchedule::kJoined; }
-  // Returns when every trainer of the round has pushed and the update is made; dense() is then what
-  // it led to. REQUIRES: an epoch has begun.
-  Status Push(int worker, Gradients& gradients) override;
-  StatusOr<std::unique_ptr<PendingCall>> Start(Gradients& mean, int batches) override;
   // A round ends when the last trainer has pushed, maybe long after; nothing is pulled before.
-  bool pulls_behind_push() const override { return false; }
-  RoundPush* round_push() override { return this; }
+  Schedule schedule() const override { return {.joined = true, .ahead = Schedule::Ahead::kRead}; }
+  // Its Wait returns when every trainer of the round has pushed and the update is made; dense() is
+  // then what it led to. REQUIRES: an epoch has begun.
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
 
  private:
   explicit SyncCommunicator(PsClient* client) : ServerCommunicator(client) {}

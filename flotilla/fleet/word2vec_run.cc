@@ -212,8 +212,8 @@ Status Word2VecRun::WriteRows() {
 
 StatusOr<int64_t> Word2VecRun::StepsPerEpoch() {
   // Joined workers make one step together.
-  const bool joined = fleet_.communicator().workers() == WorkerSchedule::kJoined &&
-                      fleet_.communicator().tables_in_place() == nullptr;
+  const bool joined =
+      fleet_.communicator().schedule().joined && fleet_.communicator().tables_in_place() == nullptr;
   const int64_t together = joined ? options_.threads : 1;
   std::vector<double> steps(static_cast<size_t>(fleet_.group().trainers()), 0);
   steps[static_cast<size_t>(fleet_.group().trainer())] =

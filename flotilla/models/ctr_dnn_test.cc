@@ -140,15 +140,15 @@ void RunTenSteps(const json& run, int64_t block_rows) {
   const SteadyClock clock;
   const kernels::FlushDenormals flush;
   Gradients gradients;
-  StageTimes times;
+  Lane lane{.step = &step, .communicator = communicator->get(), .clock = &clock};
   for (size_t k = 0; k < run["losses"].size(); ++k) {
     const Batch batch = MakeBatch(static_cast<int64_t>(k));
-    Status status =
-        ComputeGradients(0, BatchSlice(batch), step, **communicator, clock, gradients, times);
+    ASSERT_TRUE(Prepare(BatchSlice(batch), lane).ok());
+    const Status status = Compute(lane, gradients);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_NEAR(gradients.loss / run["losses"][k].get<double>(), 1, 1e-5) << "step " << k;
-    status = ApplyGradients(0, **communicator, clock, gradients, times);
-    ASSERT_TRUE(status.ok()) << status;
+    const auto push = StartPush(gradients, 1, lane);
+    ASSERT_TRUE(push.ok()) << push.status();
   }
   for (const json& tensor : run["tensors"]) {
     const std::string name = tensor["name"];

@@ -8,64 +8,84 @@
 
 namespace flotilla {
 
-JoinedRound::JoinedRound(const Plan* plan, int64_t chunk_rows, Communicator* communicator,
-                         const Clock* clock)
-    : plan_(plan),
+JoinedRound::JoinedRound(const RoundParts& parts, int64_t chunk_rows, WorkerPool* pool)
+    : plan_(parts.plan),
+      clock_(parts.clock),
+      stop_(parts.stop),
       chunk_rows_(chunk_rows),
-      communicator_(communicator),
-      clock_(clock),
-      merger_(communicator->spec()),
-      joined_(plan->options().fetches.size()),
-      fetched_(plan->options().fetches.size()) {}
+      pool_(pool),
+      merger_(parts.communicator->spec()),
+      ended_(static_cast<size_t>(pool->workers())),
+      joined_(parts.plan->options().fetches.size()),
+      fetched_(parts.plan->options().fetches.size()) {
+  for (int w = 0; w < pool->workers(); ++w) {
+    steps_.push_back(std::make_unique<Step>(parts.plan, parts.step));
+    lanes_.push_back({.worker = w,
+                      .step = steps_.back().get(),
+                      .communicator = parts.communicator,
+                      .clock = parts.clock});
+  }
+}
 
-StatusOr<Gradients*> JoinedRound::Compute(const Batch& batch, WorkerPool& pool,
-                                          std::span<Step* const> steps,
-                                          std::span<StageTimes> times) {
-  const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(batch.rows, 1);
-  used_ = static_cast<size_t>((batch.rows + chunk_rows - 1) / chunk_rows);
+Status JoinedRound::Read(Dataset& dataset) {
+  const int64_t start = clock_->NowNanos();
+  FL_ASSIGN_OR_RETURN(const bool more, NextUnlessStopped(dataset, 0, stop_, &batch_));
+  lanes_[0].times.read += clock_->NowNanos() - start;
+  batches_ = more ? 1 : 0;
+  return absl::OkStatus();
+}
+
+StatusOr<Gradients*> JoinedRound::Compute() {
+  FL_RETURN_IF_ERROR(Run(true));
+  if (used_ == 1) {
+    result_.loss = chunks_[0].gradients.loss;
+    return &chunks_[0].gradients;
+  }
+  merger_.Start();
+  for (size_t c = 0; c < used_; ++c) merger_.Add(chunks_[c].gradients);
+  result_.loss = merger_.Result().loss;
+  return &merger_.Result();
+}
+
+Status JoinedRound::Predict() { return Run(false); }
+
+Status JoinedRound::Run(bool training) {
+  FL_CHECK(batches_ > 0);
+  batches_ = 0;
+  const int64_t rows = batch_.rows;
+  const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(rows, 1);
+  used_ = static_cast<size_t>((rows + chunk_rows - 1) / chunk_rows);
   if (chunks_.size() < used_) chunks_.resize(used_);
-  ended_.resize(steps.size());
   std::atomic<size_t> next = 0;
-  pool.Run([&](int w) {
+  pool_->Run([&](int w) {
     const kernels::FlushDenormals flush;
     for (size_t c = next++; c < used_; c = next++) {
       const int64_t begin = static_cast<int64_t>(c) * chunk_rows;
-      const int64_t end = std::min(begin + chunk_rows, batch.rows);
-      ComputeChunk(w, batch, begin, end, &chunks_[c], *steps[w], times[w]);
+      const BatchSlice slice(batch_, begin, std::min(begin + chunk_rows, rows));
+      chunks_[c].status = RunChunk(training, slice, &chunks_[c], lanes_[w]);
     }
     ended_[w] = clock_->NowNanos();
   });
   const int64_t now = clock_->NowNanos();
-  for (size_t w = 0; w < ended_.size(); ++w) times[w].wait += now - ended_[w];
-  if (used_ == 1) {
-    FL_RETURN_IF_ERROR(chunks_[0].status);
-    JoinFetched(batch.rows);
-    return &chunks_[0].gradients;
-  }
-  merger_.Start();
-  for (size_t c = 0; c < used_; ++c) {
-    FL_RETURN_IF_ERROR(chunks_[c].status);
-    if (plan_->training()) merger_.Add(chunks_[c].gradients);
-  }
-  JoinFetched(batch.rows);
-  return &merger_.Result();
+  for (size_t w = 0; w < ended_.size(); ++w) lanes_[w].times.wait += now - ended_[w];
+  for (size_t c = 0; c < used_; ++c) FL_RETURN_IF_ERROR(chunks_[c].status);
+  JoinFetched();
+  return absl::OkStatus();
 }
 
-void JoinedRound::ComputeChunk(int worker, const Batch& batch, int64_t begin, int64_t end,
-                               Chunk* chunk, Step& step, StageTimes& times) {
-  const BatchSlice slice(batch, begin, end);
-  chunk->status = plan_->training() ? ComputeGradients(worker, slice, step, *communicator_, *clock_,
-                                                       chunk->gradients, times)
-                                    : Predict(worker, slice, step, *communicator_);
-  if (!chunk->status.ok()) return;
+Status JoinedRound::RunChunk(bool training, const BatchSlice& slice, Chunk* chunk, Lane& lane) {
+  FL_RETURN_IF_ERROR(Prepare(slice, lane));
+  FL_RETURN_IF_ERROR(training ? flotilla::Compute(lane, chunk->gradients)
+                              : flotilla::Predict(lane));
   chunk->fetched.resize(fetched_.size());
   for (size_t k = 0; k < fetched_.size(); ++k) {
-    const FetchedValue value = step.fetched(static_cast<int>(k));
+    const FetchedValue value = lane.step->fetched(static_cast<int>(k));
     chunk->fetched[k].assign(value.values.begin(), value.values.end());
   }
+  return absl::OkStatus();
 }
 
-void JoinedRound::JoinFetched(int64_t rows) {
+void JoinedRound::JoinFetched() {
   const GraphDef& graph = plan_->graph();
   for (size_t k = 0; k < fetched_.size(); ++k) {
     const int var = plan_->options().fetches[k];
@@ -82,9 +102,10 @@ void JoinedRound::JoinFetched(int64_t rows) {
         joined = part;
       }
     }
-    FL_CHECK(static_cast<int64_t>(joined.size()) == shape.size(rows));
+    FL_CHECK(static_cast<int64_t>(joined.size()) == shape.size(batch_.rows));
     fetched_[k] = {joined, shape.row_size(), shape.per_row()};
   }
+  result_ = {.rows = batch_.rows, .fetched = fetched_};
 }
 
 }  // namespace flotilla

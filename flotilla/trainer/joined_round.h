@@ -1,37 +1,33 @@
-// One round of joined workers in one process: a batch, cut into chunks of a fixed number of rows,
-// computed by all workers together; the chunks' gradients are added in their order, so that the
-// result does not depend on how many workers there are or which was faster. Part of a trainer; over
-// servers each worker has a batch of its own instead (worker_round.h).
+// A round of one batch that all workers share: it is cut into chunks of a fixed number of rows, and
+// the chunks' gradients are added in their order, so that the result does not depend on how many
+// workers there are or which was faster. Where workers have batches of their own: worker_round.h.
 #pragma once
 
 #include <memory>
 #include <span>
 #include <vector>
 
-#include "flotilla/base/clock.h"
 #include "flotilla/base/worker_pool.h"
-#include "flotilla/communicator/communicator.h"
 #include "flotilla/communicator/gradient_merger.h"
-#include "flotilla/graph/plan.h"
-#include "flotilla/graph/step.h"
-#include "flotilla/trainer/train_step.h"
+#include "flotilla/trainer/round.h"
 
 namespace flotilla {
 
-class JoinedRound {
+class JoinedRound : public Round {
  public:
-  // REQUIRES: everything pointed to outlives the object.
-  JoinedRound(const Plan* plan, int64_t chunk_rows, Communicator* communicator, const Clock* clock);
+  // A plan whose rows cannot be cut (batch norm) is computed whole, by one worker. REQUIRES:
+  // chunk_rows >= 1; the pool outlives the round.
+  JoinedRound(const RoundParts& parts, int64_t chunk_rows, WorkerPool* pool);
 
-  // The gradients of the whole batch; of a plan without a loss, none: only the values are computed.
-  // steps[w] and times[w] belong to worker w of the pool. The result is valid until the next call.
-  // A plan whose rows cannot be cut (batch norm) is computed whole, by one worker. The first error
-  // in the order of chunks is returned.
-  StatusOr<Gradients*> Compute(const Batch& batch, WorkerPool& pool, std::span<Step* const> steps,
-                               std::span<StageTimes> times);
-
-  // Values of the last batch, in the order of the plan's fetches.
-  std::span<const FetchedValue> fetched() const { return fetched_; }
+  Status Read(Dataset& dataset) override;
+  int batches() const override { return batches_; }
+  void Clear() override { batches_ = 0; }
+  Status StartPulls() override { return absl::OkStatus(); }  // chunks are not assigned yet
+  StatusOr<Gradients*> Compute() override;
+  Status Predict() override;
+  std::span<const BatchResult> results() const override { return {&result_, 1}; }
+  int lanes() const override { return static_cast<int>(lanes_.size()); }
+  Lane& lane(int i) override { return lanes_[i]; }
 
  private:
   struct Chunk {
@@ -40,20 +36,27 @@ class JoinedRound {
     Status status;
   };
 
-  void ComputeChunk(int worker, const Batch& batch, int64_t begin, int64_t end, Chunk* chunk,
-                    Step& step, StageTimes& times);
-  void JoinFetched(int64_t rows);
+  // Runs all chunks, with gradients or forward only, and joins what they have fetched.
+  Status Run(bool training);
+  Status RunChunk(bool training, const BatchSlice& slice, Chunk* chunk, Lane& lane);
+  void JoinFetched();
 
   const Plan* const plan_;
-  const int64_t chunk_rows_;
-  Communicator* const communicator_;
   const Clock* const clock_;
+  const std::function<bool()> stop_;
+  const int64_t chunk_rows_;
+  WorkerPool* const pool_;
+  std::vector<std::unique_ptr<Step>> steps_;  // by worker
+  std::vector<Lane> lanes_;
   GradientMerger merger_;
+  Batch batch_;
+  int batches_ = 0;
   std::vector<Chunk> chunks_;   // those of the current batch first
-  std::vector<int64_t> ended_;  // per worker, when it had no more to do
+  std::vector<int64_t> ended_;  // by worker, when it had no more to do
   size_t used_ = 0;
   std::vector<std::vector<float>> joined_;
   std::vector<FetchedValue> fetched_;
+  BatchResult result_;
 };
 
 }  // namespace flotilla

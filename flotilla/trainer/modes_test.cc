@@ -367,7 +367,7 @@ TEST(ModesTest, APauseComesWhenEverythingThatWasReadIsTrained) {
   InProcessCluster cluster(spec, {});
   ASSERT_OK(cluster.ConnectAll());
   auto communicator = *MakeCommunicator(spec, {.mode = "async"}, &cluster.client(0), &kClock);
-  ASSERT_TRUE(communicator->prefetches());
+  ASSERT_EQ(communicator->schedule().ahead, Schedule::Ahead::kPull);
   const auto dataset = DataOf(0, 1, 900, 10);
   int64_t trained = 0;
   int pauses = 0;

@@ -23,7 +23,7 @@ SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler
         workers_.emplace_back(SkipgramWindows(sampler, options_.cbow, tables.bias >= 0));
     worker.touched.resize(communicator->spec().tables.size());
     if (in_place()) continue;
-    const int blocks = communicator->prefetches() ? 2 : 1;
+    const int blocks = communicator->schedule().ahead == Schedule::Ahead::kPull ? 2 : 1;
     for (int b = 0; b < blocks; ++b) {
       worker.blocks.emplace_back(&communicator->spec(), tables, sampler);
     }
@@ -65,7 +65,7 @@ StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t e
 }
 
 Status SkipgramTrainer::RunAll(IdCorpus& corpus, int64_t epoch) {
-  const bool joined = communicator_->workers() == WorkerSchedule::kJoined;
+  const bool joined = communicator_->schedule().joined;
   if (joined && !in_place()) return RunJoined(corpus, epoch);
   std::vector<Status> errors(workers_.size());
   pool_.Run([&](int w) {
@@ -149,14 +149,14 @@ StatusOr<bool> SkipgramTrainer::Next(int w, IdCorpus& corpus, IdBatch* batch) {
   return true;
 }
 
-StatusOr<std::unique_ptr<PendingCall>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus,
-                                                                   int64_t epoch,
-                                                                   SkipgramBlock* block) {
-  if (Ends(workers_[w])) return nullptr;
+StatusOr<std::optional<Pending>> SkipgramTrainer::StartBlock(int w, IdCorpus& corpus, int64_t epoch,
+                                                             SkipgramBlock* block) {
+  if (Ends(workers_[w])) return std::optional<Pending>();
   FL_ASSIGN_OR_RETURN(const bool any, Next(w, corpus, &block->batch()));
-  if (!any) return nullptr;
+  if (!any) return std::optional<Pending>();
   block->Prepare(epoch);
-  return communicator_->StartPull(w, Missing::kCreate, block->rows());
+  FL_ASSIGN_OR_RETURN(Pending pull, communicator_->StartPull(w, Missing::kCreate, block->rows()));
+  return std::optional<Pending>(std::move(pull));
 }
 
 void SkipgramTrainer::TrainBlock(int w, int64_t epoch, SkipgramBlock* block) {
@@ -171,9 +171,8 @@ void SkipgramTrainer::TrainBlock(int w, int64_t epoch, SkipgramBlock* block) {
 Status SkipgramTrainer::RunFree(int w, IdCorpus& corpus, int64_t epoch) {
   Worker& worker = workers_[w];
   const size_t blocks = worker.blocks.size();
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<PendingCall> pull,
-                      StartBlock(w, corpus, epoch, &worker.blocks[0]));
-  for (size_t k = 0; pull != nullptr; ++k) {
+  FL_ASSIGN_OR_RETURN(std::optional<Pending> pull, StartBlock(w, corpus, epoch, &worker.blocks[0]));
+  for (size_t k = 0; pull.has_value(); ++k) {
     SkipgramBlock& block = worker.blocks[k % blocks];
     SkipgramBlock& next = worker.blocks[(k + 1) % blocks];
     FL_RETURN_IF_ERROR(pull->Wait());

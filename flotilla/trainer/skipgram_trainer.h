@@ -78,7 +78,7 @@ class SkipgramTrainer {
                                                          const Clock* clock,
                                                          SkipgramOptions options);
 
-  // One pass over the corpus. In kFree modes workers take batches as they come; in kJoined modes
+  // One pass over the corpus. In free modes workers take batches as they come; in joined modes
   // they take them in order, so that the same seed gives the same bits (on tables in place one
   // worker does). The first error of any worker ends the epoch. A corpus without words is none:
   // a trainer of several may have no share of a short text.
@@ -116,9 +116,9 @@ class SkipgramTrainer {
   // The next batch, for worker w: the first one was read before the epoch began. False at the end
   // of the text or when a stop cancelled the read.
   StatusOr<bool> Next(int w, IdCorpus& corpus, IdBatch* batch);
-  // Fills a block with the next batch and starts to pull its rows; null at the end.
-  StatusOr<std::unique_ptr<PendingCall>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
-                                                    SkipgramBlock* block);
+  // Fills a block with the next batch and starts to pull its rows; nothing at the end.
+  StatusOr<std::optional<Pending>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
+                                              SkipgramBlock* block);
   // The windows of a block whose rows are here; what they lead to is in worker.gradients.
   void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);
   // Whether the epoch is to end; notes it if options_.stop says so.

@@ -1,8 +1,28 @@
 #include "flotilla/trainer/train_step.h"
 
+#include <utility>
+
 #include "flotilla/optim/gradient_clip.h"
 
 namespace flotilla {
+namespace {
+
+// Adds the time until it is destroyed.
+class Stopwatch {
+ public:
+  Stopwatch(const Lane& lane, int64_t* time)
+      : clock_(*lane.clock), time_(*time), start_(clock_.NowNanos()) {}
+  ~Stopwatch() { time_ += clock_.NowNanos() - start_; }
+  Stopwatch(const Stopwatch&) = delete;
+  Stopwatch& operator=(const Stopwatch&) = delete;
+
+ private:
+  const Clock& clock_;
+  int64_t& time_;
+  const int64_t start_;
+};
+
+}  // namespace
 
 void StageTimes::Add(const StageTimes& other) {
   read += other.read;
@@ -12,22 +32,6 @@ void StageTimes::Add(const StageTimes& other) {
   wait += other.wait;
 }
 
-namespace {
-
-Status RunStep(Step& step, Communicator& communicator, Gradients& gradients) {
-  DenseInPlace* in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
-                               ? communicator.dense_in_place()
-                               : nullptr;
-  DenseReady ready;
-  if (in_place != nullptr) {
-    ready = [in_place](int parameter, GradientSource g) { in_place->Update(parameter, g); };
-  }
-  gradients.dense_applied = in_place != nullptr;
-  return step.Run(communicator.dense(), &gradients, ready);
-}
-
-}  // namespace
-
 StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
                                  Batch* batch) {
   StatusOr<bool> more = dataset.Next(worker, batch);
@@ -35,72 +39,50 @@ StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::functi
   return more;
 }
 
-Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
-                        const Clock& clock, Gradients& gradients, StageTimes& times) {
-  FL_RETURN_IF_ERROR(PrepareRows(slice, step, clock, times));
-  return PullAndCompute(worker, step, communicator, clock, gradients, times);
+Status Prepare(const BatchSlice& slice, Lane& lane) {
+  const Stopwatch watch(lane, &lane.times.compute);
+  lane.pull.reset();
+  return lane.step->Prepare(slice);
 }
 
-Status PrepareRows(const BatchSlice& slice, Step& step, const Clock& clock, StageTimes& times) {
-  const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(step.Prepare(slice));
-  times.compute += clock.NowNanos() - start;
+Status StartPull(Lane& lane) {
+  const Stopwatch watch(lane, &lane.times.pull);
+  FL_ASSIGN_OR_RETURN(
+      lane.pull, lane.communicator->StartPull(lane.worker, Missing::kCreate, lane.step->rows()));
   return absl::OkStatus();
 }
 
-Status PullAndCompute(int worker, Step& step, Communicator& communicator, const Clock& clock,
-                      Gradients& gradients, StageTimes& times) {
-  const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kCreate, step.rows()));
-  const int64_t pulled = clock.NowNanos();
-  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
-  times.pull += pulled - start;
-  times.compute += clock.NowNanos() - pulled;
-  return absl::OkStatus();
+Status Compute(Lane& lane, Gradients& gradients) {
+  if (!lane.pull) FL_RETURN_IF_ERROR(StartPull(lane));
+  {
+    const Stopwatch watch(lane, &lane.times.pull);
+    FL_RETURN_IF_ERROR(std::exchange(lane.pull, std::nullopt)->Wait());
+  }
+  const Stopwatch watch(lane, &lane.times.compute);
+  Communicator& communicator = *lane.communicator;
+  DenseInPlace* const in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
+                                     ? communicator.dense_in_place()
+                                     : nullptr;
+  DenseReady ready;
+  if (in_place != nullptr) {
+    ready = [in_place](int parameter, GradientSource g) { in_place->Update(parameter, g); };
+  }
+  gradients.dense_applied = in_place != nullptr;
+  return lane.step->Run(communicator.dense(), &gradients, ready);
 }
 
-StatusOr<std::unique_ptr<PendingCall>> StartGradients(int worker, const BatchSlice& slice,
-                                                      Step& step, Communicator& communicator,
-                                                      const Clock& clock, StageTimes& times) {
-  FL_RETURN_IF_ERROR(PrepareRows(slice, step, clock, times));
-  const int64_t start = clock.NowNanos();
-  auto pull = communicator.StartPull(worker, Missing::kCreate, step.rows());
-  times.pull += clock.NowNanos() - start;
-  return pull;
-}
-
-Status FinishGradients(PendingCall& pull, Step& step, Communicator& communicator,
-                       const Clock& clock, Gradients& gradients, StageTimes& times) {
-  const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(pull.Wait());
-  const int64_t pulled = clock.NowNanos();
-  FL_RETURN_IF_ERROR(RunStep(step, communicator, gradients));
-  times.pull += pulled - start;
-  times.compute += clock.NowNanos() - pulled;
-  return absl::OkStatus();
-}
-
-Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator) {
-  FL_RETURN_IF_ERROR(step.Prepare(slice));
-  FL_RETURN_IF_ERROR(communicator.Pull(worker, Missing::kDefault, step.rows()));
-  return step.Run(communicator.dense(), nullptr);
-}
-
-StatusOr<std::unique_ptr<PendingCall>> StartApplying(Communicator& communicator, RoundPush& push,
-                                                     Gradients& mean, int batches) {
-  const ModelSpec& spec = communicator.spec();
-  ClipGradients(spec.optimizer.clip, communicator.layout(), spec.parameters, mean);
-  return push.Start(mean, batches);
-}
-
-Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,
-                      Gradients& gradients, StageTimes& times) {
-  const int64_t start = clock.NowNanos();
+StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane) {
+  const Stopwatch watch(lane, &lane.times.push);
+  Communicator& communicator = *lane.communicator;
   const ModelSpec& spec = communicator.spec();
   ClipGradients(spec.optimizer.clip, communicator.layout(), spec.parameters, gradients);
-  FL_RETURN_IF_ERROR(communicator.Push(worker, gradients));
-  times.push += clock.NowNanos() - start;
-  return absl::OkStatus();
+  return communicator.StartPush(lane.worker, gradients, batches);
+}
+
+Status Predict(Lane& lane) {
+  Communicator& communicator = *lane.communicator;
+  FL_RETURN_IF_ERROR(communicator.Pull(lane.worker, Missing::kDefault, lane.step->rows()));
+  return lane.step->Run(communicator.dense(), nullptr);
 }
 
 }  // namespace flotilla

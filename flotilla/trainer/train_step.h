@@ -1,9 +1,14 @@
 // The story of training: one batch through one worker.
+//
+//   Prepare    which rows the batch needs
+//   StartPull  .. are asked for
+//   Compute    .. and, once they are here: forward, backward, gradients
+//   StartPush  .. which are clipped and handed to the communicator
 #pragma once
 
 #include <cstdint>
 #include <functional>
-#include <memory>
+#include <optional>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
@@ -29,36 +34,30 @@ struct StageTimes {
 StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
                                  Batch* batch);
 
-// Rows needed -> Pull -> forward and backward: the gradients of a slice of a batch. Where the
-// communicator offers dense parameters in place and nothing must be clipped first, they are updated
-// on the way.
-Status ComputeGradients(int worker, const BatchSlice& slice, Step& step, Communicator& communicator,
-                        const Clock& clock, Gradients& gradients, StageTimes& times);
+// The way of a worker's batches. Everything pointed to outlives it.
+struct Lane {
+  int worker = 0;
+  Step* step = nullptr;
+  Communicator* communicator = nullptr;
+  const Clock* clock = nullptr;
+  StageTimes times;
+  std::optional<Pending> pull;  // started, and not yet waited for
+};
 
-// Its two halves, for workers that have the time for the first before they may pull: finds the rows
-// that a slice needs; then the rest. The slice's batch must stay until the second has returned.
-Status PrepareRows(const BatchSlice& slice, Step& step, const Clock& clock, StageTimes& times);
-Status PullAndCompute(int worker, Step& step, Communicator& communicator, const Clock& clock,
-                      Gradients& gradients, StageTimes& times);
+// The slice's batch must stay until Compute or Predict has returned.
+Status Prepare(const BatchSlice& slice, Lane& lane);
 
-// ComputeGradients in two other parts, for a worker that works on two batches at a time: the rows
-// of one are on their way while the other is computed. The slice's batch must stay until
-// FinishGradients returns.
-StatusOr<std::unique_ptr<PendingCall>> StartGradients(int worker, const BatchSlice& slice,
-                                                      Step& step, Communicator& communicator,
-                                                      const Clock& clock, StageTimes& times);
-Status FinishGradients(PendingCall& pull, Step& step, Communicator& communicator,
-                       const Clock& clock, Gradients& gradients, StageTimes& times);
+// For lanes that have something else to do until the rows are here.
+Status StartPull(Lane& lane);
 
-// Rows needed -> Pull, making none -> forward only: step.fetched() of a slice of a batch.
-Status Predict(int worker, const BatchSlice& slice, Step& step, Communicator& communicator);
+// Pulls, unless StartPull was called, and computes. Where the communicator offers dense parameters
+// in place and nothing must be clipped first, they are updated on the way.
+Status Compute(Lane& lane, Gradients& gradients);
 
-// Clip -> Push in two parts: Wait of the result returns when it is done.
-StatusOr<std::unique_ptr<PendingCall>> StartApplying(Communicator& communicator, RoundPush& push,
-                                                     Gradients& mean, int batches);
+// `gradients` are those of one batch, or the mean of those of so many.
+StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane);
 
-// Clip -> Push.
-Status ApplyGradients(int worker, Communicator& communicator, const Clock& clock,
-                      Gradients& gradients, StageTimes& times);
+// Pulls, making no row, and runs forward only.
+Status Predict(Lane& lane);
 
 }  // namespace flotilla

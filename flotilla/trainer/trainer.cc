@@ -1,9 +1,12 @@
 #include "flotilla/trainer/trainer.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "flotilla/kernels/denormals.h"
 #include "flotilla/trainer/first_batch_dataset.h"
+#include "flotilla/trainer/joined_round.h"
+#include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
 
@@ -42,37 +45,34 @@ Status Trainer::Init() {
   loss_is_mean_ = !train_plan_->grows_with_rows(loss);
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
-  for (int w = 0; w < options_.workers; ++w) {
-    Worker worker;
-    const StepOptions step_options{.seed = options_.seed, .trainer = communicator_->trainer()};
-    if (communicator_->prefetches()) {
-      for (Lane& lane : worker.lanes) {
-        lane.step = std::make_unique<Step>(train_plan_.get(), step_options);
-      }
-    } else {
-      worker.train = std::make_unique<Step>(train_plan_.get(), step_options);
-    }
-    worker.evaluate = std::make_unique<Step>(evaluate_plan_.get(),
-                                             StepOptions{.seed = options_.seed, .training = false});
-    workers_.push_back(std::move(worker));
-  }
   FL_ASSIGN_OR_RETURN(metrics_, WorkerMetrics::Make(model_->metrics, options_.workers));
-  if (communicator_->round_push() != nullptr) {
-    std::vector<Step*> train, evaluate;
-    for (const Worker& worker : workers_) {
-      train.push_back(worker.train.get());
-      evaluate.push_back(worker.evaluate.get());
-    }
-    train_parts_ =
-        std::make_unique<WorkerRound>(train, communicator_, clock_, &pool_, options_.stop);
-    evaluate_parts_ = std::make_unique<WorkerRound>(evaluate, communicator_, clock_, &pool_);
-  } else if (communicator_->workers() == WorkerSchedule::kJoined) {
-    train_round_ = std::make_unique<JoinedRound>(train_plan_.get(), options_.chunk_rows,
-                                                 communicator_, clock_);
-    evaluate_round_ = std::make_unique<JoinedRound>(evaluate_plan_.get(), options_.chunk_rows,
-                                                    communicator_, clock_);
-  }
+  schedule_ = communicator_->schedule();
+  workers_.resize(static_cast<size_t>(options_.workers));
+  const int loops = schedule_.joined ? 1 : options_.workers;
+  for (int l = 0; l < loops; ++l) loops_.push_back(MakeLoop(l));
   return absl::OkStatus();
+}
+
+Trainer::Loop Trainer::MakeLoop(int worker) {
+  RoundParts parts{.plan = train_plan_.get(),
+                   .step = {.seed = options_.seed, .trainer = communicator_->trainer()},
+                   .communicator = communicator_,
+                   .clock = clock_,
+                   .stop = options_.stop};
+  Loop loop;
+  const size_t lanes = schedule_.ahead == Schedule::Ahead::kPull ? 2 : 1;
+  while (loop.train.size() < lanes) loop.train.push_back(MakeRound(parts, worker));
+  parts.plan = evaluate_plan_.get();
+  parts.step = {.seed = options_.seed, .training = false};
+  parts.stop = {};
+  loop.evaluate = MakeRound(parts, worker);
+  return loop;
+}
+
+std::unique_ptr<Round> Trainer::MakeRound(const RoundParts& parts, int worker) {
+  if (!schedule_.joined) return std::make_unique<WorkerRound>(parts, worker);
+  if (!schedule_.shares_batch) return std::make_unique<WorkerRound>(parts, &pool_);
+  return std::make_unique<JoinedRound>(parts, options_.chunk_rows, &pool_);
 }
 
 StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
@@ -103,156 +103,87 @@ StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
   workers_[0].times.read += clock_->NowNanos() - start;
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = any, .batches = dataset.epoch_batches()}));
-  if (communicator_->workers() == WorkerSchedule::kJoined) {
-    pause_.Start(1);
-    FL_RETURN_IF_ERROR(train_parts_ != nullptr ? TrainRounds(dataset, epoch)
-                                               : TrainJoined(dataset, epoch));
-  } else {
-    pause_.Start(options_.workers);
-    FL_RETURN_IF_ERROR(RunWorkers([&](int w) {
-      Status status = communicator_->prefetches() ? TrainAhead(w, dataset, epoch)
-                                                  : TrainFree(w, dataset, epoch);
-      Status paused = pause_.Leave(options_.at_pause);
-      return status.ok() ? paused : status;
-    }));
-  }
+  pause_.Start(static_cast<int>(loops_.size()));
+  FL_RETURN_IF_ERROR(RunLoops([&](size_t l) {
+    Status status = TrainRounds(l, dataset, epoch);
+    Status paused = pause_.Leave(options_.at_pause);
+    return status.ok() ? paused : status;
+  }));
   FL_RETURN_IF_ERROR(communicator_->Flush());
   Report report = FinishRun(dataset);
   report.stopped = StopWanted();
   return report;
 }
 
-Status Trainer::TrainFree(int w, Dataset& dataset, int64_t epoch) {
-  Worker& worker = workers_[w];
+Status Trainer::TrainRounds(size_t l, Dataset& dataset, int64_t epoch) {
+  using Ahead = Schedule::Ahead;
+  const Ahead ahead = schedule_.ahead;
+  Round* now = loops_[l].train.front().get();
+  Round* next = loops_[l].train.back().get();  // the same, unless two are under way at a time
+  for (Round* round : {now, next}) round->Clear();
   while (!failed_.load(std::memory_order_relaxed)) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, options_.stop, &worker.batch));
-    if (!more) return absl::OkStatus();
-    const BatchSlice slice(worker.batch);
-    FL_RETURN_IF_ERROR(ComputeGradients(w, slice, *worker.train, *communicator_, *clock_,
-                                        worker.gradients, worker.times));
-    FL_RETURN_IF_ERROR(FinishStep(w, epoch, *worker.train));
-    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
-    if (!go_on) break;
-  }
-  return absl::OkStatus();
-}
-
-Status Trainer::TrainAhead(int w, Dataset& dataset, int64_t epoch) {
-  Lane* now = &workers_[w].lanes[0];
-  Lane* next = &workers_[w].lanes[1];
-  now->pull = nullptr;
-  next->pull = nullptr;
-  while (!failed_.load(std::memory_order_relaxed)) {
-    if (now->pull == nullptr) {
-      FL_RETURN_IF_ERROR(StartLane(w, dataset, *now));
-      if (now->pull == nullptr) break;
+    if (now->batches() == 0) {
+      FL_RETURN_IF_ERROR(now->Read(dataset));
+      if (now->batches() == 0) break;
+      if (ahead == Ahead::kPull) FL_RETURN_IF_ERROR(now->StartPulls());
     }
-    // What was read is trained before a pause or a stop, so nothing is read ahead of one.
-    if (!pause_.requested() && !StopWanted()) FL_RETURN_IF_ERROR(StartLane(w, dataset, *next));
-    FL_RETURN_IF_ERROR(FinishLane(w, epoch, *now));
-    std::swap(now, next);
-    if (now->pull != nullptr) {
-      AskForPause();
-      continue;
+    if (ahead == Ahead::kPull && MayReadAhead()) {
+      FL_RETURN_IF_ERROR(next->Read(dataset));
+      FL_RETURN_IF_ERROR(next->StartPulls());
     }
-    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
-    if (!go_on) break;
-  }
-  return absl::OkStatus();
-}
-
-Status Trainer::StartLane(int w, Dataset& dataset, Lane& lane) {
-  Worker& worker = workers_[w];
-  FL_ASSIGN_OR_RETURN(const bool more, Read(worker, w, dataset, options_.stop, &lane.batch));
-  if (!more) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(lane.pull, StartGradients(w, BatchSlice(lane.batch), *lane.step,
-                                                *communicator_, *clock_, worker.times));
-  return absl::OkStatus();
-}
-
-Status Trainer::FinishLane(int w, int64_t epoch, Lane& lane) {
-  Worker& worker = workers_[w];
-  const std::unique_ptr<PendingCall> pull = std::move(lane.pull);
-  FL_RETURN_IF_ERROR(
-      FinishGradients(*pull, *lane.step, *communicator_, *clock_, worker.gradients, worker.times));
-  return FinishStep(w, epoch, *lane.step);
-}
-
-Status Trainer::FinishStep(int w, int64_t epoch, const Step& step) {
-  Worker& worker = workers_[w];
-  // Push may take the gradients' buffers.
-  const int64_t rows = worker.gradients.rows;
-  const double loss = worker.gradients.loss;
-  FL_RETURN_IF_ERROR(ApplyGradients(w, *communicator_, *clock_, worker.gradients, worker.times));
-  CollectFetched(worker, step);
-  Count(w, rows, loss, worker.fetched);
-  TellProgress(epoch, rows, loss);
-  TellFetched(worker.fetched);
-  return absl::OkStatus();
-}
-
-Status Trainer::TrainJoined(Dataset& dataset, int64_t epoch) {
-  std::vector<Step*> steps;
-  for (Worker& worker : workers_) steps.push_back(worker.train.get());
-  std::vector<StageTimes> times(workers_.size());
-  Worker& first = workers_[0];
-  const kernels::FlushDenormals flush;
-  while (true) {
-    FL_ASSIGN_OR_RETURN(const bool more, Read(first, 0, dataset, options_.stop, &first.batch));
-    if (!more) break;
-    FL_ASSIGN_OR_RETURN(Gradients* const gradients,
-                        train_round_->Compute(first.batch, pool_, steps, times));
-    const int64_t rows = gradients->rows;
-    const double loss = gradients->loss;
-    FL_RETURN_IF_ERROR(ApplyGradients(0, *communicator_, *clock_, *gradients, times[0]));
-    Count(0, rows, loss, train_round_->fetched());
-    TellProgress(epoch, rows, loss);
-    TellFetched(train_round_->fetched());
-    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
-    if (!go_on) break;
-  }
-  for (size_t w = 0; w < workers_.size(); ++w) workers_[w].times.Add(times[w]);
-  return absl::OkStatus();
-}
-
-Status Trainer::TrainRounds(Dataset& dataset, int64_t epoch) {
-  WorkerRound& round = *train_parts_;
-  FL_RETURN_IF_ERROR(round.Read(dataset));
-  while (round.batches() > 0) {
-    FL_ASSIGN_OR_RETURN(Gradients* const mean, round.Compute());
-    const int64_t start = clock_->NowNanos();
-    FL_ASSIGN_OR_RETURN(
-        const std::unique_ptr<PendingCall> push,
-        StartApplying(*communicator_, *communicator_->round_push(), *mean, round.batches()));
-    const int64_t sent = clock_->NowNanos();
-    CountRound();
-    AskForPause();
-    // What was read is trained before a pause or a stop, so nothing is read ahead of one.
-    const bool ahead = !pause_.requested() && !StopWanted();
-    if (ahead) FL_RETURN_IF_ERROR(round.Read(dataset));
-    if (ahead && communicator_->round_push()->pulls_behind_push()) {
-      FL_RETURN_IF_ERROR(round.StartPulls());
+    FL_ASSIGN_OR_RETURN(Gradients* const gradients, now->Compute());
+    Lane& lane = now->lane(0);
+    FL_ASSIGN_OR_RETURN(Pending push,
+                        StartPush(*gradients, static_cast<int>(now->results().size()), lane));
+    for (size_t i = 0; i < now->results().size(); ++i) {
+      Count(l + i, now->results()[i]);
+      TellFetched(now->results()[i].fetched);
+    }
+    if (ahead != Ahead::kNothing) AskForPause();
+    if ((ahead == Ahead::kRead || ahead == Ahead::kPullBehindPush) && MayReadAhead()) {
+      FL_RETURN_IF_ERROR(next->Read(dataset));
+      if (ahead == Ahead::kPullBehindPush) FL_RETURN_IF_ERROR(next->StartPulls());
     }
     const int64_t ready = clock_->NowNanos();
-    FL_RETURN_IF_ERROR(push->Wait());
-    workers_[0].times.push += (sent - start) + (clock_->NowNanos() - ready);
-    for (const auto& [rows, loss] : round.results()) TellProgress(epoch, rows, loss);
-    if (ahead) continue;
+    FL_RETURN_IF_ERROR(push.Wait());
+    lane.times.push += clock_->NowNanos() - ready;
+    for (const BatchResult& result : now->results()) TellProgress(epoch, result.rows, result.loss);
+    std::swap(now, next);
+    if (now->batches() > 0) continue;
     FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
     if (!go_on) break;
-    FL_RETURN_IF_ERROR(round.Read(dataset));
   }
-  for (int w = 0; w < options_.workers; ++w) workers_[w].times.Add(round.TakeTimes(w));
+  for (const auto& round : loops_[l].train) TakeTimes(l, *round);
   return absl::OkStatus();
 }
 
-void Trainer::CountRound() {
-  const std::span<const WorkerRound::Result> results = train_parts_->results();
-  for (size_t w = 0; w < results.size(); ++w) {
-    CollectFetched(workers_[w], *workers_[w].train);
-    Count(static_cast<int>(w), results[w].rows, results[w].loss, workers_[w].fetched);
-    TellFetched(workers_[w].fetched);
+void Trainer::TakeTimes(size_t l, Round& round) {
+  for (int i = 0; i < round.lanes(); ++i) {
+    workers_[l + static_cast<size_t>(i)].times.Add(std::exchange(round.lane(i).times, {}));
   }
+}
+
+StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
+  StartRun();
+  FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
+  FL_RETURN_IF_ERROR(RunLoops([&](size_t l) { return EvaluateRounds(l, dataset); }));
+  return FinishRun(dataset);
+}
+
+Status Trainer::EvaluateRounds(size_t l, Dataset& dataset) {
+  Round& round = *loops_[l].evaluate;
+  while (!failed_.load(std::memory_order_relaxed)) {
+    FL_RETURN_IF_ERROR(round.Read(dataset));
+    if (round.batches() == 0) break;
+    FL_RETURN_IF_ERROR(round.Predict());
+    for (size_t i = 0; i < round.results().size(); ++i) {
+      BatchResult result = round.results()[i];
+      result.loss = result.fetched.back().values[0];
+      Count(l + i, result);
+    }
+  }
+  TakeTimes(l, round);
+  return absl::OkStatus();
 }
 
 void Trainer::AskForPause() {
@@ -278,11 +209,7 @@ void Trainer::StartRun() {
   fetch_count_ = 0;
   first_error_ = absl::OkStatus();
   progress_rows_ = progress_batches_ = 0;
-  for (Worker& worker : workers_) {
-    worker.times = {};
-    worker.rows = worker.batches = 0;
-    worker.loss = 0;
-  }
+  std::ranges::fill(workers_, Worker());
   metrics_->Reset();
   start_nanos_ = clock_->NowNanos();
 }
@@ -325,41 +252,31 @@ void Trainer::AddMetrics(Progress* progress) const {
   }
 }
 
-Status Trainer::RunWorkers(const std::function<Status(int)>& work) {
-  pool_.Run([&](int w) {
+Status Trainer::RunLoops(const std::function<Status(size_t l)>& work) {
+  const auto run = [&](int l) {
     const kernels::FlushDenormals flush;
-    Status status = work(w);
+    Status status = work(static_cast<size_t>(l));
     if (status.ok()) return;
     std::lock_guard lock(mutex_);
     if (first_error_.ok()) first_error_ = std::move(status);
     failed_ = true;
-  });
+  };
+  // The workers of a joined round are the pool's, whose Run a round calls itself.
+  if (schedule_.joined) {
+    run(0);
+  } else {
+    pool_.Run(run);
+  }
   return first_error_;
 }
 
-StatusOr<bool> Trainer::Read(Worker& worker, int w, Dataset& dataset,
-                             const std::function<bool()>& stop, Batch* batch) {
-  const int64_t start = clock_->NowNanos();
-  StatusOr<bool> more = NextUnlessStopped(dataset, w, stop, batch);
-  worker.times.read += clock_->NowNanos() - start;
-  return more;
-}
-
-void Trainer::CollectFetched(Worker& worker, const Step& step) {
-  const bool evaluating = &step == worker.evaluate.get();
-  const Plan& plan = evaluating ? *evaluate_plan_ : *train_plan_;
-  worker.fetched.clear();
-  for (size_t k = 0; k < plan.options().fetches.size(); ++k) {
-    worker.fetched.push_back(step.fetched(static_cast<int>(k)));
-  }
-}
-
-void Trainer::Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched) {
-  Worker& worker = workers_[w];
-  worker.rows += rows;
-  ++worker.batches;
-  worker.loss += RowLoss(loss, rows);
-  metrics_->Add(w, rows, fetched);
+// Metrics read the first of the fetched values.
+void Trainer::Count(size_t worker, const BatchResult& result) {
+  Worker& counted = workers_[worker];
+  counted.rows += result.rows;
+  ++counted.batches;
+  counted.loss += RowLoss(result.loss, result.rows);
+  metrics_->Add(static_cast<int>(worker), result.rows, result.fetched);
 }
 
 void Trainer::TellProgress(int64_t epoch, int64_t rows, double loss) {

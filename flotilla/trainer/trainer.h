@@ -1,17 +1,13 @@
 // A trainer runs epochs of a dataset through the workers of this process: reads batches, runs the
 // train step, watches the metrics. The communicator decides where parameters live and how workers
-// meet; the trainer follows its WorkerSchedule.
+// meet (Schedule); the loop is one: rounds (round.h) are read, computed and pushed.
 //
-// kFree:   every worker takes its own batches and pushes its own gradients (Hogwild in local mode).
-//          Where the communicator prefetches, it reads its next batch and starts the pull for it
-//          before it computes the current one.
-// kJoined: round after round, each pushed once. In one process the workers share a batch
-//          (joined_round.h): same seed, same bits, for any number of workers. Over servers each of
-//          them has a batch of its own (worker_round.h), and while the servers apply a round the
-//          next one is read.
+//   free            every worker runs rounds of one batch by itself (Hogwild in local mode)
+//   joined          one loop for all workers, a batch each (worker_round.h)
+//   sharing a batch the same with one batch (joined_round.h): same seed, same bits, for any number
+//                   of workers
 #pragma once
 
-#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -31,18 +27,17 @@
 #include "flotilla/graph/step.h"
 #include "flotilla/metric/metric_set.h"
 #include "flotilla/metric/worker_metrics.h"
-#include "flotilla/trainer/joined_round.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
-#include "flotilla/trainer/worker_round.h"
+#include "flotilla/trainer/round.h"
 
 namespace flotilla {
 
 struct TrainerOptions {
   int workers = 1;
   uint64_t seed = 0;
-  // kJoined in one process: rows of a chunk (joined_round.h). Part of what makes a run repeat:
+  // Where workers share a batch: rows of a chunk (joined_round.h). Part of what makes a run repeat:
   // another number, other bits.
   int64_t chunk_rows = 256;
   // Called after every progress_batches batches, by one worker at a time, while training goes on.
@@ -98,58 +93,38 @@ class Trainer {
   MetricSet MergedMetrics() const;
 
  private:
-  // A batch on its way through a worker.
-  struct Lane {
-    std::unique_ptr<Step> step;
-    Batch batch;
-    std::unique_ptr<PendingCall> pull;  // null: no batch
+  // Rounds that one thread runs: of one worker where workers are free, otherwise of all.
+  struct Loop {
+    std::vector<std::unique_ptr<Round>> train;  // two where one is pulled while the other computes
+    std::unique_ptr<Round> evaluate;
   };
-  // What one worker owns.
+  // What was counted of one worker.
   struct Worker {
-    std::unique_ptr<Step> train;
-    std::array<Lane, 2> lanes;  // where the communicator prefetches, instead of `train`
-    std::unique_ptr<Step> evaluate;
-    Batch batch;
-    Gradients gradients;
     StageTimes times;
     int64_t rows = 0;
     int64_t batches = 0;
     double loss = 0;  // summed over rows
-    std::vector<FetchedValue> fetched;
   };
 
   Trainer(const Model* model, Communicator* communicator, const Clock* clock,
           TrainerOptions options);
   Status Init();
 
+  Loop MakeLoop(int worker);
+  std::unique_ptr<Round> MakeRound(const RoundParts& parts, int worker);
+
   StatusOr<Report> TrainStarted(Dataset& started, int64_t epoch);
-  Status TrainFree(int w, Dataset& dataset, int64_t epoch);
-  // TrainFree for communicators that prefetch.
-  Status TrainAhead(int w, Dataset& dataset, int64_t epoch);
-  // Reads a batch into the lane and starts its pull; at the end of the epoch the lane stays empty.
-  Status StartLane(int w, Dataset& dataset, Lane& lane);
-  Status FinishLane(int w, int64_t epoch, Lane& lane);
-  // Push and all that is counted and told of a step whose gradients the worker has.
-  Status FinishStep(int w, int64_t epoch, const Step& step);
-  Status TrainJoined(Dataset& dataset, int64_t epoch);
-  // TrainJoined with a batch per worker.
-  Status TrainRounds(Dataset& dataset, int64_t epoch);
-  // Counts the batches of a round and hands out what was fetched.
-  void CountRound();
-  Status EvaluateFree(int w, Dataset& dataset);
-  Status EvaluateJoined(Dataset& dataset);
-  Status EvaluateRounds(Dataset& dataset);
+  // The loops; `l` is the loop's number, and that of its first worker.
+  Status TrainRounds(size_t l, Dataset& dataset, int64_t epoch);
+  Status EvaluateRounds(size_t l, Dataset& dataset);
+  // Runs `work` for every loop, each in its thread; the first error makes the others stop at their
+  // next batch.
+  Status RunLoops(const std::function<Status(size_t l)>& work);
+  void TakeTimes(size_t l, Round& round);
 
   void StartRun();
   Report FinishRun(const Dataset& dataset);
-  // Runs `work` on every worker; the first error makes the others stop at their next batch.
-  Status RunWorkers(const std::function<Status(int)>& work);
-  // NextUnlessStopped.
-  StatusOr<bool> Read(Worker& worker, int w, Dataset& dataset, const std::function<bool()>& stop,
-                      Batch* batch);
-  void Count(int w, int64_t rows, double loss, std::span<const FetchedValue> fetched);
-  void CountEvaluated(int w, int64_t rows, std::span<const FetchedValue> fetched);
-  void CollectFetched(Worker& worker, const Step& step);
+  void Count(size_t worker, const BatchResult& result);
   void TellProgress(int64_t epoch, int64_t rows, double loss);
   // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
   // last of `fetched`.
@@ -157,6 +132,8 @@ class Trainer {
   // Between two batches: pauses if somebody wants it. False when the epoch is to end here.
   StatusOr<bool> BetweenBatches();
   void AskForPause();
+  // What was read is trained before a pause or a stop, so nothing is read ahead of one.
+  bool MayReadAhead() const { return !pause_.requested() && !StopWanted(); }
   bool StopWanted() const { return options_.stop && options_.stop(); }
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
@@ -169,10 +146,10 @@ class Trainer {
   std::unique_ptr<Plan> train_plan_;
   std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
   bool loss_is_mean_ = false;
-  std::unique_ptr<JoinedRound> train_round_, evaluate_round_;  // kJoined in one process
-  std::unique_ptr<WorkerRound> train_parts_, evaluate_parts_;  // kJoined over servers
+  Schedule schedule_;
 
   WorkerPool pool_;
+  std::vector<Loop> loops_;
   std::vector<Worker> workers_;
   std::unique_ptr<WorkerMetrics> metrics_;
   std::atomic<bool> failed_ = false;

@@ -403,11 +403,13 @@ class NotingCommunicator : public Communicator {
   explicit NotingCommunicator(LocalCommunicator* local)
       : Communicator(local->spec()), local_(*local) {}
 
-  WorkerSchedule workers() const override { return local_.workers(); }
-  Status Pull(int worker, Missing missing, std::span<SparseRows> rows) override {
-    return local_.Pull(worker, missing, rows);
+  Schedule schedule() const override { return local_.schedule(); }
+  StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override {
+    return local_.StartPull(worker, missing, rows);
   }
-  Status Push(int worker, Gradients& gradients) override { return local_.Push(worker, gradients); }
+  StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override {
+    return local_.StartPush(worker, gradients, batches);
+  }
   std::span<const float> dense() const override { return local_.dense(); }
   int64_t global_step() const override { return local_.global_step(); }
   double learning_rate() const override { return local_.learning_rate(); }

@@ -1,85 +1,96 @@
 #include "flotilla/trainer/worker_round.h"
 
+#include <utility>
+
 #include "flotilla/kernels/denormals.h"
 
 namespace flotilla {
 
-WorkerRound::WorkerRound(std::vector<Step*> steps, Communicator* communicator, const Clock* clock,
-                         WorkerPool* pool, std::function<bool()> stop)
-    : communicator_(communicator),
-      clock_(clock),
-      pool_(pool),
-      stop_(std::move(stop)),
-      merger_(communicator->spec()),
-      parts_(steps.size()) {
-  for (size_t w = 0; w < steps.size(); ++w) parts_[w].step = steps[w];
+WorkerRound::WorkerRound(const RoundParts& parts, int worker)
+    : plan_(parts.plan), clock_(parts.clock), stop_(parts.stop), pool_(nullptr) {
+  AddWorker(parts, worker);
+}
+
+WorkerRound::WorkerRound(const RoundParts& parts, WorkerPool* pool)
+    : plan_(parts.plan), clock_(parts.clock), stop_(parts.stop), pool_(pool) {
+  for (int w = 0; w < pool->workers(); ++w) AddWorker(parts, w);
+  if (pool->workers() > 1) merger_.emplace(parts.communicator->spec());
+}
+
+void WorkerRound::AddWorker(const RoundParts& parts, int worker) {
+  Worker& added = workers_.emplace_back();
+  added.step = std::make_unique<Step>(parts.plan, parts.step);
+  added.lane = {.worker = worker,
+                .step = added.step.get(),
+                .communicator = parts.communicator,
+                .clock = parts.clock};
 }
 
 template <typename Work>
-Status WorkerRound::RunParts(const Work& work) {
+Status WorkerRound::RunWorkers(const Work& work) {
+  if (pool_ == nullptr) return work(workers_[0]);
   pool_->Run([&](int w) {
     const kernels::FlushDenormals flush;
-    if (w < batches_) parts_[w].status = work(w, parts_[w]);
-    parts_[w].ended = clock_->NowNanos();
+    if (w < batches_) workers_[w].status = work(workers_[w]);
+    workers_[w].ended = clock_->NowNanos();
   });
   const int64_t now = clock_->NowNanos();
-  for (Part& part : parts_) part.times.wait += now - part.ended;
-  for (int w = 0; w < batches_; ++w) FL_RETURN_IF_ERROR(parts_[w].status);
+  for (Worker& worker : workers_) worker.lane.times.wait += now - worker.ended;
+  for (int w = 0; w < batches_; ++w) FL_RETURN_IF_ERROR(workers_[w].status);
   return absl::OkStatus();
 }
 
 Status WorkerRound::Read(Dataset& dataset) {
   batches_ = 0;
+  const int reader = workers_[0].lane.worker;
   // By one thread: which worker computes which batch must not depend on who is faster.
-  for (Part& part : parts_) {
-    part.pull = nullptr;
+  for (Worker& worker : workers_) {
     const int64_t start = clock_->NowNanos();
-    FL_ASSIGN_OR_RETURN(const bool more, NextUnlessStopped(dataset, 0, stop_, &part.batch));
-    part.times.read += clock_->NowNanos() - start;
+    FL_ASSIGN_OR_RETURN(const bool more, NextUnlessStopped(dataset, reader, stop_, &worker.batch));
+    worker.lane.times.read += clock_->NowNanos() - start;
     if (!more) break;
     ++batches_;
   }
-  return RunParts([&](int, Part& part) {
-    return PrepareRows(BatchSlice(part.batch), *part.step, *clock_, part.times);
-  });
+  if (batches_ == 0) return absl::OkStatus();
+  return RunWorkers([](Worker& worker) { return Prepare(BatchSlice(worker.batch), worker.lane); });
 }
 
 Status WorkerRound::StartPulls() {
-  for (int w = 0; w < batches_; ++w) {
-    Part& part = parts_[w];
-    const int64_t start = clock_->NowNanos();
-    FL_ASSIGN_OR_RETURN(part.pull,
-                        communicator_->StartPull(w, Missing::kCreate, part.step->rows()));
-    part.times.pull += clock_->NowNanos() - start;
-  }
+  for (int w = 0; w < batches_; ++w) FL_RETURN_IF_ERROR(StartPull(workers_[w].lane));
   return absl::OkStatus();
 }
 
 StatusOr<Gradients*> WorkerRound::Compute() {
   FL_CHECK(batches_ > 0);
-  FL_RETURN_IF_ERROR(RunParts([&](int w, Part& part) {
-    const std::unique_ptr<PendingCall> pull = std::move(part.pull);
-    return pull == nullptr
-               ? PullAndCompute(w, *part.step, *communicator_, *clock_, part.gradients, part.times)
-               : FinishGradients(*pull, *part.step, *communicator_, *clock_, part.gradients,
-                                 part.times);
-  }));
-  results_.clear();
-  for (int w = 0; w < batches_; ++w) {
-    results_.push_back({.rows = parts_[w].gradients.rows, .loss = parts_[w].gradients.loss});
-  }
-  if (batches_ == 1) return &parts_[0].gradients;
+  FL_RETURN_IF_ERROR(
+      RunWorkers([](Worker& worker) { return flotilla::Compute(worker.lane, worker.gradients); }));
+  TakeResults();
+  for (size_t w = 0; w < results_.size(); ++w) results_[w].loss = workers_[w].gradients.loss;
+  if (results_.size() == 1) return &workers_[0].gradients;
   std::vector<const Gradients*> gradients;
-  for (int w = 0; w < batches_; ++w) gradients.push_back(&parts_[w].gradients);
-  merger_.Merge(gradients, 1.0f / static_cast<float>(batches_), *pool_);
-  return &merger_.Result();
+  for (size_t w = 0; w < results_.size(); ++w) gradients.push_back(&workers_[w].gradients);
+  merger_->Merge(gradients, 1.0f / static_cast<float>(gradients.size()), *pool_);
+  return &merger_->Result();
 }
 
 Status WorkerRound::Predict() {
-  return RunParts([&](int w, Part& part) -> Status {
-    FL_RETURN_IF_ERROR(communicator_->Pull(w, Missing::kDefault, part.step->rows()));
-    return part.step->Run(communicator_->dense(), nullptr);
-  });
+  FL_CHECK(batches_ > 0);
+  FL_RETURN_IF_ERROR(RunWorkers([](Worker& worker) { return flotilla::Predict(worker.lane); }));
+  TakeResults();
+  return absl::OkStatus();
+}
+
+void WorkerRound::TakeResults() {
+  results_.clear();
+  const int batches = std::exchange(batches_, 0);
+  for (int w = 0; w < batches; ++w) {
+    Worker& worker = workers_[w];
+    worker.fetched.clear();
+    for (size_t k = 0; k < plan_->options().fetches.size(); ++k) {
+      worker.fetched.push_back(worker.step->fetched(static_cast<int>(k)));
+    }
+    results_.push_back({.rows = worker.batch.rows, .fetched = worker.fetched});
+  }
 }
 
 }  // namespace flotilla
