@@ -154,19 +154,22 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
                                                 std::span<const Fetch> fetch_list, bool training) {
   FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, training));
   Step& step = *feeding->step;
-  Lane lane{.step = &step, .communicator = communicator_, .clock = &clock_};
+  Lane lane{.step = &step,
+            .communicator = communicator_,
+            .clock = &clock_,
+            .missing = training ? Missing::kCreate : Missing::kDefault};
   if (training) {
     FL_RETURN_IF_ERROR(BeginPass());
     fed_ = feed;
     fed_.epoch = epoch_;
     fed_.ordinal = fed_batches_++;
     FL_RETURN_IF_ERROR(flotilla::Prepare(BatchSlice(fed_), lane));
-    FL_RETURN_IF_ERROR(Compute(lane, feeding->gradients));
+    FL_RETURN_IF_ERROR(Compute(lane, &feeding->gradients));
     FL_ASSIGN_OR_RETURN(Pending push, StartPush(feeding->gradients, 1, lane));
     FL_RETURN_IF_ERROR(push.Wait());
   } else {
     FL_RETURN_IF_ERROR(flotilla::Prepare(BatchSlice(feed), lane));
-    FL_RETURN_IF_ERROR(Predict(lane));
+    FL_RETURN_IF_ERROR(Compute(lane, nullptr));
   }
   std::vector<FetchedValue> values;
   for (size_t k = 0; k < feeding->plan->options().fetches.size(); ++k) {

@@ -144,7 +144,7 @@ void RunTenSteps(const json& run, int64_t block_rows) {
   for (size_t k = 0; k < run["losses"].size(); ++k) {
     const Batch batch = MakeBatch(static_cast<int64_t>(k));
     ASSERT_TRUE(Prepare(BatchSlice(batch), lane).ok());
-    const Status status = Compute(lane, gradients);
+    const Status status = Compute(lane, &gradients);
     ASSERT_TRUE(status.ok()) << status;
     EXPECT_NEAR(gradients.loss / run["losses"][k].get<double>(), 1, 1e-5) << "step " << k;
     const auto push = StartPush(gradients, 1, lane);

@@ -8,10 +8,8 @@
 
 namespace flotilla {
 
-JoinedRound::JoinedRound(const RoundParts& parts, int64_t chunk_rows, WorkerPool* pool)
-    : plan_(parts.plan),
-      clock_(parts.clock),
-      stop_(parts.stop),
+JoinedRound::JoinedRound(const GraphParts& parts, int64_t chunk_rows, WorkerPool* pool)
+    : parts_(parts),
       chunk_rows_(chunk_rows),
       pool_(pool),
       merger_(parts.communicator->spec()),
@@ -20,41 +18,38 @@ JoinedRound::JoinedRound(const RoundParts& parts, int64_t chunk_rows, WorkerPool
       fetched_(parts.plan->options().fetches.size()) {
   for (int w = 0; w < pool->workers(); ++w) {
     steps_.push_back(std::make_unique<Step>(parts.plan, parts.step));
-    lanes_.push_back({.worker = w,
-                      .step = steps_.back().get(),
-                      .communicator = parts.communicator,
-                      .clock = parts.clock});
+    lanes_.push_back(parts.MakeLane(w, steps_.back().get()));
   }
 }
 
-Status JoinedRound::Read(Dataset& dataset) {
-  const int64_t start = clock_->NowNanos();
-  FL_ASSIGN_OR_RETURN(const bool more, NextUnlessStopped(dataset, 0, stop_, &batch_));
-  lanes_[0].times.read += clock_->NowNanos() - start;
+Status JoinedRound::Read() {
+  FL_ASSIGN_OR_RETURN(const bool more, parts_.Read(0, lanes_[0], &batch_));
   batches_ = more ? 1 : 0;
   return absl::OkStatus();
 }
 
 StatusOr<Gradients*> JoinedRound::Compute() {
-  FL_RETURN_IF_ERROR(Run(true));
-  if (used_ == 1) {
-    result_.loss = chunks_[0].gradients.loss;
-    return &chunks_[0].gradients;
-  }
-  merger_.Start();
-  for (size_t c = 0; c < used_; ++c) merger_.Add(chunks_[c].gradients);
-  result_.loss = merger_.Result().loss;
-  return &merger_.Result();
-}
-
-Status JoinedRound::Predict() { return Run(false); }
-
-Status JoinedRound::Run(bool training) {
   FL_CHECK(batches_ > 0);
   batches_ = 0;
+  FL_RETURN_IF_ERROR(RunChunks());
+  JoinFetched();
+  result_ = {.rows = batch_.rows, .fetched = fetched_};
+  if (!parts_.plan->training()) return nullptr;
+  Gradients* gradients = &chunks_[0].gradients;
+  if (used_ > 1) {
+    merger_.Start();
+    for (size_t c = 0; c < used_; ++c) merger_.Add(chunks_[c].gradients);
+    gradients = &merger_.Result();
+  }
+  result_.loss = gradients->loss;
+  return gradients;
+}
+
+Status JoinedRound::RunChunks() {
   const int64_t rows = batch_.rows;
-  const int64_t chunk_rows = plan_->row_blocks() ? chunk_rows_ : std::max<int64_t>(rows, 1);
-  used_ = static_cast<size_t>((rows + chunk_rows - 1) / chunk_rows);
+  const int64_t chunk_rows = parts_.plan->row_blocks() ? chunk_rows_ : std::max<int64_t>(rows, 1);
+  // One at least: a step tells what is wrong with a batch without rows.
+  used_ = std::max<size_t>(1, static_cast<size_t>((rows + chunk_rows - 1) / chunk_rows));
   if (chunks_.size() < used_) chunks_.resize(used_);
   std::atomic<size_t> next = 0;
   pool_->Run([&](int w) {
@@ -62,21 +57,20 @@ Status JoinedRound::Run(bool training) {
     for (size_t c = next++; c < used_; c = next++) {
       const int64_t begin = static_cast<int64_t>(c) * chunk_rows;
       const BatchSlice slice(batch_, begin, std::min(begin + chunk_rows, rows));
-      chunks_[c].status = RunChunk(training, slice, &chunks_[c], lanes_[w]);
+      chunks_[c].status = RunChunk(slice, &chunks_[c], lanes_[w]);
     }
-    ended_[w] = clock_->NowNanos();
+    ended_[w] = parts_.clock->NowNanos();
   });
-  const int64_t now = clock_->NowNanos();
+  const int64_t now = parts_.clock->NowNanos();
   for (size_t w = 0; w < ended_.size(); ++w) lanes_[w].times.wait += now - ended_[w];
   for (size_t c = 0; c < used_; ++c) FL_RETURN_IF_ERROR(chunks_[c].status);
-  JoinFetched();
   return absl::OkStatus();
 }
 
-Status JoinedRound::RunChunk(bool training, const BatchSlice& slice, Chunk* chunk, Lane& lane) {
+Status JoinedRound::RunChunk(const BatchSlice& slice, Chunk* chunk, Lane& lane) {
   FL_RETURN_IF_ERROR(Prepare(slice, lane));
-  FL_RETURN_IF_ERROR(training ? flotilla::Compute(lane, chunk->gradients)
-                              : flotilla::Predict(lane));
+  FL_RETURN_IF_ERROR(
+      flotilla::Compute(lane, parts_.plan->training() ? &chunk->gradients : nullptr));
   chunk->fetched.resize(fetched_.size());
   for (size_t k = 0; k < fetched_.size(); ++k) {
     const FetchedValue value = lane.step->fetched(static_cast<int>(k));
@@ -86,9 +80,9 @@ Status JoinedRound::RunChunk(bool training, const BatchSlice& slice, Chunk* chun
 }
 
 void JoinedRound::JoinFetched() {
-  const GraphDef& graph = plan_->graph();
+  const GraphDef& graph = parts_.plan->graph();
   for (size_t k = 0; k < fetched_.size(); ++k) {
-    const int var = plan_->options().fetches[k];
+    const int var = parts_.plan->options().fetches[k];
     const Shape& shape = graph.vars[var].shape;
     std::vector<float>& joined = joined_[k];
     joined.clear();
@@ -96,7 +90,7 @@ void JoinedRound::JoinFetched() {
       const std::vector<float>& part = chunks_[c].fetched[k];
       if (shape.per_row()) {
         joined.insert(joined.end(), part.begin(), part.end());
-      } else if (plan_->summed(var) && c > 0) {
+      } else if (parts_.plan->summed(var) && c > 0) {
         kernels::Add(shape.row_size(), joined.data(), part.data(), joined.data());
       } else {
         joined = part;
@@ -105,7 +99,6 @@ void JoinedRound::JoinFetched() {
     FL_CHECK(static_cast<int64_t>(joined.size()) == shape.size(batch_.rows));
     fetched_[k] = {joined, shape.row_size(), shape.per_row()};
   }
-  result_ = {.rows = batch_.rows, .fetched = fetched_};
 }
 
 }  // namespace flotilla

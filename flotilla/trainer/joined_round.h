@@ -9,6 +9,7 @@
 
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/gradient_merger.h"
+#include "flotilla/trainer/graph_part.h"
 #include "flotilla/trainer/round.h"
 
 namespace flotilla {
@@ -17,15 +18,15 @@ class JoinedRound : public Round {
  public:
   // A plan whose rows cannot be cut (batch norm) is computed whole, by one worker. REQUIRES:
   // chunk_rows >= 1; the pool outlives the round.
-  JoinedRound(const RoundParts& parts, int64_t chunk_rows, WorkerPool* pool);
+  JoinedRound(const GraphParts& parts, int64_t chunk_rows, WorkerPool* pool);
 
-  Status Read(Dataset& dataset) override;
+  Status Read() override;
   int batches() const override { return batches_; }
   void Clear() override { batches_ = 0; }
-  Status StartPulls() override { return absl::OkStatus(); }  // chunks are not assigned yet
+  Status StartPulls() override { return absl::OkStatus(); }  // who gets which chunk is not known
   StatusOr<Gradients*> Compute() override;
-  Status Predict() override;
   std::span<const BatchResult> results() const override { return {&result_, 1}; }
+  int steps() const override { return 1; }
   int lanes() const override { return static_cast<int>(lanes_.size()); }
   Lane& lane(int i) override { return lanes_[i]; }
 
@@ -36,14 +37,11 @@ class JoinedRound : public Round {
     Status status;
   };
 
-  // Runs all chunks, with gradients or forward only, and joins what they have fetched.
-  Status Run(bool training);
-  Status RunChunk(bool training, const BatchSlice& slice, Chunk* chunk, Lane& lane);
+  Status RunChunks();
+  Status RunChunk(const BatchSlice& slice, Chunk* chunk, Lane& lane);
   void JoinFetched();
 
-  const Plan* const plan_;
-  const Clock* const clock_;
-  const std::function<bool()> stop_;
+  const GraphParts parts_;
   const int64_t chunk_rows_;
   WorkerPool* const pool_;
   std::vector<std::unique_ptr<Step>> steps_;  // by worker

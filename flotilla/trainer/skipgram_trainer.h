@@ -1,17 +1,12 @@
 // Trains word vectors on running text: skip-gram or CBOW with negative samples, one window after
 // the other. The fused twin of the graph that models/word2vec.h builds: the same loss, without
-// batches of samples in between. It trains in every mode:
-//
-//   tables in this process (local, geo):  IdCorpus -> batch of ids -> SkipgramWindows on the rows
-//                                         of emb, emb_w (and emb_b), where they stand
-//   tables on servers:                    the rows of a batch are pulled, the windows work on
-//                                         them, and what they moved is pushed (skipgram_block.h)
+// batches of samples in between. It trains in every mode,
+// through the same loop as any model (round_loop.h), with parts of its own (skipgram_part.h).
 //
 // A batch is a step, and schedules count them; where workers join (sync, half-async), a batch of
 // each of them together is one.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -23,12 +18,10 @@
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
-#include "flotilla/communicator/gradient_merger.h"
 #include "flotilla/corpus/id_corpus.h"
 #include "flotilla/corpus/window_sampler.h"
-#include "flotilla/trainer/skipgram_block.h"
-#include "flotilla/trainer/skipgram_tables.h"
-#include "flotilla/trainer/skipgram_windows.h"
+#include "flotilla/trainer/round_loop.h"
+#include "flotilla/trainer/skipgram_part.h"
 
 namespace flotilla {
 
@@ -85,59 +78,28 @@ class SkipgramTrainer {
   StatusOr<SkipgramReport> TrainEpoch(IdCorpus& corpus, int64_t epoch);
 
  private:
-  // What one worker owns.
-  struct Worker {
-    explicit Worker(SkipgramWindows own) : windows(std::move(own)) {}
-    SkipgramWindows windows;
-    SkipgramReport report;
-    WindowLoss loss;
-    // With tables in place.
-    IdBatch batch;
-    KeptWords kept;
-    std::vector<std::vector<uint32_t>> touched;  // by table
-    // Otherwise: the block that is trained and the one whose rows are on their way.
-    std::vector<SkipgramBlock> blocks;
-    Gradients gradients;
-  };
-
   SkipgramTrainer(Communicator* communicator, const WindowSampler* sampler, const Clock* clock,
                   const SkipgramTables& tables, SkipgramOptions options);
 
-  bool in_place() const { return communicator_->tables_in_place() != nullptr; }
-  // Of the next step.
-  double ScheduleFactor() const;
-
-  Status RunInPlace(int w, IdCorpus& corpus, int64_t epoch);
-  Status TrainInPlace(int w, int64_t epoch);
-  Status RunFree(int w, IdCorpus& corpus, int64_t epoch);
-  Status RunJoined(IdCorpus& corpus, int64_t epoch);
-  Status RunAll(IdCorpus& corpus, int64_t epoch);
-
+  RoundLoop::Rounds MakeRounds(const SkipgramParts& parts, int worker);
   // The next batch, for worker w: the first one was read before the epoch began. False at the end
   // of the text or when a stop cancelled the read.
-  StatusOr<bool> Next(int w, IdCorpus& corpus, IdBatch* batch);
-  // Fills a block with the next batch and starts to pull its rows; nothing at the end.
-  StatusOr<std::optional<Pending>> StartBlock(int w, IdCorpus& corpus, int64_t epoch,
-                                              SkipgramBlock* block);
-  // The windows of a block whose rows are here; what they lead to is in worker.gradients.
-  void TrainBlock(int w, int64_t epoch, SkipgramBlock* block);
-  // Whether the epoch is to end; notes it if options_.stop says so.
-  bool Ends(Worker& worker);
-  void Count(int64_t epoch, double rate, const IdBatch& batch, const KeptWords& kept,
-             Worker& worker);
+  StatusOr<bool> Next(int w, IdBatch* batch);
+  bool StopWanted() const { return options_.stop && options_.stop(); }
+  void TellProgress(const BatchResult& result);
   SkipgramReport Sum() const;
 
   // Constant after Make.
   Communicator* const communicator_;
-  const WindowSampler* const sampler_;
   const Clock* const clock_;
   const SkipgramOptions options_;
-  const SkipgramTables tables_;
 
   WorkerPool pool_;
-  std::vector<Worker> workers_;
-  GradientMerger merger_;
-  std::atomic<bool> failed_ = false;
+  RoundLoop loop_;
+  std::vector<SkipgramPart*> parts_;       // of all rounds
+  std::vector<RoundLoop::Rounds> rounds_;  // by loop
+  IdCorpus* corpus_ = nullptr;
+  int64_t epoch_ = 0;  // under way
   int64_t start_nanos_ = 0;
   // Worker 0's, once workers run.
   IdBatch first_;

@@ -215,7 +215,7 @@ TEST(SkipgramTrainerTest, StopsBetweenBatchesWhenAsked) {
   const auto report = trainer->TrainEpoch(*setup.corpus, 0);
   ASSERT_TRUE(report.ok());
   EXPECT_TRUE(report->stopped);
-  EXPECT_EQ(report->batches, 3);
+  EXPECT_EQ(report->batches, 4);
 }
 
 TEST(SkipgramTrainerTest, WhatDoesNotFitIsAnError) {

@@ -47,12 +47,12 @@ Status Prepare(const BatchSlice& slice, Lane& lane) {
 
 Status StartPull(Lane& lane) {
   const Stopwatch watch(lane, &lane.times.pull);
-  FL_ASSIGN_OR_RETURN(
-      lane.pull, lane.communicator->StartPull(lane.worker, Missing::kCreate, lane.step->rows()));
+  FL_ASSIGN_OR_RETURN(lane.pull,
+                      lane.communicator->StartPull(lane.worker, lane.missing, lane.step->rows()));
   return absl::OkStatus();
 }
 
-Status Compute(Lane& lane, Gradients& gradients) {
+Status Compute(Lane& lane, Gradients* gradients) {
   if (!lane.pull) FL_RETURN_IF_ERROR(StartPull(lane));
   {
     const Stopwatch watch(lane, &lane.times.pull);
@@ -60,6 +60,7 @@ Status Compute(Lane& lane, Gradients& gradients) {
   }
   const Stopwatch watch(lane, &lane.times.compute);
   Communicator& communicator = *lane.communicator;
+  if (gradients == nullptr) return lane.step->Run(communicator.dense(), nullptr);
   DenseInPlace* const in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
                                      ? communicator.dense_in_place()
                                      : nullptr;
@@ -67,8 +68,8 @@ Status Compute(Lane& lane, Gradients& gradients) {
   if (in_place != nullptr) {
     ready = [in_place](int parameter, GradientSource g) { in_place->Update(parameter, g); };
   }
-  gradients.dense_applied = in_place != nullptr;
-  return lane.step->Run(communicator.dense(), &gradients, ready);
+  gradients->dense_applied = in_place != nullptr;
+  return lane.step->Run(communicator.dense(), gradients, ready);
 }
 
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane) {
@@ -77,12 +78,6 @@ StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane) {
   const ModelSpec& spec = communicator.spec();
   ClipGradients(spec.optimizer.clip, communicator.layout(), spec.parameters, gradients);
   return communicator.StartPush(lane.worker, gradients, batches);
-}
-
-Status Predict(Lane& lane) {
-  Communicator& communicator = *lane.communicator;
-  FL_RETURN_IF_ERROR(communicator.Pull(lane.worker, Missing::kDefault, lane.step->rows()));
-  return lane.step->Run(communicator.dense(), nullptr);
 }
 
 }  // namespace flotilla

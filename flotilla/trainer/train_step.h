@@ -2,7 +2,7 @@
 //
 //   Prepare    which rows the batch needs
 //   StartPull  .. are asked for
-//   Compute    .. and, once they are here: forward, backward, gradients
+//   Compute    .. and, once they are here: forward, backward, gradients; or forward only
 //   StartPush  .. which are clipped and handed to the communicator
 #pragma once
 
@@ -40,24 +40,22 @@ struct Lane {
   Step* step = nullptr;
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
+  Missing missing = Missing::kCreate;  // what becomes of rows that there are not
   StageTimes times;
   std::optional<Pending> pull;  // started, and not yet waited for
 };
 
-// The slice's batch must stay until Compute or Predict has returned.
+// The slice's batch must stay until Compute has returned.
 Status Prepare(const BatchSlice& slice, Lane& lane);
 
 // For lanes that have something else to do until the rows are here.
 Status StartPull(Lane& lane);
 
 // Pulls, unless StartPull was called, and computes. Where the communicator offers dense parameters
-// in place and nothing must be clipped first, they are updated on the way.
-Status Compute(Lane& lane, Gradients& gradients);
+// in place and nothing must be clipped first, they are updated on the way. Null: forward only.
+Status Compute(Lane& lane, Gradients* gradients);
 
 // `gradients` are those of one batch, or the mean of those of so many.
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane);
-
-// Pulls, making no row, and runs forward only.
-Status Predict(Lane& lane);
 
 }  // namespace flotilla

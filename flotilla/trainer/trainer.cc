@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "flotilla/kernels/denormals.h"
 #include "flotilla/trainer/first_batch_dataset.h"
 #include "flotilla/trainer/joined_round.h"
 #include "flotilla/trainer/worker_round.h"
@@ -29,7 +28,36 @@ Trainer::Trainer(const Model* model, Communicator* communicator, const Clock* cl
       communicator_(communicator),
       clock_(clock),
       options_(std::move(options)),
-      pool_(options_.workers) {}
+      pool_(options_.workers),
+      train_loop_(communicator, clock, &pool_, TrainLoopOptions()),
+      evaluate_loop_(communicator, clock, &pool_, EvaluateLoopOptions()) {}
+
+RoundLoopOptions Trainer::TrainLoopOptions() {
+  RoundLoopOptions loop{
+      .want_pause = options_.want_pause, .at_pause = options_.at_pause, .stop = options_.stop};
+  loop.computed = [this](int first, const Round& round) {
+    for (const BatchResult& result : round.results()) {
+      Count(first++, result);
+      TellFetched(result.fetched);
+    }
+  };
+  loop.pushed = [this](int, const Round& round) {
+    for (const BatchResult& result : round.results()) TellProgress(result.rows, result.loss);
+  };
+  return loop;
+}
+
+// The last of the fetched values is the loss.
+RoundLoopOptions Trainer::EvaluateLoopOptions() {
+  RoundLoopOptions loop;
+  loop.computed = [this](int first, const Round& round) {
+    for (BatchResult result : round.results()) {
+      result.loss = result.fetched.back().values[0];
+      Count(first++, result);
+    }
+  };
+  return loop;
+}
 
 Status Trainer::Init() {
   const GraphDef& graph = model_->graph.def();
@@ -46,33 +74,41 @@ Status Trainer::Init() {
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   FL_ASSIGN_OR_RETURN(metrics_, WorkerMetrics::Make(model_->metrics, options_.workers));
-  schedule_ = communicator_->schedule();
   workers_.resize(static_cast<size_t>(options_.workers));
-  const int loops = schedule_.joined ? 1 : options_.workers;
-  for (int l = 0; l < loops; ++l) loops_.push_back(MakeLoop(l));
-  return absl::OkStatus();
-}
-
-Trainer::Loop Trainer::MakeLoop(int worker) {
-  RoundParts parts{.plan = train_plan_.get(),
+  GraphParts parts{.plan = train_plan_.get(),
                    .step = {.seed = options_.seed, .trainer = communicator_->trainer()},
                    .communicator = communicator_,
                    .clock = clock_,
+                   .source = &source_,
                    .stop = options_.stop};
-  Loop loop;
-  const size_t lanes = schedule_.ahead == Schedule::Ahead::kPull ? 2 : 1;
-  while (loop.train.size() < lanes) loop.train.push_back(MakeRound(parts, worker));
+  train_ = MakeRounds(parts, train_loop_);
   parts.plan = evaluate_plan_.get();
   parts.step = {.seed = options_.seed, .training = false};
   parts.stop = {};
-  loop.evaluate = MakeRound(parts, worker);
-  return loop;
+  evaluate_ = MakeRounds(parts, evaluate_loop_);
+  return absl::OkStatus();
 }
 
-std::unique_ptr<Round> Trainer::MakeRound(const RoundParts& parts, int worker) {
-  if (!schedule_.joined) return std::make_unique<WorkerRound>(parts, worker);
-  if (!schedule_.shares_batch) return std::make_unique<WorkerRound>(parts, &pool_);
-  return std::make_unique<JoinedRound>(parts, options_.chunk_rows, &pool_);
+std::vector<RoundLoop::Rounds> Trainer::MakeRounds(const GraphParts& parts, const RoundLoop& loop) {
+  std::vector<RoundLoop::Rounds> rounds(static_cast<size_t>(loop.loops()));
+  for (int l = 0; l < loop.loops(); ++l) {
+    for (int d = 0; d < loop.depth(); ++d) rounds[l].push_back(MakeRound(parts, l));
+  }
+  return rounds;
+}
+
+std::unique_ptr<Round> Trainer::MakeRound(const GraphParts& parts, int worker) {
+  const Schedule schedule = communicator_->schedule();
+  if (!schedule.joined) {
+    return std::make_unique<WorkerRound>(std::make_unique<GraphPart>(parts, worker));
+  }
+  if (schedule.shares_batch) {
+    return std::make_unique<JoinedRound>(parts, options_.chunk_rows, &pool_);
+  }
+  std::vector<std::unique_ptr<Part>> all;
+  for (int w = 0; w < options_.workers; ++w) all.push_back(std::make_unique<GraphPart>(parts, w));
+  return std::make_unique<WorkerRound>(std::move(all), RoundMerge::kMean, communicator_->spec(),
+                                       &pool_, clock_);
 }
 
 StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
@@ -103,97 +139,33 @@ StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
   workers_[0].times.read += clock_->NowNanos() - start;
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = any, .batches = dataset.epoch_batches()}));
-  pause_.Start(static_cast<int>(loops_.size()));
-  FL_RETURN_IF_ERROR(RunLoops([&](size_t l) {
-    Status status = TrainRounds(l, dataset, epoch);
-    Status paused = pause_.Leave(options_.at_pause);
-    return status.ok() ? paused : status;
-  }));
+  epoch_ = epoch;
+  source_ = &dataset;
+  FL_RETURN_IF_ERROR(train_loop_.Run(train_));
+  TakeTimes(train_);
   FL_RETURN_IF_ERROR(communicator_->Flush());
   Report report = FinishRun(dataset);
   report.stopped = StopWanted();
   return report;
 }
 
-Status Trainer::TrainRounds(size_t l, Dataset& dataset, int64_t epoch) {
-  using Ahead = Schedule::Ahead;
-  const Ahead ahead = schedule_.ahead;
-  Round* now = loops_[l].train.front().get();
-  Round* next = loops_[l].train.back().get();  // the same, unless two are under way at a time
-  for (Round* round : {now, next}) round->Clear();
-  while (!failed_.load(std::memory_order_relaxed)) {
-    if (now->batches() == 0) {
-      FL_RETURN_IF_ERROR(now->Read(dataset));
-      if (now->batches() == 0) break;
-      if (ahead == Ahead::kPull) FL_RETURN_IF_ERROR(now->StartPulls());
+void Trainer::TakeTimes(std::span<const RoundLoop::Rounds> rounds) {
+  for (size_t l = 0; l < rounds.size(); ++l) {
+    for (const auto& round : rounds[l]) {
+      for (int i = 0; i < round->lanes(); ++i) {
+        workers_[l + static_cast<size_t>(i)].times.Add(std::exchange(round->lane(i).times, {}));
+      }
     }
-    if (ahead == Ahead::kPull && MayReadAhead()) {
-      FL_RETURN_IF_ERROR(next->Read(dataset));
-      FL_RETURN_IF_ERROR(next->StartPulls());
-    }
-    FL_ASSIGN_OR_RETURN(Gradients* const gradients, now->Compute());
-    Lane& lane = now->lane(0);
-    FL_ASSIGN_OR_RETURN(Pending push,
-                        StartPush(*gradients, static_cast<int>(now->results().size()), lane));
-    for (size_t i = 0; i < now->results().size(); ++i) {
-      Count(l + i, now->results()[i]);
-      TellFetched(now->results()[i].fetched);
-    }
-    if (ahead != Ahead::kNothing) AskForPause();
-    if ((ahead == Ahead::kRead || ahead == Ahead::kPullBehindPush) && MayReadAhead()) {
-      FL_RETURN_IF_ERROR(next->Read(dataset));
-      if (ahead == Ahead::kPullBehindPush) FL_RETURN_IF_ERROR(next->StartPulls());
-    }
-    const int64_t ready = clock_->NowNanos();
-    FL_RETURN_IF_ERROR(push.Wait());
-    lane.times.push += clock_->NowNanos() - ready;
-    for (const BatchResult& result : now->results()) TellProgress(epoch, result.rows, result.loss);
-    std::swap(now, next);
-    if (now->batches() > 0) continue;
-    FL_ASSIGN_OR_RETURN(const bool go_on, BetweenBatches());
-    if (!go_on) break;
-  }
-  for (const auto& round : loops_[l].train) TakeTimes(l, *round);
-  return absl::OkStatus();
-}
-
-void Trainer::TakeTimes(size_t l, Round& round) {
-  for (int i = 0; i < round.lanes(); ++i) {
-    workers_[l + static_cast<size_t>(i)].times.Add(std::exchange(round.lane(i).times, {}));
   }
 }
 
 StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
   StartRun();
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
-  FL_RETURN_IF_ERROR(RunLoops([&](size_t l) { return EvaluateRounds(l, dataset); }));
+  source_ = &dataset;
+  FL_RETURN_IF_ERROR(evaluate_loop_.Run(evaluate_));
+  TakeTimes(evaluate_);
   return FinishRun(dataset);
-}
-
-Status Trainer::EvaluateRounds(size_t l, Dataset& dataset) {
-  Round& round = *loops_[l].evaluate;
-  while (!failed_.load(std::memory_order_relaxed)) {
-    FL_RETURN_IF_ERROR(round.Read(dataset));
-    if (round.batches() == 0) break;
-    FL_RETURN_IF_ERROR(round.Predict());
-    for (size_t i = 0; i < round.results().size(); ++i) {
-      BatchResult result = round.results()[i];
-      result.loss = result.fetched.back().values[0];
-      Count(l + i, result);
-    }
-  }
-  TakeTimes(l, round);
-  return absl::OkStatus();
-}
-
-void Trainer::AskForPause() {
-  if (options_.want_pause && options_.want_pause()) pause_.Request();
-}
-
-StatusOr<bool> Trainer::BetweenBatches() {
-  AskForPause();
-  FL_RETURN_IF_ERROR(pause_.Arrive(options_.at_pause));
-  return !StopWanted();
 }
 
 void Trainer::TellFetched(std::span<const FetchedValue> fetched) {
@@ -205,9 +177,7 @@ void Trainer::TellFetched(std::span<const FetchedValue> fetched) {
 }
 
 void Trainer::StartRun() {
-  failed_ = false;
   fetch_count_ = 0;
-  first_error_ = absl::OkStatus();
   progress_rows_ = progress_batches_ = 0;
   std::ranges::fill(workers_, Worker());
   metrics_->Reset();
@@ -252,39 +222,21 @@ void Trainer::AddMetrics(Progress* progress) const {
   }
 }
 
-Status Trainer::RunLoops(const std::function<Status(size_t l)>& work) {
-  const auto run = [&](int l) {
-    const kernels::FlushDenormals flush;
-    Status status = work(static_cast<size_t>(l));
-    if (status.ok()) return;
-    std::lock_guard lock(mutex_);
-    if (first_error_.ok()) first_error_ = std::move(status);
-    failed_ = true;
-  };
-  // The workers of a joined round are the pool's, whose Run a round calls itself.
-  if (schedule_.joined) {
-    run(0);
-  } else {
-    pool_.Run(run);
-  }
-  return first_error_;
-}
-
 // Metrics read the first of the fetched values.
-void Trainer::Count(size_t worker, const BatchResult& result) {
-  Worker& counted = workers_[worker];
+void Trainer::Count(int worker, const BatchResult& result) {
+  Worker& counted = workers_[static_cast<size_t>(worker)];
   counted.rows += result.rows;
   ++counted.batches;
   counted.loss += RowLoss(result.loss, result.rows);
-  metrics_->Add(static_cast<int>(worker), result.rows, result.fetched);
+  metrics_->Add(worker, result.rows, result.fetched);
 }
 
-void Trainer::TellProgress(int64_t epoch, int64_t rows, double loss) {
+void Trainer::TellProgress(int64_t rows, double loss) {
   if (!options_.on_progress) return;
   std::lock_guard lock(mutex_);
   progress_rows_ += rows;
   if (++progress_batches_ % options_.progress_batches != 0) return;
-  options_.on_progress({.epoch = epoch,
+  options_.on_progress({.epoch = epoch_,
                         .step = communicator_->global_step(),
                         .batches = progress_batches_,
                         .rows = progress_rows_,

@@ -1,6 +1,6 @@
 // A trainer runs epochs of a dataset through the workers of this process: reads batches, runs the
 // train step, watches the metrics. The communicator decides where parameters live and how workers
-// meet (Schedule); the loop is one: rounds (round.h) are read, computed and pushed.
+// meet (Schedule); the loop is that of round_loop.h, and its rounds are of these kinds:
 //
 //   free            every worker runs rounds of one batch by itself (Hogwild in local mode)
 //   joined          one loop for all workers, a batch each (worker_round.h)
@@ -27,10 +27,10 @@
 #include "flotilla/graph/step.h"
 #include "flotilla/metric/metric_set.h"
 #include "flotilla/metric/worker_metrics.h"
+#include "flotilla/trainer/graph_part.h"
 #include "flotilla/trainer/model.h"
-#include "flotilla/trainer/pause_point.h"
 #include "flotilla/trainer/report.h"
-#include "flotilla/trainer/round.h"
+#include "flotilla/trainer/round_loop.h"
 
 namespace flotilla {
 
@@ -93,11 +93,6 @@ class Trainer {
   MetricSet MergedMetrics() const;
 
  private:
-  // Rounds that one thread runs: of one worker where workers are free, otherwise of all.
-  struct Loop {
-    std::vector<std::unique_ptr<Round>> train;  // two where one is pulled while the other computes
-    std::unique_ptr<Round> evaluate;
-  };
   // What was counted of one worker.
   struct Worker {
     StageTimes times;
@@ -110,30 +105,22 @@ class Trainer {
           TrainerOptions options);
   Status Init();
 
-  Loop MakeLoop(int worker);
-  std::unique_ptr<Round> MakeRound(const RoundParts& parts, int worker);
+  // The rounds of all loops.
+  std::vector<RoundLoop::Rounds> MakeRounds(const GraphParts& parts, const RoundLoop& loop);
+  std::unique_ptr<Round> MakeRound(const GraphParts& parts, int worker);
+  RoundLoopOptions TrainLoopOptions();
+  RoundLoopOptions EvaluateLoopOptions();
 
   StatusOr<Report> TrainStarted(Dataset& started, int64_t epoch);
-  // The loops; `l` is the loop's number, and that of its first worker.
-  Status TrainRounds(size_t l, Dataset& dataset, int64_t epoch);
-  Status EvaluateRounds(size_t l, Dataset& dataset);
-  // Runs `work` for every loop, each in its thread; the first error makes the others stop at their
-  // next batch.
-  Status RunLoops(const std::function<Status(size_t l)>& work);
-  void TakeTimes(size_t l, Round& round);
+  void TakeTimes(std::span<const RoundLoop::Rounds> rounds);
 
   void StartRun();
   Report FinishRun(const Dataset& dataset);
-  void Count(size_t worker, const BatchResult& result);
-  void TellProgress(int64_t epoch, int64_t rows, double loss);
+  void Count(int worker, const BatchResult& result);
+  void TellProgress(int64_t rows, double loss);
   // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
   // last of `fetched`.
   void TellFetched(std::span<const FetchedValue> fetched);
-  // Between two batches: pauses if somebody wants it. False when the epoch is to end here.
-  StatusOr<bool> BetweenBatches();
-  void AskForPause();
-  // What was read is trained before a pause or a stop, so nothing is read ahead of one.
-  bool MayReadAhead() const { return !pause_.requested() && !StopWanted(); }
   bool StopWanted() const { return options_.stop && options_.stop(); }
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
@@ -146,19 +133,18 @@ class Trainer {
   std::unique_ptr<Plan> train_plan_;
   std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
   bool loss_is_mean_ = false;
-  Schedule schedule_;
 
   WorkerPool pool_;
-  std::vector<Loop> loops_;
+  Dataset* source_ = nullptr;  // where rounds read
+  RoundLoop train_loop_, evaluate_loop_;
+  std::vector<RoundLoop::Rounds> train_, evaluate_;  // by loop
   std::vector<Worker> workers_;
   std::unique_ptr<WorkerMetrics> metrics_;
-  std::atomic<bool> failed_ = false;
-  PausePoint pause_;
   std::atomic<int64_t> fetch_count_ = 0;  // batches of the epoch, counted for on_fetch
   int64_t start_nanos_ = 0;
+  int64_t epoch_ = 0;  // under way
 
   std::mutex mutex_;
-  Status first_error_;            // guarded by mutex_
   int64_t progress_rows_ = 0;     // guarded by mutex_
   int64_t progress_batches_ = 0;  // guarded by mutex_
 };

@@ -1,62 +1,63 @@
-// A round in which every worker computes a batch of its own, and the mean of their gradients, added
-// in worker order, is pushed: of all workers where they are joined over servers, of one worker
-// where they are free. Where workers share a batch: joined_round.h.
+// A round in which every worker has a batch of its own: of all workers where they are joined over
+// servers, of one worker where they are free. Where workers share a batch: joined_round.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
+#include "flotilla/base/clock.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/gradient_merger.h"
-#include "flotilla/trainer/round.h"
+#include "flotilla/trainer/part.h"
 
 namespace flotilla {
+
+// What the gradients of several workers come to, added in worker order.
+enum class RoundMerge {
+  kMean,  // and every batch counts as a step
+  kSum,   // one step
+};
 
 class WorkerRound : public Round {
  public:
   // Of one worker, in the thread that calls.
-  WorkerRound(const RoundParts& parts, int worker);
-  // Of all workers of the pool, which outlives the round.
-  WorkerRound(const RoundParts& parts, WorkerPool* pool);
+  explicit WorkerRound(std::unique_ptr<Part> part);
+  // Of all workers of the pool; parts[w] is that of worker w. REQUIRES: pool and clock outlive it.
+  WorkerRound(std::vector<std::unique_ptr<Part>> parts, RoundMerge merge, const ModelSpec& spec,
+              WorkerPool* pool, const Clock* clock);
 
-  // By one thread, for the workers in their order; then finds the rows that they need. May run
+  // By one thread, for the workers in their order; then each finds the rows that it needs. May run
   // while a push of the round before is under way.
-  Status Read(Dataset& dataset) override;
+  Status Read() override;
   int batches() const override { return batches_; }
   void Clear() override { batches_ = 0; }
   Status StartPulls() override;
   StatusOr<Gradients*> Compute() override;
-  Status Predict() override;
   std::span<const BatchResult> results() const override { return results_; }
+  int steps() const override {
+    return merge_ == RoundMerge::kMean ? static_cast<int>(results_.size()) : 1;
+  }
   int lanes() const override { return static_cast<int>(workers_.size()); }
-  Lane& lane(int i) override { return workers_[i].lane; }
+  Lane& lane(int i) override { return workers_[i].part->lane(); }
 
  private:
   struct Worker {
-    std::unique_ptr<Step> step;
-    Lane lane;
-    Batch batch;
-    Gradients gradients;
-    std::vector<FetchedValue> fetched;
+    std::unique_ptr<Part> part;
+    Gradients* gradients = nullptr;
     int64_t ended = 0;  // when the worker was done with its batch
     Status status;
   };
 
-  void AddWorker(const RoundParts& parts, int worker);
   // Runs `work` on the workers that have a batch.
   template <typename Work>
   Status RunWorkers(const Work& work);
-  // Takes over what the steps of the batches have found.
-  void TakeResults();
 
-  const Plan* const plan_;
-  const Clock* const clock_;
-  const std::function<bool()> stop_;
-  WorkerPool* const pool_;                // null: one worker, in the thread that calls
-  std::optional<GradientMerger> merger_;  // of several workers
+  const RoundMerge merge_ = RoundMerge::kMean;
+  WorkerPool* const pool_ = nullptr;  // null: one worker, in the thread that calls
+  const Clock* const clock_ = nullptr;
+  std::unique_ptr<GradientMerger> merger_;  // of several workers
   std::vector<Worker> workers_;
   std::vector<BatchResult> results_;
   int batches_ = 0;  // of the first so many workers

@@ -1,0 +1,35 @@
+#include "flotilla/trainer/graph_part.h"
+
+namespace flotilla {
+
+Lane GraphParts::MakeLane(int worker, Step* lane_step) const {
+  return {.worker = worker,
+          .step = lane_step,
+          .communicator = communicator,
+          .clock = clock,
+          .missing = plan->training() ? Missing::kCreate : Missing::kDefault};
+}
+
+StatusOr<bool> GraphParts::Read(int reader, Lane& lane, Batch* batch) const {
+  const int64_t start = clock->NowNanos();
+  StatusOr<bool> more = NextUnlessStopped(**source, reader, stop, batch);
+  lane.times.read += clock->NowNanos() - start;
+  return more;
+}
+
+GraphPart::GraphPart(const GraphParts& parts, int worker)
+    : parts_(parts), step_(parts.plan, parts.step), lane_(parts.MakeLane(worker, &step_)) {}
+
+StatusOr<Gradients*> GraphPart::Compute() {
+  Gradients* const gradients = parts_.plan->training() ? &gradients_ : nullptr;
+  FL_RETURN_IF_ERROR(flotilla::Compute(lane_, gradients));
+  fetched_.clear();
+  for (size_t k = 0; k < parts_.plan->options().fetches.size(); ++k) {
+    fetched_.push_back(step_.fetched(static_cast<int>(k)));
+  }
+  result_ = {
+      .rows = batch_.rows, .loss = gradients == nullptr ? 0 : gradients->loss, .fetched = fetched_};
+  return gradients;
+}
+
+}  // namespace flotilla

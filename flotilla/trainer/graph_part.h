@@ -1,0 +1,53 @@
+// A batch of rows through a graph.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/graph/step.h"
+#include "flotilla/trainer/part.h"
+
+namespace flotilla {
+
+// What parts and rounds of a graph are made from. Everything pointed to outlives them.
+struct GraphParts {
+  const Plan* plan = nullptr;  // without a loss: forward only, and no rows are made
+  StepOptions step;
+  Communicator* communicator = nullptr;
+  const Clock* clock = nullptr;
+  Dataset* const* source = nullptr;  // where batches are read; may change between them
+  // Whether a read that was cancelled is the end of the data (NextUnlessStopped). May be empty.
+  std::function<bool()> stop;
+
+  Lane MakeLane(int worker, Step* step) const;
+  // The next batch for a worker; its time is the lane's.
+  StatusOr<bool> Read(int reader, Lane& lane, Batch* batch) const;
+};
+
+class GraphPart : public Part {
+ public:
+  GraphPart(const GraphParts& parts, int worker);
+
+  StatusOr<bool> Read(int reader) override { return parts_.Read(reader, lane_, &batch_); }
+  Status Prepare() override { return flotilla::Prepare(BatchSlice(batch_), lane_); }
+  Status StartPull() override { return flotilla::StartPull(lane_); }
+  StatusOr<Gradients*> Compute() override;
+  BatchResult result() const override { return result_; }
+  Lane& lane() override { return lane_; }
+
+ private:
+  const GraphParts parts_;
+  Step step_;
+  Lane lane_;
+  Batch batch_;
+  Gradients gradients_;
+  std::vector<FetchedValue> fetched_;
+  BatchResult result_;
+};
+
+}  // namespace flotilla

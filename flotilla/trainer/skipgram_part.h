@@ -1,0 +1,78 @@
+// A batch of words through skip-gram windows: on the rows where they stand, in modes whose tables
+// live in this process (local, geo); otherwise on rows that are pulled, and what the windows moved
+// is pushed (skipgram_block.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+#include "flotilla/communicator/communicator.h"
+#include "flotilla/corpus/id_corpus.h"
+#include "flotilla/corpus/window_sampler.h"
+#include "flotilla/tensor/optimizer_spec.h"
+#include "flotilla/trainer/part.h"
+#include "flotilla/trainer/skipgram_tables.h"
+#include "flotilla/trainer/skipgram_windows.h"
+
+namespace flotilla {
+
+// What parts are made from. Everything pointed to outlives them.
+struct SkipgramParts {
+  Communicator* communicator = nullptr;
+  const WindowSampler* sampler = nullptr;
+  const Clock* clock = nullptr;
+  SkipgramTables tables;
+  bool cbow = false;
+  std::optional<ScheduleSpec> schedule;  // SkipgramOptions::schedule
+  double push_scale = 1;                 // SkipgramOptions::push_scale
+  const int64_t* epoch = nullptr;        // under way
+  // The next batch of the epoch, for a worker; false at its end.
+  std::function<StatusOr<bool>(int worker, IdBatch* batch)> next;
+
+  // The schedule's factor for the next step.
+  double ScheduleFactor() const;
+};
+
+class SkipgramPart : public Part {
+ public:
+  // What was counted since Start.
+  struct Counts {
+    int64_t words = 0;  // of the text, before down-sampling
+    int64_t kept = 0;   // of them, trained as targets
+    int64_t batches = 0;
+    WindowLoss loss;
+  };
+  void Start() { counts_ = {}; }
+  const Counts& counts() const { return counts_; }
+
+  BatchResult result() const override { return result_; }
+  Lane& lane() override { return lane_; }
+
+ protected:
+  SkipgramPart(const SkipgramParts& parts, int worker);
+
+  const SkipgramParts& parts() const { return parts_; }
+  SkipgramWindows& windows() { return windows_; }
+  WindowLoss* loss() { return &counts_.loss; }
+  // Counts a batch that was trained at this rate.
+  void Count(const IdBatch& batch, const KeptWords& kept, double rate);
+  // parts().next; the time is the lane's.
+  StatusOr<bool> Next(int reader, IdBatch* batch);
+
+ private:
+  const SkipgramParts parts_;
+  Lane lane_;
+  SkipgramWindows windows_;
+  Counts counts_;
+  BatchResult result_;
+};
+
+// The kind that the communicator's tables ask for.
+std::unique_ptr<SkipgramPart> MakeSkipgramPart(const SkipgramParts& parts, int worker);
+
+}  // namespace flotilla
