@@ -1,4 +1,4 @@
-# Fails unless the README shows the program word for word, without the comment at its head.
+# Fails unless the README contains the program verbatim, without its leading comment.
 file(READ ${README} readme)
 file(READ ${PROGRAM} program)
 string(FIND "${program}" "#include" begin)

@@ -5,9 +5,9 @@ fail() {
   exit 1
 }
 
-# download URL FILE SHA256: downloads URL to FILE in this directory. An interrupted download goes on where
-# it stopped. Without SHA256 the checksum of the first download is kept in FILE.sha256 and every later
-# one is compared to it.
+# download URL FILE SHA256: downloads URL to FILE in the current directory. An interrupted download continues
+# where it stopped. Without SHA256 the checksum of the first download is stored in FILE.sha256 and later
+# downloads are compared with it.
 download() {
   local url=$1 file=$2 sha256=$3 sum
   if command -v curl >/dev/null; then

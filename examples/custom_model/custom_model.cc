@@ -1,4 +1,4 @@
-// A network of one's own, and the whole of its program: every option of `flotilla train` is there.
+// A custom network in a complete program, which has every flag of `flotilla train`:
 //   custom_model --data TRAIN --test TEST --format criteo --epochs 2 --out model
 #include <flotilla/flotilla.h>
 

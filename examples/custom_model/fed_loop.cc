@@ -1,11 +1,10 @@
-// Batches fed by the program itself, as the tutorials do with py_reader: start the reader, run
-// until the data ends, reset, several epochs.
+// The program feeds its own batches, as the tutorials do with py_reader: start the reader, run
+// until the data ends, reset, for several epochs.
 //
 //   fed_loop TRAIN MODEL_DIR [STRATEGY]
 //
-// TRAIN is a file or directory of raw Criteo lines. Started by itself it trains in this process;
-// the same command line as a synchronous job, in which every worker feeds its own share of the
-// files:
+// TRAIN is a file or directory of raw Criteo lines. Started without a role, the program trains in
+// this process. As a synchronous job, in which every trainer feeds its own share of the files:
 //
 //   flotilla launch --server_num 2 --worker_num 2 -- fed_loop TRAIN MODEL_DIR sync_mode=true
 #include <flotilla/flotilla.h>
@@ -28,8 +27,8 @@ fl::Model ClickModel() {
   return {std::move(g), loss, fl::Adam(1e-3), {auc}};
 }
 
-// The program's own reader: its batches come from wherever the program likes, here from the lines
-// of its share of the files.
+// The program's own reader. Batches may come from any source, here from the lines of this trainer's
+// share of the files.
 class Reader {
  public:
   Reader(std::vector<std::string> files, const fl::Parser* parser, int64_t batch_size)
@@ -86,7 +85,7 @@ fl::Status Train(fl::Fleet& fleet, fl::Model model, const std::string& train,
       rows += batch.rows;
       auc = fetched[1].data[0];
     }
-    FL_RETURN_IF_ERROR(executor->end_pass());  // py_reader's reset: all workers come together
+    FL_RETURN_IF_ERROR(executor->end_pass());  // py_reader's reset: ends the pass
     executor->reset_metrics();
     std::printf("worker %d, epoch %d: %ld rows, auc %.4f\n", fleet.worker_index(), epoch,
                 static_cast<long>(rows), auc);

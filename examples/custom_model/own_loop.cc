@@ -1,16 +1,16 @@
-// The same kind of network with the loop in the program's own hands, in the words of the tutorials:
+// The same kind of network with its own training loop, written with the API of the tutorials:
 // fleet, a dataset with a pipe command, epochs, fetched values, a test, a saved model.
 //
 //   own_loop GENERATOR TRAIN TEST MODEL_DIR [STRATEGY [INIT_MODEL]]
 //
-// GENERATOR turns lines of a file into MultiSlot text (examples/data_generator); TRAIN and TEST are
-// files or directories. Started by itself it trains in this process; the same command line as a
+// GENERATOR converts the lines of a file to MultiSlot text (examples/data_generator); TRAIN and
+// TEST are files or directories. Started without a role, the program trains in this process. As a
 // job:
 //
 //   flotilla launch --server_num 2 --worker_num 2 -- own_loop .. sync_mode=false
 //   flotilla launch --server_num 2 --worker_num 2 -- own_loop .. geo_sgd_mode=true
 //
-// STRATEGY has the fields of fl::Strategy; INIT_MODEL is a model that the servers start from.
+// STRATEGY sets fields of fl::Strategy; INIT_MODEL is a model that the servers start from.
 #include <flotilla/flotilla.h>
 
 #include <cstdio>
@@ -41,7 +41,7 @@ Network ClickNetwork() {
   return {{std::move(g), loss, fl::Adam(1e-3), {auc}}, inputs};
 }
 
-// This worker's share of the rows of a file or directory.
+// This trainer's share of the rows of a file or directory.
 fl::StatusOr<std::unique_ptr<fl::SlotDataset>> OpenRows(const fl::Fleet& fleet,
                                                         const std::vector<fl::Var>& inputs,
                                                         const std::string& generator,
@@ -54,7 +54,7 @@ fl::StatusOr<std::unique_ptr<fl::SlotDataset>> OpenRows(const fl::Fleet& fleet,
   dataset->set_batch_size(100);
   dataset->set_thread(fleet.worker_threads());
   dataset->set_filelist(files);
-  dataset->set_interrupt(&fleet.interrupt());  // the end of the job ends a wait for rows
+  dataset->set_interrupt(&fleet.interrupt());  // stops waiting for rows when the job ends
   FL_RETURN_IF_ERROR(dataset->load_into_memory());
   return dataset;
 }

@@ -1,5 +1,5 @@
-// A generator: raw Criteo lines on standard input become MultiSlot lines on standard output, as the
-// pipe command of a dataset. Try it alone:
+// A data generator for use as the pipe command of a dataset: reads raw Criteo lines from standard
+// input and writes MultiSlot lines to standard output. To try it by itself:
 //
 //   head -3 train.txt | build/release/criteo_generator
 #include <flotilla/base/hash.h>

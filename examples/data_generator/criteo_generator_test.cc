@@ -1,4 +1,4 @@
-// Runs the example as a pipe command: its rows must be those that the parser of raw lines makes.
+// Runs the example as a pipe command: its rows must equal those of the parser of raw lines.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Lines of word ids in, rows of samples out, in MultiSlot text: input word, true word, negatives.
+"""Converts lines of word ids to MultiSlot rows, one per sample: input word, true word, negatives.
 
-The generator of examples/word2vec/word2vec.cc (--pipe_command): for each word a reach of 1 .. window is
-drawn, and negatives by count ** 0.75 of the dictionary (lines `word count`), shared by a line.
+The pipe command of examples/word2vec/word2vec.cc: for each word it draws a window size of 1 .. window.
+Negatives are drawn by count ** 0.75 of the dictionary (lines `word count`) and shared by all samples of a line.
 """
 
 import argparse

@@ -1,15 +1,15 @@
-// Word2Vec with the public layers, as the tutorials build it, and the whole of its program: it
-// trains sample by sample in every mode. `flotilla train word2vec` trains the same loss on running
-// text, many times as fast; this form is for losses of one's own. Rows come from samples.py:
+// Word2Vec built with the public layers, as in the tutorials; a complete program. It trains sample
+// by sample in every mode. `flotilla train word2vec` trains the same loss on plain text, many times
+// as fast; use this form to change the loss. samples.py generates the rows:
 //   word2vec --data ids/ --pipe_command "python3 samples.py --dict dict" --vocabulary N --out model
 #include <flotilla/flotilla.h>
 
 namespace fl = flotilla;
 
 fl::Model Word2Vec(const fl::Config& config) {
-  const int64_t words = config.Get("vocabulary", 100000, "Words of the dictionary");
-  const int64_t dim = config.Get("dim", 100, "Numbers of a vector");
-  const int64_t negatives = config.Get("negatives", 5, "Negatives of a sample");
+  const int64_t words = config.Get("vocabulary", 100000, "Number of words in the dictionary");
+  const int64_t dim = config.Get("dim", 100, "Dimension of the vectors");
+  const int64_t negatives = config.Get("negatives", 5, "Number of negatives per sample");
   fl::Graph g;
   const fl::Var in = fl::Embedding(
       g.Ids("input_word"),
@@ -30,7 +30,7 @@ fl::Model Word2Vec(const fl::Config& config) {
     loss = loss + cost(logit(g.Ids(fmt::format("neg_label_{}", i))), 0);
   }
   loss = fl::ReduceMean(loss);
-  const double rate = config.Get("learning_rate", 1.0, "Of plain gradient descent");
+  const double rate = config.Get("learning_rate", 1.0, "Learning rate of gradient descent");
   return {.graph = std::move(g), .loss = loss, .optimizer = fl::Sgd(rate), .predict = predict};
 }
 
