@@ -1,14 +1,14 @@
-"""Gives OpenBLAS its best kernels. Import before NumPy or PyTorch; the standard library is enough.
+"""Selects the fastest OpenBLAS kernels. Import before NumPy or PyTorch. Uses the standard library only.
 
-OpenBLAS 0.3.21 does not know newer processor models and then falls back to code from before AVX
-(five times slower). What the processor can do is in its flags, so the kernels are chosen by them.
+OpenBLAS 0.3.21 does not know newer processor models and falls back to kernels without AVX (five times
+slower) on them. This module selects the kernels by the feature flags of the processor instead.
 """
 
 import os
 
 
 def openblas_coretype():
-    """The name of the OpenBLAS kernels for this machine, or None to leave it to OpenBLAS."""
+    """The name of the OpenBLAS kernels for this machine, or None to let OpenBLAS choose."""
     try:
         with open("/proc/cpuinfo") as lines:
             info = {}
@@ -26,7 +26,7 @@ def openblas_coretype():
 
 
 def use_best_kernels(environment=os.environ):
-    """Sets OPENBLAS_CORETYPE unless the user has."""
+    """Sets OPENBLAS_CORETYPE unless it is already set."""
     coretype = openblas_coretype()
     if coretype:
         environment.setdefault("OPENBLAS_CORETYPE", coretype)

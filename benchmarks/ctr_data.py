@@ -1,5 +1,5 @@
-"""Rows of the CTR-DNN benchmarks as NumPy arrays: Criteo text read as Flotilla reads it, or made up
-with repeats like Criteo's. Used by the PyTorch peers; does not train anything.
+"""Rows of the CTR-DNN benchmarks as NumPy arrays: Criteo text parsed as Flotilla parses it, or generated
+rows with repeated ids as in Criteo. Used by the PyTorch baselines; does not train anything.
 """
 
 import ctypes
@@ -42,8 +42,8 @@ def _open_lines(path):
 
 
 class LineParser:
-    """Criteo lines: dense (x - min) / range, 0 when missing; id = XXH64(column + value) % rows. Keeps
-    the ids of the values that it has seen."""
+    """Parses Criteo lines: dense (x - min) / range, 0 when missing; id = XXH64(column + value) % rows.
+    Caches the ids of the values that it has seen."""
 
     def __init__(self):
         self.xxh64, self.seen = _xxh64(), {}
@@ -74,13 +74,13 @@ class LineParser:
 
 
 def read_criteo(path, limit=None):
-    """The rows of a file, .zst or plain."""
+    """The first `limit` rows of a file, .zst or plain."""
     with _open_lines(path) as lines:
         return LineParser().parse(itertools.islice(lines, limit))
 
 
-# Values of the slots of made-up rows, in turn. A slot draws its n-th value with probability about
-# 1 / n, and 68 % of the ids in a batch of 1000 are repeats, as in Criteo's rows.
+# Number of values of the slots of generated rows, used cyclically. A slot draws its n-th value with a
+# probability of about 1 / n, and 68 % of the ids in a batch of 1000 are repeats, as in Criteo rows.
 SLOT_VALUES = [10, 100, 1000, 1000, 10000, 1000000]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -115,7 +115,7 @@ def make_rows(count, seed=1, rows=TABLE_ROWS):
 
 
 def repeated_fraction(rows, batch):
-    """The share of ids that occurred before in their batch, over the whole batches of `rows`."""
+    """The fraction of ids that are repeats within their batch, over the full batches of `rows`."""
     starts = range(0, len(rows) - batch + 1, batch)
     unique = [len(np.unique(rows.ids[i : i + batch])) for i in starts]
     return 1 - float(np.mean(unique)) / (batch * SLOTS)

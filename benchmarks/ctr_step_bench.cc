@@ -1,6 +1,5 @@
-// Trains CTR-DNN on rows in memory, the way a user's program does (trainer, in-memory dataset,
-// local communicator), and prints the speed of each round as one JSON line. benchmarks/run drives
-// it.
+// Trains CTR-DNN on rows in memory as a user's program does (trainer, in-memory dataset, local
+// communicator), and prints the speed of each round as one JSON line. benchmarks/run runs it.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -23,20 +22,20 @@ namespace {
 struct Options {
   int64_t batch = 1000;
   int workers = 1;
-  int64_t steps = 50;  // of all workers together, in one round
+  int64_t steps = 50;  // total of all workers in one round
   bool rounds = false;
   std::string data;
   std::string optimizer = "adam";
-  // 0: the model's own table. Otherwise a growing table with so many live rows, of 10^8 possible
-  // ids, all equally likely: shows what the size of a table costs.
+  // 0: the table of the model. N: a growing table with N live rows, of 10^8 possible ids, all
+  // equally likely, to measure the cost of large tables.
   int64_t table_rows = 0;
   bool deterministic = false;
 };
 
 constexpr int64_t kPossibleIds = 100'000'000;
 
-// Rows with repeats like Criteo's: row r, slot s has rank = floor(values[s % 6] ^ u), and
-// id = Mix64(2000003 s + rank) % rows. benchmarks/ctr_data.py makes the same rows for PyTorch.
+// Rows with repeated ids as in Criteo: row r, slot s has rank = floor(values[s % 6] ^ u), and
+// id = Mix64(2000003 s + rank) % rows. benchmarks/ctr_data.py generates the same rows for PyTorch.
 uint64_t MadeUpId(const RngKey& root, int slot, int64_t row) {
   constexpr double kSlotValues[] = {10, 100, 1000, 1000, 10000, 1000000};
   const double u = root.With(slot).Uniform(row);

@@ -1,4 +1,4 @@
-"""CTR-DNN in PyTorch: the network of the peers for speed (pytorch_ctr.py) and for quality
+"""CTR-DNN in PyTorch: the network of the baselines for speed (pytorch_ctr.py) and for quality
 (pytorch_quality.py). One sparse embedding for all slots, Adam on the dense parameters, SparseAdam
 on the table.
 """

@@ -1,6 +1,6 @@
-// How fast files become batches, the way a trainer reads them: workers take batches from a stream
-// of text or of the binary cache until the epoch ends, and do nothing with them. Prints each round
-// as one JSON line; benchmarks/run data drives it. Also makes the files that are read.
+// Measures how fast files are read into batches, as in a trainer: workers take batches from a
+// stream of text or of the binary cache until the epoch ends, and discard them. Prints each round
+// as one JSON line; benchmarks/run data runs it. Also generates the files that are read.
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -31,7 +31,7 @@ struct Options {
   int64_t batch = 1000;
   int64_t shuffle = 0;
   bool rounds = false;
-  // For making.
+  // For generating files.
   std::string from;
   int64_t bytes = 0;
 };
@@ -44,7 +44,7 @@ StatusOr<std::shared_ptr<const Parser>> MakeParser(const std::string& format) {
   return MultislotParser::Make(inputs, {.all_single = true});
 }
 
-// Criteo lines: the first of a file, or made up.
+// Criteo lines: the first lines of a file, or generated ones.
 StatusOr<std::string> SomeRows(const std::string& from) {
   if (from.empty()) {
     FL_ASSIGN_OR_RETURN(const SynthCriteo synth, SynthCriteo::Make({}));
@@ -83,7 +83,7 @@ StatusOr<std::string> AsMultislot(const std::string& criteo) {
   return std::move(out.text());
 }
 
-// Writes whole copies of some rows, at least options.bytes in all.
+// Writes whole copies of some rows, at least options.bytes in total.
 Status MakeFile(const Options& options) {
   FL_ASSIGN_OR_RETURN(std::string rows, SomeRows(options.from));
   if (options.format == "multislot") {
@@ -101,7 +101,7 @@ Status MakeFile(const Options& options) {
   return absl::OkStatus();
 }
 
-// One epoch; the first error of a worker.
+// Reads one epoch; returns the first error of a worker.
 Status ReadEpoch(Dataset& dataset, int64_t epoch, std::vector<Batch>& batches) {
   FL_RETURN_IF_ERROR(dataset.StartEpoch(epoch));
   std::vector<Status> results(batches.size());
@@ -135,7 +135,7 @@ Status Read(const Options& options) {
     FL_RETURN_IF_ERROR(ReadEpoch(*stream.dataset, epoch++, batches));
     const double seconds = static_cast<double>(clock.NowNanos() - begin) * 1e-9;
     const auto rows = static_cast<double>(stream.dataset->counts().rows);
-    // Of the text, also when the cache stands for it.
+    // The size of the text, also when the cache is read instead.
     const auto bytes = static_cast<double>(stamp.bytes);
     std::cout << nlohmann::json{{"seconds", seconds},
                                 {"rows_per_second", rows / seconds},

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The peers of the data board, with the round protocol of lib.py: `wc -l`, one or several at once on
-the same file, and the Python generator of the CTR tutorial on the first rows of a file.
+"""The baselines of the data board, with the round protocol of lib.py: one or several concurrent `wc -l`
+on the same file, and the Python generator of the CTR tutorial on the first rows of a file.
 """
 
 import argparse
@@ -17,7 +17,7 @@ GENERATOR = pathlib.Path(__file__).resolve().parent / "seed_generator.py"
 
 
 def count_lines(path, processes):
-    """Bytes per second of all processes together."""
+    """Total bytes per second of all processes."""
     begin = time.perf_counter()
     running = [subprocess.Popen(["wc", "-l", path], stdout=subprocess.DEVNULL)
                for _ in range(processes)]
@@ -29,7 +29,7 @@ def count_lines(path, processes):
 
 
 def generate(path, rows):
-    """The generator as a pipe command runs it; the start of Python is in the time."""
+    """Runs the generator as a pipe command does; the time includes the start of Python."""
     with tempfile.TemporaryFile("w+") as some:
         with open(path) as lines:
             some.writelines(itertools.islice(lines, rows))

@@ -1,6 +1,6 @@
 // Chains of fused multiply-adds that stay in registers, compiled once per instruction set and
-// chosen at run time. Twelve independent chains cover latency 4-5 on two units and still fit in the
-// sixteen registers of AVX2 beside the two constants.
+// selected at run time. Twelve independent chains hide a latency of 4-5 cycles on two units and
+// still fit in the sixteen registers of AVX2 together with the two constants.
 #include "benchmarks/fma_peak.h"
 
 #include <chrono>
@@ -18,8 +18,8 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 constexpr int64_t kChains = 12;
 
-// Runs `loops` rounds of all chains; returns the operations done and leaves a value that depends on
-// all of them in *sink, so that nothing can be dropped.
+// Runs `loops` rounds of all chains; returns the number of operations and stores a value that
+// depends on all of them in *sink, so that the compiler cannot remove them.
 int64_t FmaLoop(int64_t loops, float* sink) {
   const hn::ScalableTag<float> d;
   const auto scale = hn::Set(d, 0.999f + *sink);

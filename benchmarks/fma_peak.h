@@ -1,5 +1,5 @@
-// The float32 multiply-add rate of the calling core: the limit that no dense step can pass. Used by
-// gemm_limit; measures registers only, neither caches nor memory.
+// Measures the float32 multiply-add rate of the calling core, an upper limit for every dense step.
+// Used by gemm_limit; involves registers only, neither caches nor memory.
 #pragma once
 
 namespace flotilla::benchmarks {

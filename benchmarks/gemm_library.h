@@ -1,5 +1,5 @@
-// The matrix products of other libraries behind one call, so that gemm_limit can time the same
-// shapes through each. Row-major float32, on the calling thread alone.
+// A common interface to the matrix products of other libraries, so that gemm_limit can time the
+// same shapes with each. Row-major float32, on the calling thread only.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class PreparedGemm {
 };
 
 // The libraries of this build: "dnnl_sgemm", "dnnl_matmul", "dnnl_matmul_packed" (the library
-// chooses the layout of B and the time to bring B into it counts), and "openblas" where found.
+// chooses the layout of B, and the time includes converting B to it), and "openblas" if found.
 std::vector<std::string> GemmLibraries();
 
 // REQUIRES: library is one of GemmLibraries(); the buffers hold the shape and outlive the result.

@@ -1,12 +1,12 @@
-// gemm_limit: the two limits of a CTR-DNN training step on this machine, the multiply-add rate of
-// the cores and the bare matrix products of the step (forward, dW and dX of 273-400-400-400-2) in
-// each library. Nothing of Flotilla is measured here.
+// gemm_limit: measures the two limits of a CTR-DNN training step on this machine, the multiply-add
+// rate of the cores and the bare matrix products of the step (forward, dW and dX of
+// 273-400-400-400-2) in each library. It measures no code of Flotilla.
 //
 //   gemm_limit --batch 1000 --threads 2            one round, one JSON line
-//   gemm_limit --batch 1000 --threads 2 --rounds   a round for each line "run" on standard input
+//   gemm_limit --batch 1000 --threads 2 --rounds   one round per line "run" on standard input
 //
-// Each thread has its own buffers and walks through the products in the order of a step. Times are
-// of the slowest thread, rates of all threads together.
+// Each thread has its own buffers and runs the products in the order of a step. Times are those of
+// the slowest thread, rates are totals of all threads.
 #include <algorithm>
 #include <barrier>
 #include <chrono>
@@ -37,7 +37,7 @@ double SecondsSince(Clock::time_point start) {
 struct Options {
   int64_t batch = 1000;
   int threads = 1;
-  double seconds = 0.25;  // of each library, and of the multiply-adds, in each round
+  double seconds = 0.25;  // per library, and for the multiply-adds, in each round
   bool rounds = false;
   bool products = false;
   std::vector<int64_t> widths = {273, 400, 400, 400, 2};
@@ -50,7 +50,8 @@ AlignedVector<float> RandomValues(int64_t n, uint64_t part) {
   return values;
 }
 
-// The buffers of one thread's step: values and gradients of each layer's input and of its weights.
+// The buffers of one thread's step: values and gradients of the input and the weights of each
+// layer.
 class StepBuffers {
  public:
   explicit StepBuffers(const Options& options) : options_(options) {
@@ -98,7 +99,7 @@ class StepBuffers {
   std::vector<AlignedVector<float>> x_, dx_, w_, dw_;
 };
 
-// One library's products on one thread: milliseconds per step, and of each product.
+// The products of one library on one thread: milliseconds per step, and per product.
 struct StepTimes {
   double step_ms = 0;
   std::vector<double> product_ms;
@@ -129,13 +130,13 @@ StepTimes TimeSteps(const std::vector<std::unique_ptr<PreparedGemm>>& products,
   return times;
 }
 
-// What one thread measured in one round.
+// The measurements of one thread in one round.
 struct ThreadResult {
   double fma_gflops = 0;
   std::map<std::string, StepTimes> libraries;
 };
 
-// One measuring thread's buffers and prepared products. Made and used on that thread alone.
+// The buffers and prepared products of one measuring thread. Created and used on that thread only.
 class Worker {
  public:
   explicit Worker(const Options& options) : options_(options), buffers_(options) {
@@ -146,7 +147,7 @@ class Worker {
     }
   }
 
-  // All threads pass `line` before each measurement, so that each runs beside the others.
+  // All threads pass `line` before each measurement, so that they measure concurrently.
   template <typename Barrier>
   ThreadResult Round(Barrier& line) {
     ThreadResult result;
@@ -213,7 +214,7 @@ nlohmann::json Report(const Options& options, const std::vector<ThreadResult>& r
   return report;
 }
 
-// Each measuring thread lives through all rounds; the main thread waits at the same barrier.
+// Each measuring thread runs for all rounds; the main thread waits at the same barrier.
 class Rounds {
  public:
   explicit Rounds(const Options& options)

@@ -1,10 +1,10 @@
-"""What every board needs: programs that measure when told to, rounds that alternate between them,
-ratios with their floors, and the report. Standard library only.
+"""The common parts of all boards: running programs in alternating rounds, ratios with their floors, and
+the report. Uses the standard library only.
 
 The round protocol: a program started with --rounds prints one JSON line for each line "run" on its
-standard input and ends when the input ends. While one program measures, the others wait in a read,
-so a slow phase of a shared machine falls on all sides of a ratio. All programs stay in one process
-group and session, where the kernel's scheduling treats them alike.
+standard input and exits when the input ends. While one program measures, the others block in a read,
+so a slow phase of a shared machine affects all sides of a ratio. All programs stay in one process
+group and session, where the kernel schedules them alike.
 """
 
 import datetime
@@ -21,11 +21,11 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class BoardError(Exception):
-    """A board cannot run: says what is missing and how to get it."""
+    """A board cannot run. The message states what is missing and how to get it."""
 
 
 class Settings:
-    """What the command line says. A quick run has as many rounds, each shorter."""
+    """The settings of the command line. A quick run has the same number of rounds, each shorter."""
 
     def __init__(self, build, rounds, quick, python, data):
         self.build, self.rounds, self.quick = pathlib.Path(build), rounds, quick
@@ -38,16 +38,16 @@ class Settings:
         return str(path)
 
     def round_seconds(self):
-        """About how long one side of a round takes."""
+        """Approximate duration of one side of a round."""
         return 0.2 if self.quick else 0.8
 
     def steps(self, workers, batch):
-        """CTR-DNN steps of all workers together that fill about one round."""
+        """Total number of CTR-DNN steps of all workers that take about one round."""
         return workers * max(1, round(self.round_seconds() * 60000 / batch))
 
 
 class Side:
-    """A running program that speaks the round protocol."""
+    """A running program that implements the round protocol."""
 
     def __init__(self, name, arguments):
         self.name, self.arguments = name, [str(a) for a in arguments]
@@ -60,7 +60,7 @@ class Side:
         )
 
     def run(self):
-        """One round's figures."""
+        """Runs one round and returns its figures."""
         try:
             self.process.stdin.write("run\n")
             self.process.stdin.flush()
@@ -78,7 +78,7 @@ class Side:
 
 
 def run_once(arguments):
-    """The JSON that a program prints when it does all its rounds by itself."""
+    """Runs a program that does all its rounds by itself and returns the JSON that it prints."""
     done = subprocess.run([str(a) for a in arguments], stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise BoardError(f"code {done.returncode} from {' '.join(map(str, arguments))}")
@@ -86,8 +86,8 @@ def run_once(arguments):
 
 
 def alternate(programs, rounds, warm_up=1):
-    """Runs {name: arguments} side by side; returns {name: [figures of round 1, ..]}. The order is
-    turned round every time, so that none is always first."""
+    """Runs {name: arguments} in alternating rounds; returns {name: [figures of round 1, ..]}. The order
+    is reversed in every round, so that no program is always first."""
     sides = []
     try:
         for name, arguments in programs.items():
@@ -109,9 +109,9 @@ def median_of(rounds, key):
 
 
 class Ratio:
-    """A named figure: its median and spread over rounds, and what is asked of the median.
+    """A named figure: its median and spread over rounds, and the requirement on the median.
 
-    at_most or at_least is the floor that must hold; goal is printed beside it and binds nobody.
+    at_most or at_least is the floor that must hold; goal is printed next to it and is not checked.
     """
 
     def __init__(self, name, median, low, high, rounds, at_most=None, at_least=None, goal=None):
@@ -154,20 +154,20 @@ class Ratio:
 
 
 class Report:
-    """The result of one board: ratios, absolute figures for orientation, and what was skipped."""
+    """The result of one board: ratios, absolute figures for information, and skipped measurements."""
 
     def __init__(self, board):
         self.board, self.ratios, self.figures, self.skipped = board, [], {}, []
         self.quick = False
 
     def ratio(self, name, values, **asked):
-        """Adds a ratio that has one value per round."""
+        """Adds a ratio with one value per round."""
         values = list(values)
         median = statistics.median(values)
         self.ratios.append(Ratio(name, median, min(values), max(values), len(values), **asked))
 
     def summed_up(self, name, median, low, high, rounds, **asked):
-        """Adds a ratio whose rounds a program has already summed up."""
+        """Adds a ratio whose rounds a program has already summarized."""
         self.ratios.append(Ratio(name, median, low, high, rounds, **asked))
 
     def figure(self, name, value):
@@ -220,7 +220,7 @@ def machine():
 
 
 def commit():
-    """The commit of the checkout that holds this file; "+" behind it where files were changed."""
+    """The commit of the checkout that contains this file, followed by "+" if files were changed."""
     def git(*arguments):
         done = subprocess.run(["git", "-C", str(ROOT), *arguments], capture_output=True, text=True,
                               check=False)
@@ -234,7 +234,7 @@ def commit():
 
 
 def torch_python(preferred=None):
-    """A Python that has PyTorch: Debian's, or the one that runs this; None when neither has it."""
+    """A Python that has PyTorch: `preferred`, Debian's, or the running one; None if none has it."""
     for python in filter(None, [preferred, "/usr/bin/python3", sys.executable]):
         try:
             probe = subprocess.run([python, "-c", "import torch"], capture_output=True, check=False)

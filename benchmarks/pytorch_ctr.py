@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The speed of CTR-DNN in PyTorch, data in memory: the peer of `benchmarks/run ctr_local`.
+"""Measures the speed of CTR-DNN in PyTorch on data in memory: a baseline of `benchmarks/run ctr_local`.
 
-  pytorch_ctr.py --batch 1000 --variant process     one process, threads inside its products
-  pytorch_ctr.py --batch 1000 --variant hogwild     processes that share parameters, a thread each
-  .. --rounds                                       a round for each line "run" on standard input
+  pytorch_ctr.py --batch 1000 --variant process     one process, with threads in its matrix products
+  pytorch_ctr.py --batch 1000 --variant hogwild     processes of one thread each that share parameters
+  .. --rounds                                       one round for each line "run" on standard input
 
-A round trains for --seconds (or --steps of each process) and prints one JSON line. Needs Debian's
+A round trains for --seconds (or --steps of each process) and prints one JSON line. Requires Debian's
 python3-torch, and libopenblas-openmp-dev: with the reference BLAS PyTorch is several times slower.
 """
 
@@ -25,13 +25,13 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--batch", type=int, default=1000)
     parser.add_argument("--variant", choices=["process", "hogwild"], default="process")
-    parser.add_argument("--workers", type=int, default=2, help="threads or processes")
-    parser.add_argument("--seconds", type=float, default=1.0, help="of a round")
-    parser.add_argument("--steps", type=int, help="of each process in a round, not --seconds")
-    parser.add_argument("--rows", type=int, default=100000, help="rows of data in memory")
-    parser.add_argument("--data", help="Criteo lines to take the rows from, .zst or plain")
-    parser.add_argument("--rounds", action="store_true", help="run when standard input says so")
-    parser.add_argument("--json", action="store_true", help="accepted for symmetry; always JSON")
+    parser.add_argument("--workers", type=int, default=2, help="number of threads or processes")
+    parser.add_argument("--seconds", type=float, default=1.0, help="duration of a round")
+    parser.add_argument("--steps", type=int, help="steps of each process per round, instead of --seconds")
+    parser.add_argument("--rows", type=int, default=100000, help="number of rows in memory")
+    parser.add_argument("--data", help="file of Criteo lines to use as rows, .zst or plain")
+    parser.add_argument("--rounds", action="store_true", help="one round per line on standard input")
+    parser.add_argument("--json", action="store_true", help="ignored; the output is always JSON")
     return parser.parse_args()
 
 
@@ -47,16 +47,16 @@ import ctr_torch  # noqa: E402
 
 
 def keep_freed_memory():
-    """Stops glibc from giving freed blocks back to the kernel: PyTorch asks for large temporaries
-    in every step, and faulting them in again costs a few percent. The parameters are
-    M_TRIM_THRESHOLD, M_TOP_PAD and M_MMAP_THRESHOLD."""
+    """Stops glibc from returning freed blocks to the kernel: PyTorch allocates large temporaries in
+    every step, and their page faults cost a few percent. The parameters are M_TRIM_THRESHOLD,
+    M_TOP_PAD and M_MMAP_THRESHOLD."""
     libc = ctypes.CDLL(None)
     for parameter, value in ((-1, 2**31 - 1), (-2, 2**28), (-3, 2**30)):
         libc.mallopt(parameter, value)
 
 
 class Trainer:
-    """Walks over the rows batch by batch, for ever; the position lives through rounds."""
+    """Iterates over the rows batch by batch, endlessly; the position is kept between rounds."""
 
     def __init__(self, model, rows, first, stride):
         torch.set_num_threads(THREADS)
@@ -76,7 +76,7 @@ class Trainer:
         ctr_torch.train_step(self.model, self.optimizers, *batch)
 
     def round(self):
-        """Steps done in one round."""
+        """Runs one round and returns its number of steps."""
         start, steps = time.monotonic(), 0
         while steps < ARGS.steps if ARGS.steps else time.monotonic() - start < ARGS.seconds:
             self.step()

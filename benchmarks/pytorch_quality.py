@@ -1,10 +1,10 @@
 #!/usr/bin/python3
-"""The quality that CTR-DNN reaches in PyTorch on real Criteo rows: one epoch, then AUC and logloss
-of the test rows (scikit-learn). The figure that Flotilla must not fall below.
+"""Measures the quality of CTR-DNN in PyTorch on real Criteo rows: one epoch, then AUC and logloss of
+the test rows (scikit-learn). The quality of Flotilla must not be below this.
 
   pytorch_quality.py --train train.tsv.zst --test test.tsv.zst --batch 100 --seeds 1 2 3
 
-Needs Debian's python3-torch and python3-sklearn. Prints one JSON line per seed and one with means.
+Requires Debian's python3-torch and python3-sklearn. Prints one JSON line per seed and one with means.
 """
 
 import argparse

@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""The speed of CTR-DNN in PyTorch from raw Criteo text through a DataLoader: the peer of
+"""Measures the speed of CTR-DNN in PyTorch from raw Criteo text through a DataLoader: the baseline of
 `benchmarks/run ctr_text`.
 
   pytorch_text.py --file rows.tsv --batch 1000 --rows 40000 [--rounds]
 
-A round trains on the first --rows lines of the file and prints one JSON line. The DataLoader parses on
-processes of its own and hands over whole batches, which is its fastest form. Needs Debian's
+A round trains on the first --rows lines of the file and prints one JSON line. The DataLoader parses in
+separate processes and passes whole batches, which is its fastest mode. Requires Debian's
 python3-torch and libopenblas-openmp-dev.
 """
 
@@ -25,10 +25,10 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--file", required=True, help="Criteo lines")
     parser.add_argument("--batch", type=int, default=1000)
-    parser.add_argument("--rows", type=int, default=40000, help="lines of a round")
-    parser.add_argument("--threads", type=int, default=2, help="of the products")
-    parser.add_argument("--loaders", type=int, default=2, help="processes that parse")
-    parser.add_argument("--rounds", action="store_true", help="run when standard input says so")
+    parser.add_argument("--rows", type=int, default=40000, help="lines per round")
+    parser.add_argument("--threads", type=int, default=2, help="threads of the matrix products")
+    parser.add_argument("--loaders", type=int, default=2, help="number of parsing processes")
+    parser.add_argument("--rounds", action="store_true", help="one round per line on standard input")
     return parser.parse_args()
 
 
@@ -43,7 +43,7 @@ import ctr_torch  # noqa: E402
 
 
 class Batches(torch.utils.data.IterableDataset):
-    """Whole batches of the file; loader i of n takes every n-th."""
+    """Full batches of the file; loader i of n takes every n-th batch."""
 
     def __init__(self, path, batch, rows):
         self.path, self.batch, self.rows = path, batch, rows

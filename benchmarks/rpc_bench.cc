@@ -1,8 +1,8 @@
-// What the way to a server costs, with the server in a process of its own on loopback. Prints each
-// round as one JSON line; benchmarks/run rpc drives it.
+// Measures the cost of communication with a server in a separate process on loopback. Prints each
+// round as one JSON line; benchmarks/run rpc runs it.
 //
 //   rpc_bench tcp         bytes through one plain TCP stream: the limit
-//   rpc_bench push|pull   large requests, or answers, through the transport, several under way
+//   rpc_bench push|pull   large requests, or answers, through the transport, several in flight
 //   rpc_bench small       the smallest requests, one after another
 //   rpc_bench rows        rows of dimension 10 pulled by a client from a server's table
 #include <netinet/in.h>
@@ -57,7 +57,7 @@ double Seconds() { return 1e-9 * static_cast<double>(SteadyClock().NowNanos()); 
   std::exit(1);
 }
 
-// A child process; `serve` runs in it, tells the parent an address and returns when told to.
+// A child process. `serve` runs in it, sends the parent its address and returns when told to.
 class Child {
  public:
   explicit Child(const std::function<void(int tell, int until)>& serve) {
@@ -83,7 +83,7 @@ class Child {
   }
   const std::string& address() const { return address_; }
 
-  // Processor time that it has used so far.
+  // Processor time that the process has used so far.
   double CpuSeconds() const {
     clockid_t clock;
     timespec now;
@@ -114,7 +114,7 @@ std::string ListenAddress(const Options& options) {
                                 : "127.0.0.1:0";
 }
 
-// The server has half of the cores: who calls it needs the others, as in a job on one machine.
+// The server uses half of the cores; its client needs the others, as in a job on one machine.
 GrpcOptions ServerOptions() {
   GrpcOptions options;
   options.server_threads = std::max(1, static_cast<int>(std::thread::hardware_concurrency()) / 2);
@@ -183,8 +183,8 @@ class TcpRound {
 
 // --- The transport alone.
 
-// Copies what comes, as a server does that reads tensors, and answers a request of 8 bytes with as
-// many bytes as it asks for.
+// Copies the received bytes, as a server that reads tensors does, and answers with the number of
+// bytes that the first 8 bytes of the request ask for.
 class BytesService : public Service {
  public:
   void Handle(Payload request, ReplyCallback reply) override {
@@ -205,7 +205,7 @@ class BytesService : public Service {
 
 void ServeBytes(const Options& options, int tell, int until) {
   BytesService service;
-  SharedMemoryService sharing(&service, SharedMemoryOptions());  // which all may ask
+  SharedMemoryService sharing(&service, SharedMemoryOptions());  // also serves plain requests
   auto listener = ListenGrpc(ListenAddress(options), &sharing, ServerOptions());
   if (!listener.ok()) Die(listener.status());
   Tell(tell, (*listener)->address());
@@ -245,7 +245,7 @@ class TransportRound {
     request.Add(SliceOf(bytes_, 0, out));
     transport_->Call(0, std::move(request), kTimeoutMs, [this](const StatusOr<Payload>& reply) {
       if (!reply.ok()) Die(reply.status());
-      // Copied once, to where it belongs.
+      // Copied once, to its destination.
       PayloadReader reader(*reply);
       reader.Read(place_.data(), reader.left());
       std::lock_guard done(mutex_);
@@ -297,7 +297,7 @@ class RowsRound {
     for (size_t b = 0; b < 16; ++b) {
       std::vector<SparseRows>& rows = batches_.emplace_back(1);
       for (uint64_t i = 0; i < kPullRows; ++i) {
-        // Distinct, and spread over the table.
+        // Distinct ids, spread over the table.
         rows[0].ids.push_back((RngKey(b).Below(0, kTableRows) + i * 7919) % kTableRows);
       }
     }

@@ -1,6 +1,6 @@
-"""The data generator of the PaddlePaddle 1.6 CTR tutorial, as a peer: one Criteo line in, one MultiSlot
-line out. The base class does what paddle.fluid.incubate.data_generator did: it checks each sample and
-joins its numbers with blanks.
+"""The data generator of the PaddlePaddle 1.6 CTR tutorial, as a baseline: converts each Criteo line to one
+MultiSlot line. The base class does what paddle.fluid.incubate.data_generator did: it checks each sample
+and joins its numbers with blanks.
 """
 
 import sys
@@ -98,7 +98,7 @@ class CriteoDataset(MultiSlotDataGenerator):
             for idx in CATEGORICAL:
                 feature_name.append("C" + str(idx - 13))
             feature_name.append("label")
-            # A list, as zip gave in the Python of that time.
+            # A list, as zip returned in Python 2.
             yield list(zip(feature_name, [dense_feature] + sparse_feature + [label]))
 
         return reader

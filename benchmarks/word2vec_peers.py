@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """One side of the word2vec board, with the round protocol of lib.py: each round trains one epoch on a
-text and tells the words of the text per second, from the first read after the vocabulary to the last
-update: turning text into ids is in it, for all sides alike. Flotilla also tells that of its epochs
-alone; with --whole all tell the seconds from raw text to saved vectors. Sides: flotilla (its program;
-with --mode over 2 servers and 2 trainers, who share the threads), gensim (corpus_file, its fastest),
-fasttext (its program, without subwords). The same settings for all: window 5, 5 negatives, sample
-1e-3, min count 5.
+text and reports the words of the text per second, from the first read after the vocabulary to the last
+update; for all sides this includes converting text to ids. Flotilla also reports the speed of its epochs
+alone; with --whole all sides report the seconds from raw text to saved vectors. Sides: flotilla (its
+program; with --mode on 2 servers and 2 trainers, which share the threads), gensim (corpus_file, its
+fastest input), fasttext (its program, without subwords). All sides use the same settings: window 5,
+5 negatives, sample 1e-3, min count 5.
 """
 
 import argparse
@@ -95,7 +95,7 @@ class FastText:
              str(MIN_COUNT), "-minn", "0", "-maxn", "0", "-epoch", str(epochs), "-thread",
              args.threads, "-lr", "0.025", "-seed", str(seed)],
             stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=True)
-        # What it tells last is the mean over the training, for one thread.
+        # The last value that it prints is the mean over the training, for one thread.
         rates = re.findall(r"words/sec/thread:\s*(\d+)", done.stderr)
         return {"words_per_second": int(rates[-1]) * int(args.threads),
                 "whole_seconds": time.perf_counter() - begin}
@@ -105,7 +105,7 @@ SIDES = {"flotilla": Flotilla, "gensim": Gensim, "fasttext": FastText}
 
 
 def accuracy(side, args):
-    """Analogies and similarity after some epochs, by gensim's evaluator, mean over the seeds."""
+    """Analogy and similarity scores after --epochs, by gensim's evaluator, averaged over the seeds."""
     from gensim.models import KeyedVectors
     sums = {"analogy": 0.0, "similarity": 0.0}
     for seed in range(1, args.seeds + 1):
@@ -129,7 +129,7 @@ def main():
     parser.add_argument("--push_nums", default="0")
     parser.add_argument("--divisor", default="none")
     parser.add_argument("--whole", action="store_true")
-    parser.add_argument("--questions", help="score after --epochs once, instead of rounds")
+    parser.add_argument("--questions", help="score once after --epochs, instead of running rounds")
     parser.add_argument("--pairs")
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--seeds", type=int, default=2)

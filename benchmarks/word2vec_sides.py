@@ -1,6 +1,6 @@
-"""What the boards word2vec and word2vec_quality share: their text, and the command of each side. The
-text is that of --data, or text/enwiki100m.txt.zst of the directory that FLOTILLA_TEST_DATA names; a
-quick run takes its first part.
+"""The common parts of the boards word2vec and word2vec_quality: their text, and the command of each side.
+The text is that of --data, or text/enwiki100m.txt.zst in the directory given by FLOTILLA_TEST_DATA; a
+quick run uses its first part.
 """
 
 import os
@@ -12,7 +12,7 @@ import sys
 import lib
 
 QUICK_BYTES = 2 * 10**6
-# GEO by the seeds' rule: a fixed interval, differences divided by the number of trainers.
+# GEO as in the tutorials: a fixed interval, differences divided by the number of trainers.
 SEEDS_GEO = ["--mode", "geo", "--push_nums", 400, "--divisor", "trainers"]
 
 
@@ -22,7 +22,7 @@ def test_data():
 
 
 def make_text(settings, path):
-    """A plain copy of the text, cut after a line."""
+    """An uncompressed copy of the text, truncated at a line end."""
     source = settings.data
     if not source and test_data():
         source = test_data() / "text/enwiki100m.txt.zst"
@@ -40,7 +40,7 @@ def make_text(settings, path):
 
 
 def check_peers(preferred):
-    """A Python that has gensim; an error when it or fasttext is missing."""
+    """Returns a Python that has gensim; raises an error if gensim or fasttext is missing."""
     if shutil.which("fasttext") is None:
         raise lib.BoardError("fasttext is missing: run scripts/setup --bench")
     for python in filter(None, [preferred, "/usr/bin/python3", sys.executable]):

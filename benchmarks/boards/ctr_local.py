@@ -6,19 +6,19 @@ import statistics
 
 import lib
 
-# (workers, batch) -> the step's time may be at most this many times that of its bare products.
+# (workers, batch) -> maximum time of a step, relative to its bare matrix products.
 STEP_FLOORS = {(1, 1000): 1.15, (2, 1000): 1.20, (1, 100): 1.30, (2, 100): 1.40}
-# batch -> examples per second over the best variant of PyTorch, both on two cores.
+# batch -> minimum examples per second, relative to the best variant of PyTorch, both on two cores.
 PEER_FLOORS = {1000: 1.4, 100: 2.2}
 PRODUCTS_OF_PEAK = 0.65
 GOAL_OF_PEAK = 0.78
 VARIANTS = ("process", "hogwild")
-# The libraries that the floors name; gemm_limit also times others.
+# The libraries that the floors refer to; gemm_limit also times others.
 LIBRARIES = ("dnnl_sgemm", "dnnl_matmul", "openblas")
 
 
 def programs(settings, workers, batch, torch_python):
-    """The sides of one (workers, batch), all measured round by round."""
+    """The sides of one (workers, batch), measured in alternating rounds."""
     seconds, steps = settings.round_seconds(), settings.steps(workers, batch)
     data = ["--data", settings.data] if settings.data else []
     sides = {
@@ -37,7 +37,7 @@ def programs(settings, workers, batch, torch_python):
 
 
 def best_library(rounds):
-    """The library with the lowest median over the rounds: it stands for the bare products."""
+    """The library with the lowest median over the rounds: it represents the bare products."""
     available = [name for name in LIBRARIES if name in rounds[0]["ms"]]
     return min(available, key=lambda n: statistics.median(r["ms"][n] for r in rounds))
 

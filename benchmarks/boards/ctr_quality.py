@@ -1,7 +1,7 @@
 """ctr_quality: the test AUC of CTR-DNN after one epoch on real Criteo rows, with one worker and with
-two, against PyTorch's with the same start values, rate and batch (pytorch_quality.py). Means of three
-seeds. The rows are train.tsv.zst and test.tsv.zst of --data, or of criteo/ in the directory that
-FLOTILLA_TEST_DATA names. Nothing here is a speed: the machine may be busy.
+two, against PyTorch with the same initial values, learning rate and batch size (pytorch_quality.py). Means
+of three seeds. The rows are train.tsv.zst and test.tsv.zst of --data, or of criteo/ in the directory given
+by FLOTILLA_TEST_DATA. This board measures no speed: the machine may be busy.
 """
 
 import json

@@ -1,5 +1,5 @@
-"""ctr_text: from raw Criteo text to a trained CTR-DNN with the command a user types, 2 workers: against
-the same training with rows in memory, and against PyTorch with its DataLoader on the same file.
+"""ctr_text: training CTR-DNN from raw Criteo text with the `flotilla` command and 2 workers, against
+the same training with rows in memory and against PyTorch with its DataLoader on the same file.
 """
 
 import os
@@ -21,7 +21,7 @@ def train(settings, path, batch, *more):
 
 
 class Command:
-    """The command as a side of a board: every round is a run of its own. Rates leave out start-up."""
+    """The command as a side of a board: every round is a separate run. Rates exclude start-up."""
 
     def __init__(self, settings, path, batch, *more):
         self.run = lambda: train(settings, path, batch, *more)
@@ -72,7 +72,7 @@ def compare(report, batch, results):
 
 
 def join_parts(parts, path):
-    """One file of all parts, since the peer reads one."""
+    """Concatenates all parts into one file, since the baseline reads one file."""
     with open(path, "wb") as whole:
         for name in sorted(os.listdir(parts)):
             with open(os.path.join(parts, name), "rb") as part:

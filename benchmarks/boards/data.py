@@ -1,5 +1,6 @@
-"""data: text files to batches, in the page cache. One worker against `wc -l` and the tutorial's Python
-generator; two workers on one file against two `wc -l`; the binary cache against text; MultiSlot text.
+"""data: reading text files in the page cache into batches. One worker against `wc -l` and the Python
+generator of the tutorial; two workers on one file against two `wc -l`; the binary cache against text;
+MultiSlot text.
 """
 
 import os
@@ -78,7 +79,7 @@ def run(settings):
         criteo, multislot = (os.path.join(directory, name) for name in ("criteo", "multislot"))
         make_file(settings, criteo, "criteo", size)
         make_file(settings, multislot, "multislot", size // 4)
-        # Two rounds to warm up: the first makes the cache.
+        # Two warm-up rounds: the first one creates the cache.
         compare(report, lib.alternate(programs(settings, directory, criteo, multislot),
                                       settings.rounds, warm_up=2))
     return report

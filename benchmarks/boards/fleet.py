@@ -1,7 +1,7 @@
-"""fleet: what `flotilla train ctr_dnn` does with servers and trainers as processes, with default flags,
-against one process with as many workers: examples per second, and the AUC on test rows of the same
-runs. The rows are a million planted ones, and those of --data (a directory with train.tsv.zst and
-test.tsv.zst) for quality.
+"""fleet: `flotilla train ctr_dnn` with servers and trainers as processes, with default flags, against one
+process with the same number of workers: examples per second, and the AUC on test rows of the same runs.
+The rows are a million rows of a planted model and, for quality, those of --data (a directory with
+train.tsv.zst and test.tsv.zst).
 """
 
 import os
@@ -13,8 +13,8 @@ import tempfile
 import lib
 
 SERVERS = 2
-WORKERS = 2  # of the local side, and of every job together
-# (mode, trainers, threads of each, batch) -> examples per second over local ones, at least.
+WORKERS = 2  # of the local side, and in total of every job
+# (mode, trainers, threads per trainer, batch) -> minimum examples per second, relative to local.
 FLOORS = {
     ("async", 2, 1, 1000): 0.82,
     ("geo", 2, 1, 1000): 0.92,
@@ -24,13 +24,13 @@ FLOORS = {
     ("async", 2, 1, 100): 0.60,
 }
 GOALS = {("async", 2, 1, 1000): 0.92, ("async", 2, 1, 100): 0.80}
-# mode -> how far its AUC may lie below that of one process.
+# mode -> maximum difference of its AUC below that of one process.
 POINTS_BELOW = {"async": 0.003, "geo": 0.003, "half-async": 0.003, "sync": 0.001}
 MANY_TRAINERS, MANY_POINTS_BELOW = 8, 0.005
 SMALL_BATCH = 100
 ROWS, QUICK_ROWS = 1_000_000, 100_000
 SEEDS = 3
-REAL_SEEDS = 9  # those runs are short, and their AUC differs more from seed to seed
+REAL_SEEDS = 9  # runs on real rows are short, and their AUC varies more between seeds
 
 
 def shape(key):
@@ -40,7 +40,7 @@ def shape(key):
 
 
 class Runs:
-    """Trainings of the same rows by the command."""
+    """Training runs of the command on the same rows."""
 
     def __init__(self, settings, train, test, log):
         self.program = settings.program("flotilla")
@@ -101,14 +101,14 @@ def mean_auc(results):
 
 
 def compare_quality(report, name, local, job, at_most):
-    """How far a job's mean AUC lies below one process's."""
+    """Reports how far the mean AUC of a job is below that of one process."""
     report.ratio(f"AUC of one process - AUC of {name}", [mean_auc(local) - mean_auc(job)], at_most=at_most)
 
 
 def quality_of_rows(report, runs, what, batch, known, seeds=SEEDS):
-    """Every mode; runs that were made already are in `known`."""
+    """Compares every mode; `known` contains runs that were already made."""
     local = known.get("local") or [runs.local(seed, batch) for seed in range(seeds)]
-    # Sync is one process with the batches of all trainers together, and no worker beside another.
+    # Sync is equivalent to one process that joins the batches of all trainers, without concurrent workers.
     whole = [runs.local(seed, 2 * batch, "--deterministic") for seed in range(seeds)]
     for mode, below in POINTS_BELOW.items():
         key = (mode, 2, 1, batch)
@@ -146,7 +146,7 @@ def run(settings):
             report.skip("AUC of real rows", "give --data DIRECTORY with train.tsv.zst and test.tsv.zst")
             return report
         real = pathlib.Path(settings.data)
-        # Trainers share files, so the one file is cut into several.
+        # Trainers divide files among them, so the single file is split into several.
         split = os.path.join(directory, "real")
         cut_file(real / "train.tsv.zst", split)
         runs = Runs(settings, split, real / "test.tsv.zst", log)

@@ -1,6 +1,6 @@
-"""rpc: the way to a server on one machine. Large pushes and pulls through the transport, as a job
-uses it (shared memory), and through sockets alone, against one plain TCP stream on loopback; rows
-pulled from a server's table, per second of the server's processor time; what the smallest call takes.
+"""rpc: communication with a server on the same machine. Large pushes and pulls through the transport as a
+job uses it (shared memory), and through sockets only, against one plain TCP stream on loopback; rows
+pulled from a server's table, per second of the server's processor time; the time of the smallest call.
 """
 
 import lib

@@ -1,4 +1,4 @@
-"""table: what a large table costs. Pulls against absl::flat_hash_map, one id after the other and with
+"""table: the cost of a large table. Pulls against absl::flat_hash_map, with one id at a time and with
 ids prefetched in groups, and against a plain array, all with huge pages; memory per row (table_bench);
 and a whole CTR-DNN step with 10^7 live rows against one with 10^5.
 """

@@ -1,6 +1,6 @@
-"""word2vec: the speed of training on running text against gensim and fasttext, of training over 2
-servers and 2 trainers of one thread each, in every mode, against one process with 2 threads, and of
-counting words. How good the vectors are: word2vec_quality.
+"""word2vec: the speed of training on plain text against gensim and fasttext; of training with 2 servers
+and 2 trainers of one thread each, in every mode, against one process with 2 threads; and of counting
+words. The board word2vec_quality measures the quality of the vectors.
 """
 
 import os
@@ -58,7 +58,7 @@ def compare_speed(settings, python, text, report):
 
 
 def measure_dictionary(settings, text, report):
-    """Counting the words of the text with one thread."""
+    """Measures counting the words of the text with one thread."""
     command = [settings.program("flotilla"), "data", "corpus", "build-dict", "--data", text, "--dict",
                text + ".dict", "--threads", 1, "--json"]
     report.ratio("build-dict, MB/s of one core",
@@ -67,7 +67,7 @@ def measure_dictionary(settings, text, report):
 
 
 def cut_text(text, path, size):
-    """The first lines of a text, about so many bytes."""
+    """Copies the first lines of a text, about `size` bytes."""
     with open(text, "rb") as source, open(path, "wb") as part:
         for line in source:
             part.write(line)
@@ -88,7 +88,7 @@ def compare_fleet(settings, python, text, report):
     for local, modes in boards:
         results = lib.alternate({"local": local, **modes}, settings.rounds, warm_up=0)
         for mode in modes:
-            # An epoch of the quick text is a fraction of a second.
+            # No floor for quick runs: an epoch of their text takes a fraction of a second.
             floor = GEO_OVER_LOCAL if mode == "geo" and not settings.quick else None
             report.ratio(f"{mode} 2 x 2 / local, 2 threads",
                          [a["words_per_second"] / b["words_per_second"]

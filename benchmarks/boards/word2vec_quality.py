@@ -1,7 +1,7 @@
-"""word2vec_quality: how good word vectors are after five epochs, by gensim's evaluator: against gensim's
-and fasttext's, and those of every mode over 2 servers and 2 trainers against one process. Questions and
-pairs are those of the directory that FLOTILLA_TEST_DATA names. A quick run makes one epoch of a part of
-the text: it shows that all sides run, and asks nothing of their scores.
+"""word2vec_quality: the quality of word vectors after five epochs, by gensim's evaluator: against gensim
+and fasttext, and of every mode with 2 servers and 2 trainers against one process. Questions and pairs are
+in the directory given by FLOTILLA_TEST_DATA. A quick run trains one epoch on a part of the text: it checks
+that all sides run, and has no floors for their scores.
 """
 
 import os
@@ -23,7 +23,7 @@ MODES = {
 
 
 class Scores:
-    """Trains a side and scores its vectors: means over the seeds."""
+    """Trains a side and scores its vectors; the scores are means over the seeds."""
 
     def __init__(self, settings, python, text):
         self.settings, self.python, self.text = settings, python, text
