@@ -1,4 +1,4 @@
-// A vector whose storage starts on a cache line, for everything that kernels read and write.
+// A vector whose storage starts on a cache line, for all buffers that kernels read and write.
 #pragma once
 
 #include <cstddef>

@@ -11,7 +11,7 @@ Status ByteStream::Skip(int64_t bytes) {
     const size_t step = std::min<int64_t>(left, scratch.size());
     FL_ASSIGN_OR_RETURN(const size_t got, Read(std::span(scratch).first(step)));
     if (got == 0) {
-      return InvalidArgument("{}: ended {} bytes before the place to go on at", name(), left);
+      return InvalidArgument("{}: ended {} bytes before the position to resume at", name(), left);
     }
     left -= static_cast<int64_t>(got);
   }

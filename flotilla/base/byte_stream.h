@@ -1,5 +1,5 @@
-// The contract of a stream of bytes: what files, decompressors and commands have in common, so that
-// each can stand behind another. Readers of lines are written against it; it knows nothing of
+// Interface of a byte stream, implemented by files, decompressors and commands so that they can be
+// stacked on each other. Line readers are built on top of it; the stream itself knows nothing of
 // lines.
 #pragma once
 
@@ -18,24 +18,24 @@ class ByteStream {
  public:
   virtual ~ByteStream() = default;
 
-  // The file behind the stream, as messages call it.
+  // The name of the file behind the stream, as it appears in messages.
   virtual const std::string& name() const = 0;
 
-  // Fills `out` from the front with the next bytes and returns how many, 0 only at the end. A
-  // stream that broke off (a truncated file, a failed command) is an error, never an end. REQUIRES:
-  // out is not empty.
+  // Reads the next bytes into the front of `out` and returns their number, 0 only at the end of the
+  // stream. A stream that ends prematurely (a truncated file, a failed command) is an error, never
+  // an end of stream. REQUIRES: out is not empty.
   virtual StatusOr<size_t> Read(std::span<char> out) = 0;
 
-  // Passes over the next `bytes` bytes. Its way here is to read them; files that can, seek.
-  // InvalidArgument when the stream ends before.
+  // Skips the next `bytes` bytes. The default implementation reads and discards them; files that
+  // support it seek instead. InvalidArgument when the stream ends earlier.
   virtual Status Skip(int64_t bytes);
 
-  // A descriptor that gives the same bytes as Read, for a child process; -1 when there is none.
-  // Owned by the stream.
+  // A file descriptor that yields the same bytes as Read, to be passed to a child process; -1 when
+  // there is none. Owned by the stream.
   virtual int fd() const { return -1; }
 
-  // An error when what stands behind the stream is known to have changed since it was opened, so
-  // that the bytes read may be of two versions.
+  // Returns an error when the underlying file is known to have changed since it was opened, so that
+  // the bytes read may mix two versions.
   virtual Status CheckUnchanged() const { return absl::OkStatus(); }
 };
 

@@ -1,5 +1,5 @@
-// Time as a collaborator: components take a Clock, tests give them one that they move by hand.
-// Steady: never the wall clock, which may jump.
+// Time as an injected dependency: components take a Clock, and tests pass one that they advance by
+// hand. The clock is steady: never the wall clock, which may jump.
 #pragma once
 
 #include <chrono>
@@ -11,7 +11,7 @@ namespace flotilla {
 class Clock {
  public:
   virtual ~Clock() = default;
-  // Nanoseconds since some fixed moment.
+  // Nanoseconds since an arbitrary fixed point in time.
   virtual int64_t NowNanos() const = 0;
 };
 

@@ -33,7 +33,7 @@ std::string JsonLogLine(const spdlog::details::log_msg& message) {
 
 }  // namespace
 
-// Everything that reaches the stream passes here, one line at a time, under the sink's own mutex.
+// All output to the stream goes through this sink, one line at a time, under the sink's own mutex.
 class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   Sink(std::ostream& stream, bool json) : stream_(stream), json_(json) {
@@ -69,7 +69,8 @@ class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override { stream_.flush(); }
 
  private:
-  // One insertion, so that a terminal never shows the log without the live line for long.
+  // Written with a single insertion, so that the terminal never shows the log without the live line
+  // for long.
   void Write(std::string_view line) {
     if (live_.empty()) {
       stream_ << line << std::flush;
@@ -82,7 +83,7 @@ class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
   const bool json_;
   // Guarded by mutex_.
   spdlog::pattern_formatter with_level_{"[%H:%M:%S] %l: %v"};
-  std::string live_;  // what stands on the terminal's last line
+  std::string live_;  // content of the terminal's last line
 };
 
 Console::Console(std::ostream& stream, const Clock* clock, ConsoleOptions options)

@@ -1,7 +1,7 @@
-// Where a program speaks to a person: log lines and the progress of long tasks, on one stream. On a
-// terminal the progress is one live line below the log, rewritten in place and moved out of the way
-// of every log line; elsewhere it is a plain log line every few seconds; for machines every line is
-// a JSON object. Results do not pass here: they go to standard output.
+// User-facing output of a program: log lines and the progress of long tasks, on one stream. On a
+// terminal, progress is one live line below the log, rewritten in place and redrawn below every new
+// log line; elsewhere it is a plain log line every few seconds; in JSON format every line is a JSON
+// object. Results are not written here: they go to standard output.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -21,12 +21,13 @@ namespace flotilla {
 struct ConsoleOptions {
   enum class Format { kText, kJson };
   Format format = Format::kText;
-  // The stream is a terminal that understands "\r" and "\x1b[K". Nothing is live in JSON.
+  // The stream is a terminal that understands "\r" and "\x1b[K". There is no live line in JSON
+  // format.
   bool live = false;
   bool unicode = false;          // the terminal shows UTF-8
-  std::function<int()> columns;  // of the terminal, asked for every live line. Empty: 80
-  double live_seconds = 0.1;     // a live line is rewritten at most so often
-  double line_seconds = 3;       // so far apart stand plain and JSON progress lines
+  std::function<int()> columns;  // terminal width, queried for every live line. Empty: 80
+  double live_seconds = 0.1;     // minimum time between two redraws of the live line
+  double line_seconds = 3;       // time between two plain or JSON progress lines
 };
 
 // Thread-safe. Nothing else may write to the stream while there is a live line.
@@ -34,20 +35,21 @@ class Console {
  public:
   // REQUIRES: stream and clock outlive the console.
   Console(std::ostream& stream, const Clock* clock, ConsoleOptions options = {});
-  // Takes the live line away.
+  // Removes the live line.
   ~Console();
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
-  // Text lines are "[HH:MM:SS] message", from warnings on "[HH:MM:SS] warning: message"; in JSON
-  // {"time": .., "level": .., "message": ..}. Every line is flushed.
+  // Text lines have the form "[HH:MM:SS] message", at level warning and above "[HH:MM:SS] warning:
+  // message"; JSON lines are {"time": .., "level": .., "message": ..}. Every line is flushed.
   spdlog::logger& log() { return *log_; }
 
-  // Called by a long task as often as it likes, from any thread; `moment` is called and shown only
-  // when it is time. The first live line comes at once, the first plain one after line_seconds.
+  // Reports the progress of a long task. May be called at any rate and from any thread; `moment` is
+  // called and its result shown only when the interval has passed. The first live line is shown at
+  // once, the first plain one after line_seconds.
   void Update(const std::function<TaskMoment()>& moment);
 
-  // The task is over: takes the live line away, until the next Update.
+  // Ends the task: removes the live line until the next Update.
   void EndTask();
 
  private:
@@ -63,8 +65,8 @@ class Console {
   std::atomic<int64_t> next_nanos_;
 };
 
-// The columns of the terminal behind a file descriptor; nothing if it is none. A terminal that does
-// not tell its size has 80.
+// The width in columns of the terminal behind a file descriptor; nullopt if it is not a terminal. A
+// terminal that does not report its size counts as 80 columns.
 std::optional<int> TerminalColumns(int fd);
 
 }  // namespace flotilla

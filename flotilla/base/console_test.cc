@@ -23,7 +23,7 @@ class HandClock : public Clock {
   std::atomic<int64_t> nanos = 5'000'000'000;
 };
 
-// What a terminal shows after these bytes: the lines, the last one being where the cursor stands.
+// The lines that a terminal shows after these bytes; the last one contains the cursor.
 std::vector<std::string> Screen(const std::string& bytes) {
   std::vector<std::string> lines(1);
   size_t column = 0;

@@ -11,17 +11,17 @@
 namespace flotilla {
 namespace {
 
-// The compressed bytes that wait in front of a decompressor.
+// Buffer of compressed bytes that the decompressor has not consumed yet.
 class PackedInput {
  public:
   PackedInput(std::string_view name, std::unique_ptr<ByteStream> packed)
       : name_(name), packed_(std::move(packed)), buffer_(128 << 10) {}
 
   const std::string& name() const { return name_; }
-  // Bytes to decompress next; empty only before the first Fill and at the end.
+  // The bytes to decompress next; empty only before the first Fill and at the end of the stream.
   std::span<char> bytes() { return std::span(buffer_).subspan(begin_, end_ - begin_); }
   void Consume(size_t bytes) { begin_ += bytes; }
-  // Whether there was any byte at all.
+  // Whether the stream had any byte at all.
   bool seen_bytes() const { return seen_bytes_; }
 
   // REQUIRES: bytes() is empty.
@@ -44,7 +44,7 @@ class GzipStream : public ByteStream {
  public:
   GzipStream(std::string_view name, std::unique_ptr<ByteStream> packed)
       : input_(name, std::move(packed)) {
-    // 16: a gzip header and no other.
+    // 16: accept only a gzip header.
     usable_ = inflateInit2(&state_, MAX_WBITS + 16) == Z_OK;
   }
   ~GzipStream() override { inflateEnd(&state_); }
@@ -60,7 +60,7 @@ class GzipStream : public ByteStream {
       if (input_.bytes().empty()) FL_RETURN_IF_ERROR(input_.Fill());
       const bool no_input = input_.bytes().empty();
       if (no_input && between_members_) return End();
-      // Without input it gives what it has kept back while the output was full.
+      // Without input it returns the data that it buffered while the output was full.
       FL_RETURN_IF_ERROR(Inflate());
       if (no_input && !between_members_ && state_.avail_out == room) {
         return InvalidArgument("{}: truncated gzip stream", name());
@@ -91,7 +91,7 @@ class GzipStream : public ByteStream {
   PackedInput input_;
   z_stream state_{};
   bool usable_ = false;
-  bool between_members_ = true;  // where the file may end
+  bool between_members_ = true;  // the file may end only here
 };
 
 class ZstdStream : public ByteStream {
@@ -113,7 +113,7 @@ class ZstdStream : public ByteStream {
         return InvalidArgument("{}: empty, expected a zstd stream", input_.name());
       }
       ZSTD_inBuffer input{bytes.data(), bytes.size(), 0};
-      // Without input it gives what it has kept back while the output was full.
+      // Without input it returns the data that it buffered while the output was full.
       frame_left_ = ZSTD_decompressStream(context_, &output, &input);
       if (ZSTD_isError(frame_left_)) {
         return InvalidArgument("{}: damaged zstd stream: {}", input_.name(),
@@ -130,7 +130,7 @@ class ZstdStream : public ByteStream {
  private:
   PackedInput input_;
   ZSTD_DCtx* const context_;
-  // What the last call of the decompressor returned: 0 between frames, where a file may end.
+  // The last return value of the decompressor: 0 between frames, where the file may end.
   size_t frame_left_ = 0;
 };
 

@@ -1,4 +1,5 @@
-// Decompression as a stream around a stream: gzip (.gz) and zstd (.zst), chosen by name.
+// Decompression as a stream that wraps another stream: gzip (.gz) and zstd (.zst), chosen by file
+// name extension.
 #pragma once
 
 #include <memory>
@@ -8,13 +9,13 @@
 
 namespace flotilla {
 
-// Whether the name says that the bytes are compressed.
+// Whether the extension of `name` marks a compressed file.
 bool IsCompressed(std::string_view name);
 
-// The text of `packed`, which is a gzip or zstd stream when `name` ends with .gz or .zst and is
-// given back as it is otherwise. Members (gzip) or frames (zstd) one after another are one text. A
-// damaged or truncated stream, and one without any bytes, is an error of Read that starts with
-// `name`.
+// Returns the decompressed content of `packed`, which is a gzip or zstd stream when `name` ends
+// with .gz or .zst; otherwise returns `packed` unchanged. Concatenated members (gzip) or frames
+// (zstd) are read as one text. For a damaged, truncated or empty compressed stream Read returns an
+// error that starts with `name`.
 std::unique_ptr<ByteStream> Decompress(std::string_view name, std::unique_ptr<ByteStream> packed);
 
 }  // namespace flotilla

@@ -24,7 +24,7 @@ void Interrupt::Raise(const Status& cause) {
   if (raised()) return;
   cause_ = cause;
   int none = 0;
-  // A signal may have come between; then it is the cause.
+  // A signal may have arrived in between; then the signal is the cause.
   if (state_.compare_exchange_strong(none, kHasCause)) Wake();
 }
 

@@ -1,4 +1,5 @@
-// Where components tell what a user should know and no error is. Passed in like any collaborator.
+// Callback through which components report information that is not an error to the user. Passed in
+// like any other dependency.
 #pragma once
 
 #include <functional>
@@ -6,7 +7,8 @@
 
 namespace flotilla {
 
-// One line without its end a call. May be called from any thread. Empty: not told.
+// Called with one line at a time, without the line terminator. May be called from any thread.
+// Empty: messages are dropped.
 using LogLine = std::function<void(std::string_view line)>;
 
 }  // namespace flotilla

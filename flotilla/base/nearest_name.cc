@@ -10,7 +10,7 @@ namespace flotilla {
 namespace {
 
 size_t EditDistance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);  // distances of a's first i letters to b's first j
+  std::vector<size_t> row(b.size() + 1);  // edit distances of a's first i letters to b's first j
   for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
   for (size_t i = 1; i <= a.size(); ++i) {
     size_t diagonal = row[0];
@@ -28,7 +28,8 @@ std::string_view WithoutDashes(std::string_view name) {
   return name.substr(std::min(name.find_first_not_of('-'), name.size()));
 }
 
-// Whether `name` is a word of the candidate, or the first letters of all its words.
+// Whether `name` is one of the words of the candidate, or consists of the first letters of all its
+// words.
 bool Abbreviates(std::string_view name, std::string_view candidate) {
   std::string initials;
   while (!candidate.empty()) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kBufferBytes = size_t{1} << 20;
 
-// Whether the path stands for a file that is open already, as /dev/stdout and /dev/fd/3 do.
+// Whether the path refers to a file that is already open, as /dev/stdout and /dev/fd/3 do.
 bool IsDescriptor(const fs::path& path) {
   std::error_code ignored;
   const auto in_proc = [](const fs::path& p) { return p.string().starts_with("/proc/"); };

@@ -1,6 +1,6 @@
-// A file that is written from front to back and appears under its name only when it is complete: a
-// crash or an error leaves what was there before. What cannot be replaced (a pipe, a device,
-// /dev/stdout) is written directly.
+// A file that is written sequentially and appears under its name only when it is complete: after a
+// crash or an error the previous file, if any, is unchanged. A path that cannot be replaced (a
+// pipe, a device, /dev/stdout) is written directly.
 #pragma once
 
 #include <cstdio>
@@ -14,22 +14,23 @@ namespace flotilla {
 // Move-only. Not thread-safe.
 class OutputFile {
  public:
-  // Opens `path`.tmp, or `path` itself where it is not a regular file. A symbolic link is followed:
-  // it stays, and the file that it points to is replaced. An error names the file and the cause: no
-  // such directory, no permission. Opening a named pipe waits for its reader.
+  // Opens `path`.tmp, or `path` itself when it is not a regular file. A symbolic link is followed:
+  // the link is kept, and the file that it points to is replaced. An error names the file and the
+  // cause: no such directory, no permission. Opening a named pipe waits for its reader.
   static StatusOr<OutputFile> Create(std::string path);
 
   OutputFile(OutputFile&& other) noexcept;
   OutputFile& operator=(OutputFile&&) = delete;
-  // Without a Finish before, removes what was written; from a pipe nothing can be taken back.
+  // If Finish was not called, removes what was written; bytes already written to a pipe cannot be
+  // taken back.
   ~OutputFile();
 
   const std::string& path() const { return path_; }
 
-  // Buffered; an error (a full disk) may also be told by a later call.
+  // Writes are buffered; an error (a full disk) may also be reported by a later call.
   Status Write(std::string_view bytes);
-  // Writes what is left, puts it on the disk and gives the file its name, instead of one that has
-  // it. REQUIRES: not called before.
+  // Flushes the buffer, syncs the file to disk and renames it to its final name, replacing an
+  // existing file. REQUIRES: not called before.
   Status Finish();
 
  private:
@@ -43,7 +44,7 @@ class OutputFile {
   std::FILE* file_;  // null: finished or moved from
 };
 
-// A whole file at once, as OutputFile writes it.
+// Writes a whole file at once through OutputFile.
 Status WriteFile(std::string path, std::string_view content);
 
 }  // namespace flotilla

@@ -66,7 +66,7 @@ TEST(OutputFileTest, ANamedPipeIsWrittenAndStaysAPipe) {
   EXPECT_TRUE(std::filesystem::is_fifo(pipe));
 }
 
-// /dev/stdout is such a link. It must not be replaced, also where it leads to a regular file.
+// /dev/stdout is such a link. It must not be replaced, even when it points to a regular file.
 TEST(OutputFileTest, AnOpenDescriptorIsWrittenInPlace) {
   const TempDir dir;
   const std::string path = dir.Write("file", "old");

@@ -1,4 +1,4 @@
-// Numbers in texts of people: flags, variables, fields of lines.
+// Parses numbers in user-written text: flags, environment variables, fields of lines.
 #pragma once
 
 #include <charconv>
@@ -8,9 +8,10 @@
 
 namespace flotilla {
 
-// The number that the whole text is, as std::from_chars reads it: decimal, without a plus sign;
-// "inf" and "nan" are numbers where T has them. Nothing when the text is empty, has anything before
-// or behind the number, blanks too, or is a number that T cannot hold.
+// Parses the whole text as one number, as std::from_chars reads it: decimal, without a plus sign;
+// "inf" and "nan" are numbers where T supports them. Returns nullopt when the text is empty, has
+// any character before or after the number (blanks included), or is a number that T cannot
+// represent.
 template <typename T>
 std::optional<T> ParseWhole(std::string_view text) {
   T value{};

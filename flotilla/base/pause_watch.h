@@ -1,5 +1,5 @@
-// Notices that this process did not run for a while: it was stopped, or its machine was frozen.
-// A process must rule out its own pause before it declares a silent peer dead.
+// Detects that this process did not run for a while: it was stopped, or its machine was frozen. A
+// process must rule out a pause of its own before it declares a silent peer dead.
 #pragma once
 
 #include <atomic>
@@ -10,18 +10,19 @@ namespace flotilla {
 // Look is for one thread; Late is thread-safe.
 class PauseWatch {
  public:
-  // One thread looks every `interval_ms`. It may come late by up to `slack_ms`.
+  // One thread calls Look every `interval_ms`. A call may be late by up to `slack_ms`.
   PauseWatch(int64_t interval_ms, int64_t slack_ms)
       : interval_nanos_(interval_ms * 1'000'000), slack_nanos_(slack_ms * 1'000'000) {}
 
-  // For how many nanoseconds this process did not run since the last look; 0 when the look is not
-  // later than it may be, or the first. The time is that of a steady clock.
+  // Returns for how many nanoseconds this process did not run since the last call; 0 for the first
+  // call and when the call is late by no more than the slack. `now_nanos` is the time of a steady
+  // clock.
   int64_t Look(int64_t now_nanos) {
     const int64_t late = Late(now_nanos);
     last_nanos_ = now_nanos;
     return late;
   }
-  // What Look would return: for threads that wake up first.
+  // Returns what Look would return: for other threads, which may wake up before the looking one.
   int64_t Late(int64_t now_nanos) const {
     const int64_t last = last_nanos_;
     if (last == kNever) return 0;

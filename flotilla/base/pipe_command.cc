@@ -24,8 +24,8 @@ using std::chrono::steady_clock;
 
 constexpr int kPipeBytes = 1 << 20;
 constexpr size_t kInputBytes = 256 << 10;
-// Where the child has its end of the guard: above the numbers that scripts redirect (0 to 9) and
-// that shells take for themselves (10 and up, bash from 63 down).
+// Descriptor number of the guard in the child: above the numbers that scripts redirect (0 to 9) and
+// those that shells use internally (10 and up, bash from 63 down).
 constexpr int kGuardFd = 100;
 
 void CloseFd(int* fd) {
@@ -47,13 +47,13 @@ struct Pipe {
     read = AboveStandard(ends[0]);
     write = AboveStandard(ends[1]);
     if (read < 0 || write < 0) return ResourceExhausted("pipe: {}", std::strerror(errno));
-    fcntl(write, F_SETPIPE_SZ, kPipeBytes);  // a wish: a smaller one works too
+    fcntl(write, F_SETPIPE_SZ, kPipeBytes);  // best effort: a smaller one works too
     return absl::OkStatus();
   }
 
  private:
-  // In a process that has closed a standard descriptor a new one may get its number, and be
-  // overwritten when the child's are put in place.
+  // In a process that has closed a standard descriptor, a new descriptor may get its number and be
+  // overwritten when the child's descriptors are set up.
   static int AboveStandard(int fd) {
     if (fd > STDERR_FILENO) return fd;
     const int moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
@@ -90,8 +90,8 @@ class SpawnPlan {
   void GiveNothing(int as) {
     posix_spawn_file_actions_addopen(&actions_, as, "/dev/null", O_RDONLY, 0);
   }
-  // Closes everything else but `guard`, which becomes kGuardFd: other code in this process may have
-  // opened files without O_CLOEXEC.
+  // Closes all other descriptors except `guard`, which becomes kGuardFd: other code in this process
+  // may have opened files without O_CLOEXEC.
   void CloseOthers(int guard) {
     Give(guard, STDERR_FILENO + 1);
     posix_spawn_file_actions_addclosefrom_np(&actions_, STDERR_FILENO + 2);
@@ -112,7 +112,7 @@ class SpawnPlan {
   posix_spawnattr_t attributes_;
 };
 
-// write() without the signal that a closed pipe raises; errno is EPIPE then.
+// write() without the SIGPIPE that a closed pipe raises; errno is EPIPE in that case.
 ssize_t WriteQuietly(int fd, const char* data, size_t bytes) {
   sigset_t sigpipe, before, waiting;
   sigemptyset(&sigpipe);
@@ -138,7 +138,7 @@ int MillisUntil(steady_clock::time_point deadline) {
   return static_cast<int>(std::clamp<int64_t>(left, 0, 1'000'000'000));
 }
 
-// How a child ended, from its wait status; empty for success.
+// Describes how a child ended, from its wait status; empty for success.
 std::string CauseOf(int status) {
   if (WIFSIGNALED(status)) {
     const int signal = WTERMSIG(status);
@@ -215,9 +215,9 @@ Status PipeCommand::Spawn() {
 }
 
 // Nothing is ever written to the guard, so its readers are notified once: when the last write end
-// is closed, which the kernel does for a process that is killed, too. PR_SET_PDEATHSIG would not
-// do: it follows the thread that started the child, not the process, and reaches the shell alone.
-// Where a kernel refuses, commands live on until they write.
+// is closed, which the kernel also does for a process that is killed. PR_SET_PDEATHSIG does not
+// suffice: it follows the thread that started the child, not the process, and reaches only the
+// shell. If the kernel refuses, commands stay alive until they write.
 void PipeCommand::GuardGroup(int read_end) const {
   fcntl(read_end, F_SETSIG, SIGKILL);
   fcntl(read_end, F_SETOWN, -child_);
@@ -271,7 +271,7 @@ Status PipeCommand::AwaitOutput(TimePoint deadline) {
       if (fds[0].revents != 0) return absl::OkStatus();
       if (fds[2].revents != 0) FL_RETURN_IF_ERROR(FeedInput());
     }
-    // Also when other events keep coming: a flood of standard error is no output.
+    // Checked even when other events keep arriving: a flood of standard error is not output.
     if (steady_clock::now() >= deadline) {
       return Failure(fmt::format("wrote nothing for {} ms", options_.idle_timeout_ms));
     }
@@ -294,7 +294,7 @@ Status PipeCommand::FeedInput() {
   if (written >= 0) {
     pending_begin_ += static_cast<size_t>(written);
   } else if (errno == EPIPE) {
-    CloseFd(&stdin_);  // the command wants no more, as `head` does
+    CloseFd(&stdin_);  // the command reads no further, like `head`
   } else if (errno != EAGAIN && errno != EINTR) {
     return Failure(fmt::format("cannot be written to: {}", std::strerror(errno)));
   }
@@ -303,7 +303,7 @@ Status PipeCommand::FeedInput() {
 
 void PipeCommand::ReadStderr() {
   char buffer[4096];
-  // One buffer a time, so that a flood does not hold the reader here.
+  // One buffer at a time, so that a flood of standard error does not block the reader here.
   const ssize_t got = read(stderr_, buffer, sizeof(buffer));
   if (got > 0) {
     stderr_tail_.append(buffer, got);
@@ -318,7 +318,7 @@ void PipeCommand::ReadStderr() {
 StatusOr<int> PipeCommand::AwaitExit(TimePoint deadline) {
   for (int wait_ms = 1;; wait_ms = std::min(2 * wait_ms, 50)) {
     siginfo_t info{};
-    // Not reaped yet: until the group is killed, its number must not go to others.
+    // Not reaped yet: until the group is killed, its number must not be reused by other processes.
     if (waitid(P_PID, child_, &info, WEXITED | WNOHANG | WNOWAIT) != 0 && errno != EINTR) {
       return Failure(fmt::format("cannot be waited for: {}", std::strerror(errno)));
     }
@@ -338,8 +338,8 @@ StatusOr<int> PipeCommand::AwaitExit(TimePoint deadline) {
 Status PipeCommand::Finish(TimePoint deadline) {
   CloseFd(&stdin_);
   FL_ASSIGN_OR_RETURN(const int status, AwaitExit(deadline));
-  // What it wrote before it ended is in the pipe; what others of its group still write is not
-  // waited for, and no longer than a pipe's content is read.
+  // What the command wrote before it ended is in the pipe. Output that other processes of its group
+  // still write is not awaited, and no more than the content of one pipe is read.
   for (size_t left = kPipeBytes; left > 0 && stderr_ >= 0; left -= 4096) {
     pollfd fd{stderr_, POLLIN, 0};
     if (poll(&fd, 1, 0) <= 0) break;

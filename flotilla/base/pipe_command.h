@@ -1,8 +1,8 @@
-// A shell command whose standard output is read as a stream: `( command ) < file`. How datasets let
-// any program, in any language, turn files into rows, and fetch files that only a program can
-// reach.
+// A shell command whose standard output is read as a stream: `( command ) < file`. Datasets use it
+// to let a program in any language convert files into rows, or fetch files that only a program can
+// access.
 //
-// A command is code of the user's: it comes from local configuration only.
+// A command is code of the user: it is accepted from local configuration only.
 #pragma once
 
 #include <sys/types.h>
@@ -18,29 +18,30 @@
 namespace flotilla {
 
 struct PipeCommandOptions {
-  // A command that writes nothing to its standard output for so long, while somebody waits for it,
-  // has hung: it is ended, and that is an error.
+  // Time without any standard output, while a reader waits for it, after which the command counts
+  // as hung: it is killed, and Read returns an error.
   int64_t idle_timeout_ms = 60'000;
-  // How much of the end of its standard error is kept for messages.
+  // Number of trailing bytes of its standard error that are kept for error messages.
   size_t stderr_tail_bytes = 2048;
-  // Ends every wait for the command: Read kills it and returns the cause. Null: nothing does.
-  // Must outlive the command.
+  // Ends every wait for the command: Read kills it and returns the cause. Null: waits are not
+  // interruptible. Must outlive the command.
   const Interrupt* interrupt = nullptr;
 };
 
-// The child runs in a process group of its own, inherits no descriptor but the standard three and
-// 100, through which the kernel kills the group when this process ends, however it does, and starts
-// with default signals. It may run ahead of the reader by a pipe's capacity (about 1 MB), then it
-// waits. Whatever it leaves running in its group is killed at its end, and it is always reaped: by
-// the Read that meets the end or an error, or by the destructor, which kills it. Its standard error
-// is read along and, when it succeeds, not shown.
+// The child runs in its own process group and starts with default signal handlers. It inherits no
+// descriptor but the standard three and 100, through which the kernel kills the group when this
+// process ends in any way. The child may run ahead of the reader by the capacity of a pipe (about 1
+// MB), then it blocks. Processes that it leaves running in its group are killed when it ends, and
+// it is always reaped: by the Read that reaches the end or an error, or by the destructor, which
+// kills it. Its standard error is drained and, when the command succeeds, discarded.
 //
 // Not thread-safe. Safe to use in a process with other threads and other children.
 class PipeCommand : public ByteStream {
  public:
   // Starts /bin/sh -c `command` with `input` as standard input: the file itself when it has a
-  // descriptor, otherwise what it reads is written to the child. Null is an empty input. `name` is
-  // what messages call it. An error when no process can be started.
+  // descriptor, otherwise the bytes read from it are written to the child. A null `input` is an
+  // empty input. `name` identifies the stream in messages. Returns an error when no process can be
+  // started.
   static StatusOr<std::unique_ptr<PipeCommand>> Start(std::string command, std::string name,
                                                       std::unique_ptr<ByteStream> input,
                                                       const PipeCommandOptions& options);
@@ -50,10 +51,11 @@ class PipeCommand : public ByteStream {
 
   const std::string& name() const override { return name_; }
 
-  // The end of the stream is the end of the command's output, and only when it exits with code 0.
-  // Another code, a signal or a hang is an error with name, command, cause and the end of its
-  // standard error; an error of the input and the cause of an interrupt are returned as they are. A
-  // command need not read all of its input. After an error every call returns the same one.
+  // The stream ends where the command's output ends, provided that the command exits with code 0.
+  // Any other exit code, a signal or a hang is an error that contains the name, the command, the
+  // cause and the end of its standard error; an error of the input and the cause of an interrupt
+  // are returned unchanged. A command need not read all of its input. After an error every call
+  // returns the same one.
   StatusOr<size_t> Read(std::span<char> out) override;
 
  private:
@@ -62,7 +64,7 @@ class PipeCommand : public ByteStream {
   PipeCommand(std::string command, std::string name, std::unique_ptr<ByteStream> input,
               const PipeCommandOptions& options);
   Status Spawn();
-  // Makes the kernel kill the process group once this process holds `guard_` no more.
+  // Makes the kernel kill the process group once this process no longer holds `guard_`.
   void GuardGroup(int read_end) const;
   // Ok, or the cause of an interrupt.
   Status Interrupted() const;
@@ -72,9 +74,9 @@ class PipeCommand : public ByteStream {
   // Writes some of the input to the child; closes it at its end or when the child has closed it.
   Status FeedInput();
   void ReadStderr();
-  // After the end of the output: waits for the child, reaps it and judges how it ended.
+  // After the end of the output: waits for the child, reaps it and checks how it ended.
   Status Finish(TimePoint deadline);
-  // Waits until the child has ended, without reaping it, and gives its wait status.
+  // Waits until the child has ended, without reaping it, and returns its wait status.
   StatusOr<int> AwaitExit(TimePoint deadline);
   // Kills the process group and reaps the child.
   void KillAndReap();
@@ -99,7 +101,7 @@ class PipeCommand : public ByteStream {
   Status error_;
 };
 
-// `text` as one word of a shell command.
+// Returns `text` quoted as one word of a shell command.
 std::string ShellQuoted(std::string_view text);
 
 }  // namespace flotilla

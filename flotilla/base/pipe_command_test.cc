@@ -132,8 +132,9 @@ struct Hang {
   std::string error;
 };
 
-// Runs a command that never ends. A busy machine may need longer than the idle time to start it, so
-// that time grows until the error has `text`, by which the command has come to where it hangs.
+// Runs a command that never ends. A busy machine may need longer than the idle timeout to start it,
+// so the timeout grows until the error contains `text`, which shows that the command has reached
+// the point where it hangs.
 Hang RunHanging(const std::string& command, std::string_view text,
                 PipeCommandOptions options = {}) {
   Hang hang;
@@ -149,7 +150,7 @@ TEST(PipeCommandTest, HangingCommandIsEndedAfterTheIdleTime) {
   TempDir dir;
   const std::string fifo = dir.path() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  // Nobody ever writes to the fifo.
+  // The fifo never gets a writer.
   const std::string command = "echo before >&2; cat " + fifo;
   const Hang hang = RunHanging(command, ":\nbefore");
   EXPECT_EQ(hang.error,
@@ -267,7 +268,7 @@ TEST(PipeCommandTest, ShellQuotedIsOneWordWhateverItHolds) {
   EXPECT_EQ(*text, word);
 }
 
-// Ends the test process's reading as a signal would, once the command has said that it runs.
+// Interrupts the read as a signal would, once the command has reported that it runs.
 TEST(PipeCommandTest, AnInterruptEndsTheWaitForASilentCommand) {
   Interrupt interrupt;
   auto pipe =
@@ -276,7 +277,7 @@ TEST(PipeCommandTest, AnInterruptEndsTheWaitForASilentCommand) {
   std::vector<char> buffer(100);
   ASSERT_EQ((*pipe)->Read(buffer).value(), 6u);
   std::thread raiser([&] { interrupt.Raise(absl::UnavailableError("server 0 is gone")); });
-  // As it is: the command is not to blame.
+  // Returned unchanged: the command did not fail.
   EXPECT_EQ((*pipe)->Read(buffer).status(), absl::UnavailableError("server 0 is gone"));
   raiser.join();
   EXPECT_TRUE(NoChildren());
@@ -295,12 +296,12 @@ TEST(PipeCommandTest, AnInterruptEndsTheWaitForTheEndOfACommand) {
   EXPECT_TRUE(NoChildren());
 }
 
-// Everything of the command, in a process that has many threads and is killed without a chance to
+// All processes of the command end when a process with many threads is killed without a chance to
 // clean up. The thread that started the command has ended before, which must not matter.
 TEST(PipeCommandTest, TheCommandDiesWithAProcessThatIsKilled) {
   int told[2];
   ASSERT_EQ(pipe(told), 0);
-  // What the killed process leaves behind becomes a child of this one, which can wait for it.
+  // Orphans of the killed process become children of this one, which can wait for them.
   ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
   const pid_t trainer = fork();
   ASSERT_GE(trainer, 0);

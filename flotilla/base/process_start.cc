@@ -29,7 +29,7 @@ struct MemoryUse {
   double resident = 0;
 };
 
-// Like all that runs after a failed allocation, without allocating.
+// Must not allocate, like all code that runs after a failed allocation.
 MemoryUse ReadMemoryUse() {
   std::array<char, 128> text = {};
   const int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -44,7 +44,8 @@ MemoryUse ReadMemoryUse() {
 
 [[noreturn]] void EndOutOfMemory() {
   static std::atomic<bool> ending = false;
-  // Of several threads that fail together one speaks; the others must not go on.
+  // When several threads fail at the same time, one prints the message; the others must not
+  // continue.
   while (ending.exchange(true)) pause();
   const MemoryUse use = ReadMemoryUse();
   const double machine = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
@@ -64,11 +65,11 @@ MemoryUse ReadMemoryUse() {
       program_name.data(), use.resident, use.mapped, limit.data(), machine);
   const size_t size = std::min(line.size() - 1, static_cast<size_t>(std::max(length, 0)));
   [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line.data(), size);
-  // Destructors would allocate, and other threads still use what they destroy.
+  // Destructors may allocate, and other threads still use the objects that they destroy.
   _exit(1);
 }
 
-// Sizes that no address space holds are refused by exceptions, without asking for memory.
+// Sizes beyond any address space are reported by exceptions, without an allocation attempt.
 [[noreturn]] void EndByException() {
   if (const std::exception_ptr current = std::current_exception()) {
     try {

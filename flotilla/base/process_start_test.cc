@@ -21,7 +21,7 @@ constexpr bool kOwnNew = false;
 constexpr bool kOwnNew = true;
 #endif
 
-// The compiler may not know that it is not used.
+// Keeps the compiler from noticing that the memory is unused.
 void Allocate(size_t bytes) {
   std::vector<char> memory(bytes);
   std::fprintf(stderr, "got %p\n", static_cast<void*>(memory.data()));
@@ -34,7 +34,7 @@ void AllocateMoreThanAllowed() {
   Allocate(size_t{5} << 30);
 }
 
-// Where no exception leaves: a death test would catch it.
+// noexcept, so that no exception leaves the function: a death test would catch it.
 void AllocateMoreThanThereCanBe() noexcept {
   PrepareProcess("program");
   Allocate(SIZE_MAX);

@@ -1,7 +1,7 @@
-// A bounded queue between threads that can be closed: the one queue of the project, used wherever a
-// stage hands values to the next. Bounded, so that a fast producer waits instead of filling memory;
-// closable, so that nobody waits for a partner that has gone. It does not carry errors: a stage
-// keeps its own first error and closes the queue.
+// A bounded queue between threads that can be closed: the only queue class of the project, used
+// wherever a stage passes values to the next. Bounded, so that a fast producer waits instead of
+// filling memory; closable, so that no thread waits for a peer that has gone. It does not carry
+// errors: a stage keeps its own first error and closes the queue.
 #pragma once
 
 #include <chrono>
@@ -23,7 +23,8 @@ class BoundedQueue {
   BoundedQueue(const BoundedQueue&) = delete;
   BoundedQueue& operator=(const BoundedQueue&) = delete;
 
-  // Waits until there is room. False, and the value is dropped, when the queue is or gets closed.
+  // Waits until there is room. Returns false and drops the value when the queue is closed or gets
+  // closed while waiting.
   bool Push(T value) {
     std::unique_lock lock(mutex_);
     not_full_.wait(lock, [this] { return closed_ || values_.size() < capacity_; });
@@ -45,8 +46,8 @@ class BoundedQueue {
     return Take(std::move(lock));
   }
 
-  // Like Pop, but waits no longer than `deadline`; empty also when it passes (tell the two apart
-  // with closed()).
+  // Like Pop, but waits no longer than `deadline`; empty also when the deadline passes (use
+  // closed() to distinguish the two cases).
   std::optional<T> PopUntil(std::chrono::steady_clock::time_point deadline) {
     std::unique_lock lock(mutex_);
     not_empty_.wait_until(lock, deadline, [this] { return closed_ || !values_.empty(); });
@@ -56,7 +57,7 @@ class BoundedQueue {
   // Like Pop, but never waits.
   std::optional<T> TryPop() { return Take(std::unique_lock(mutex_)); }
 
-  // Wakes every waiter; later pushes fail, pops go on until the queue is empty. Idempotent.
+  // Wakes every waiter; later pushes fail, pops succeed until the queue is empty. Idempotent.
   void Close() {
     {
       std::lock_guard lock(mutex_);

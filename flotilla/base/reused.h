@@ -1,5 +1,6 @@
-// Values that are used again: large buffers that go around between threads, so that once there are
-// enough of them nothing is allocated, and nothing is cleared that is written anyway.
+// A pool of reusable objects: large buffers that circulate between threads, so that nothing is
+// allocated once the pool is large enough, and buffers that will be overwritten anyway are not
+// cleared.
 #pragma once
 
 #include <memory>
@@ -9,13 +10,14 @@
 
 namespace flotilla {
 
-// Thread-safe. What was taken may outlive it. Keeps as many values as were ever in use at once.
+// Thread-safe. Values taken from the pool may outlive it. The pool keeps as many values as were
+// ever in use at the same time.
 template <typename T>
 class Reused {
  public:
   Reused() : free_(std::make_shared<Free>()) {}
 
-  // A value of any content: a new one, or one that its last owner has let go.
+  // Returns a value with unspecified content: a new one, or one that its last owner has released.
   std::shared_ptr<T> Take() {
     return std::shared_ptr<T>(free_->Take().release(),
                               [free = free_](T* back) { free->Put(std::unique_ptr<T>(back)); });

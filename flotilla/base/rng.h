@@ -1,6 +1,6 @@
 // Counter-based random numbers: a value is a pure function of a key and a counter, so it does not
-// depend on threads, on arrival order or on what was drawn before. A key is built from what the
-// draw belongs to, for example RngKey(seed).With("emb").With(id).
+// depend on threads, on arrival order or on what was drawn before. A key is built from the parts
+// that identify a draw, for example RngKey(seed).With("emb").With(id).
 //
 // The generator is SplitMix64 in counter mode: Mix64(key + counter * odd constant).
 #pragma once
@@ -16,7 +16,8 @@ class RngKey {
  public:
   explicit constexpr RngKey(uint64_t seed) : bits_(Mix64(seed + kGolden)) {}
 
-  // The key of a part of what this key names. With(a).With(b) differs from With(b).With(a).
+  // Derives the key of a part of the object that this key identifies. With(a).With(b) differs from
+  // With(b).With(a).
   constexpr RngKey With(uint64_t part) const { return RngKey(bits_ ^ Mix64(part + kGolden)); }
   RngKey With(std::string_view part) const { return With(HashBytes(part)); }
 

@@ -24,7 +24,7 @@ Status MakeEmptyDirectory(const std::string& directory) {
   fs::directory_iterator entry(directory, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     if (entry->path().filename().string().starts_with('.')) continue;
-    return FailedPrecondition("{} already has files: remove it or give another --out", directory);
+    return FailedPrecondition("{} already has files: remove it or choose another --out", directory);
   }
   return error ? PathError(directory, error) : absl::OkStatus();
 }
@@ -40,7 +40,7 @@ StatusOr<std::unique_ptr<StagedDir>> StagedDir::Make(const std::string& director
   if (error) return PathError(path, error);
   if (!made) {
     return FailedPrecondition(
-        "{} is there: another run is under way or was killed; in the latter case remove it", path);
+        "{} exists: another run is active or was killed; in the latter case remove it", path);
   }
   return std::unique_ptr<StagedDir>(new StagedDir(directory));
 }

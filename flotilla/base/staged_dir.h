@@ -1,5 +1,5 @@
-// The new content of a directory, made aside and shown when it is complete: a run that fails leaves
-// nothing behind, and one that is killed leaves nothing that looks like a result.
+// Stages the new content of a directory and publishes it when it is complete: a run that fails
+// leaves nothing behind, and one that is killed leaves nothing that looks like a result.
 #pragma once
 
 #include <memory>
@@ -12,20 +12,20 @@ namespace flotilla {
 // Not thread-safe; files may be written below path() by any thread.
 class StagedDir {
  public:
-  // Makes `directory`, if it is not there, and a hidden directory in it. FailedPrecondition that
-  // names the path when `directory` has visible files already (so that no other run's files mix
-  // with these), when another run is under way or was killed in it, or nothing can be made there.
+  // Creates `directory`, if it does not exist, and a hidden directory in it. FailedPrecondition
+  // with the path when `directory` already has visible files (so that the files of two runs never
+  // mix), when another run is active or was killed in it, or when the directory cannot be created.
   static StatusOr<std::unique_ptr<StagedDir>> Make(const std::string& directory);
-  // Removes what was not published.
+  // Removes everything that was not published.
   ~StagedDir();
   StagedDir(const StagedDir&) = delete;
   StagedDir& operator=(const StagedDir&) = delete;
 
-  // Where to write.
+  // The directory to write into.
   const std::string& path() const { return path_; }
 
-  // Moves everything to `directory` itself: directories first, then files, each by name. Whoever
-  // finds the last file may rely on all of them. Once.
+  // Moves everything to `directory` itself: directories first, then files, each group in order of
+  // name. A reader that sees the last file may rely on all of them being there. May be called once.
   Status Publish();
 
  private:
@@ -35,8 +35,8 @@ class StagedDir {
   const std::string path_;
 };
 
-// Makes `directory` if it is not there. FailedPrecondition when it has visible files or cannot be
-// made.
+// Creates `directory` if it does not exist. FailedPrecondition when it has visible files or cannot
+// be created.
 Status MakeEmptyDirectory(const std::string& directory);
 
 }  // namespace flotilla

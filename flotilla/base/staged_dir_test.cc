@@ -49,8 +49,8 @@ TEST(StagedDirTest, DirectoryWithFilesOrAnotherRunIsRefused) {
   auto first = StagedDir::Make(dir.path());
   ASSERT_TRUE(first.ok()) << first.status();
   EXPECT_THAT(Message(StagedDir::Make(dir.path()).status()),
-              HasSubstr("/.partial is there: another run"));
-  EXPECT_TRUE(fs::exists((*first)->path()));  // the refused one removes nothing
+              HasSubstr("/.partial exists: another run"));
+  EXPECT_TRUE(fs::exists((*first)->path()));  // the rejected run removes nothing
   const std::string file = dir.Write("file", "x");
   EXPECT_THAT(Message(StagedDir::Make(dir.path()).status()), HasSubstr("already has files"));
   EXPECT_THAT(Message(StagedDir::Make(file + "/out").status()), HasSubstr(file + "/out"));

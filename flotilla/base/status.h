@@ -1,7 +1,7 @@
 // Errors that the outside world can cause travel as absl::Status or absl::StatusOr; this file adds
-// the few words that make them easy to raise and to pass up with context.
+// helpers to create them and to propagate them with context.
 //
-// Convention: context is added on the way up and the cause stands last, for example
+// Convention: context is added as the error propagates and the cause comes last, for example
 //   load table emb: shard 3: checksum mismatch at offset 8192
 // Broken invariants that no input can reach abort through FL_CHECK instead.
 #pragma once
@@ -19,7 +19,7 @@ namespace flotilla {
 using absl::Status;
 using absl::StatusOr;
 
-// Status makers with a format string, e.g. InvalidArgument("fc {}: size {} < 1", name, size).
+// Status constructors with a format string, e.g. InvalidArgument("fc {}: size {} < 1", name, size).
 template <typename... Args>
 Status InvalidArgument(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InvalidArgumentError(fmt::format(format, std::forward<Args>(args)...));
@@ -36,7 +36,7 @@ template <typename... Args>
 Status ResourceExhausted(fmt::format_string<Args...> format, Args&&... args) {
   return absl::ResourceExhaustedError(fmt::format(format, std::forward<Args>(args)...));
 }
-// Bytes that are not what was written: a damaged file.
+// The bytes read differ from those written: a damaged file.
 template <typename... Args>
 Status DataLoss(fmt::format_string<Args...> format, Args&&... args) {
   return absl::DataLossError(fmt::format(format, std::forward<Args>(args)...));
@@ -46,7 +46,7 @@ Status Internal(fmt::format_string<Args...> format, Args&&... args) {
   return absl::InternalError(fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The same status with `context: ` in front of its message. OK stays OK.
+// Returns the same status with `context: ` prepended to its message. OK stays OK.
 Status Annotate(const Status& status, std::string_view context);
 
 // The message as a std::string_view (Abseil's own string_view is another type in Debian's build).
@@ -60,7 +60,7 @@ namespace internal {
 
 }  // namespace flotilla
 
-// Aborts with file and line when an invariant of our own code is broken.
+// Aborts with file and line when an internal invariant is broken.
 #define FL_CHECK(condition) \
   ((condition) ? (void)0 : ::flotilla::internal::CheckFailed(__FILE__, __LINE__, #condition))
 
@@ -71,7 +71,7 @@ namespace internal {
 
 #define FL_CONCAT_INNER(a, b) a##b
 #define FL_CONCAT(a, b) FL_CONCAT_INNER(a, b)
-// __COUNTER__ and not __LINE__: two of them may stand on one line, in a lambda or another macro.
+// Uses __COUNTER__ and not __LINE__: two uses may be on one line, in a lambda or another macro.
 #define FL_ASSIGN_OR_RETURN(target, expression) \
   FL_ASSIGN_OR_RETURN_INNER(FL_CONCAT(fl_value_or_, __COUNTER__), target, expression)
 #define FL_ASSIGN_OR_RETURN_INNER(name, target, expression) \

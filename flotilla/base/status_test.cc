@@ -16,7 +16,7 @@ Status Quarter(int x, int* out) {
   return absl::OkStatus();
 }
 
-// What a macro expands to stands on one line.
+// The expansion of a macro is on one line.
 #define HALVE_BOTH(a, b)                          \
   FL_ASSIGN_OR_RETURN(const int half_a, Half(a)); \
   FL_ASSIGN_OR_RETURN(const int half_b, Half(b))

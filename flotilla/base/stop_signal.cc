@@ -10,7 +10,7 @@
 namespace flotilla {
 namespace {
 
-// A handler has no other way to reach its object. Lock-free, hence safe in a handler.
+// A signal handler has no other way to reach its object. Lock-free, hence safe in a handler.
 std::atomic<int> first_signal = 0;
 std::atomic<Interrupt*> interrupt_to_raise = nullptr;
 std::atomic<bool> installed = false;

@@ -21,7 +21,7 @@ TEST(StopSignalTest, NothingHasComeAtFirst) {
 
 TEST(StopSignalTest, TheFirstSignalSetsTheFlagAndTheExitCode) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
-    const StopSignal stop;  // a new one starts anew
+    const StopSignal stop;  // a new object starts without a signal
     raise(number);
     EXPECT_TRUE(stop.stopped());
     EXPECT_EQ(stop.signal(), number);

@@ -17,7 +17,7 @@ constexpr int kMaxBar = 24;
 
 bool StartsCodePoint(char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }
 
-// The columns of all the texts and the gaps between them.
+// Total columns of all field texts and the gaps between them.
 int Columns(const std::vector<const TaskField*>& fields) {
   int columns = 0;
   for (const TaskField* field : fields) {
@@ -26,7 +26,8 @@ int Columns(const std::vector<const TaskField*>& fields) {
   return columns;
 }
 
-// What fits into `columns`: as long as it does not, the last field of the highest rank goes.
+// The fields that fit into `columns`: as long as they do not fit, drops the last field of the
+// highest rank.
 std::vector<const TaskField*> FittingFields(const TaskMoment& moment, int columns) {
   std::vector<const TaskField*> fields;
   for (const TaskField& field : moment.fields) {

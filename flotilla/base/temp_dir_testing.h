@@ -1,4 +1,5 @@
-// A directory of one test, removed at its end with all that is in it. For test programs only.
+// A temporary directory for one test, removed with its content when the test ends. For test
+// programs only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +28,7 @@ class TempDir {
 
   const std::string& path() const { return path_; }
 
-  // Writes a file of this content and returns its path.
+  // Writes a file with this content and returns its path.
   std::string Write(std::string_view name, std::string_view content) const {
     const std::string file = path_ + "/" + std::string(name);
     std::ofstream(file, std::ios::binary).write(content.data(), content.size());
@@ -38,7 +39,7 @@ class TempDir {
   std::string path_;
 };
 
-// All bytes of a file, which must be there.
+// All bytes of a file. REQUIRES: the file exists.
 inline std::string ContentOf(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   EXPECT_TRUE(file.good()) << path;

@@ -34,8 +34,8 @@ StatusOr<FileStamp> StampOf(const std::string& path) {
 
 StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path,
                                                  const Interrupt* interrupt) {
-  // A copy of standard input, so that the stream can close what it owns. A named pipe that nobody
-  // has opened for writing must not be waited for in open(), which no interrupt ends.
+  // Duplicates standard input, so that the stream can close the descriptor that it owns. A named
+  // pipe without a writer must not block in open(), which an Interrupt cannot end.
   const int fd = path == "-" ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
                              : open(std::string(path).c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) return OpenError(path, errno);
@@ -45,10 +45,10 @@ StatusOr<std::unique_ptr<RawFile>> RawFile::Open(std::string_view path,
   if (S_ISDIR(info.st_mode)) return InvalidArgument("{}: is a directory, expected a file", path);
   file->regular_ = S_ISREG(info.st_mode);
   if (path != "-") fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) & ~O_NONBLOCK);
-  // Before its first writer comes a pipe reads as if it had ended.
+  // A named pipe reads as ended until its first writer opens it.
   if (S_ISFIFO(info.st_mode)) FL_RETURN_IF_ERROR(file->AwaitBytes());
   file->stamp_ = ToStamp(info);
-  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint: its failure changes nothing
+  posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);  // a hint: failure is harmless
   return file;
 }
 
@@ -77,7 +77,7 @@ Status RawFile::Skip(int64_t bytes) {
   const int64_t place = lseek(fd_, bytes, SEEK_CUR);
   if (place < 0) return Internal("{}: cannot seek: {}", path_, std::strerror(errno));
   if (place > stamp_.bytes) {
-    return InvalidArgument("{}: ended {} bytes before the place to go on at", path_,
+    return InvalidArgument("{}: ended {} bytes before the position to resume at", path_,
                            place - stamp_.bytes);
   }
   return absl::OkStatus();

@@ -1,5 +1,5 @@
-// Opens files for reading from front to back: plain or compressed (.gz, .zst, by name), and
-// standard input under the name "-". It stands below the readers of dataset/ and knows nothing of
+// Opens files for sequential reading: plain or compressed (.gz, .zst, chosen by extension), and
+// standard input under the name "-". The readers of dataset/ are built on it; it knows nothing of
 // lines.
 #pragma once
 
@@ -13,7 +13,7 @@
 
 namespace flotilla {
 
-// What tells one version of a file from another.
+// Identifies one version of a file.
 struct FileStamp {
   int64_t bytes = 0;
   int64_t modified_ns = 0;  // since 1970
@@ -24,12 +24,13 @@ struct FileStamp {
 // NotFound when there is no such file, InvalidArgument when it is not a regular file.
 StatusOr<FileStamp> StampOf(const std::string& path);
 
-// The bytes of one file as they are. Owns the descriptor, which a child process does not inherit.
+// The raw bytes of one file. Owns the descriptor, which child processes do not inherit.
 class RawFile : public ByteStream {
  public:
-  // "-" is standard input. NotFound when there is no such file (or a link to none); InvalidArgument
-  // when it is a directory or cannot be opened. `interrupt`, unless it is null, ends every wait for
-  // bytes, also for the first of a named pipe, with its cause; it must outlive the file.
+  // "-" is standard input. NotFound when there is no such file (or it is a dangling link);
+  // InvalidArgument when it is a directory or cannot be opened. `interrupt`, unless it is null,
+  // ends every wait for bytes with its cause, including the wait for the first byte of a named
+  // pipe; it must outlive the file.
   static StatusOr<std::unique_ptr<RawFile>> Open(std::string_view path,
                                                  const Interrupt* interrupt = nullptr);
   ~RawFile() override;
@@ -37,8 +38,8 @@ class RawFile : public ByteStream {
   RawFile& operator=(const RawFile&) = delete;
 
   const std::string& name() const override { return path_; }
-  // At the end also does what CheckUnchanged does: a file that grew, shrank or was written while it
-  // was read is an error.
+  // At the end of the file also calls CheckUnchanged: a file that grew, shrank or was modified
+  // while it was read is an error.
   StatusOr<size_t> Read(std::span<char> out) override;
   Status Skip(int64_t bytes) override;
   int fd() const override { return fd_; }
@@ -47,7 +48,7 @@ class RawFile : public ByteStream {
  private:
   RawFile(std::string_view path, int fd, const Interrupt* interrupt)
       : path_(path), fd_(fd), interrupt_(interrupt) {}
-  // Ok when a read does not wait for long.
+  // Waits until a read will not block for long, or until the interrupt is raised.
   Status AwaitBytes() const;
 
   const std::string path_;
@@ -57,11 +58,12 @@ class RawFile : public ByteStream {
   FileStamp stamp_;       // when it was opened
 };
 
-// The text of a file, decompressed when its name says so. Errors as RawFile and Decompress have
-// them.
+// Opens the text of a file, decompressed according to its extension. Errors are those of RawFile
+// and Decompress.
 StatusOr<std::unique_ptr<ByteStream>> OpenTextFile(std::string_view path);
 
-// All of it, for small files such as schemas. InvalidArgument when it is longer than `max_bytes`.
+// Reads a whole file, for small files such as schemas. InvalidArgument when it is longer than
+// `max_bytes`.
 StatusOr<std::string> ReadWholeFile(const std::string& path, size_t max_bytes);
 
 }  // namespace flotilla

@@ -202,7 +202,7 @@ TEST(TextFileTest, SkipGoesOnAtThePlace) {
     ASSERT_EQ(*(*file)->Read(got), 3u);
     EXPECT_EQ(std::string(got, 3), text.substr(61'000, 3));
     EXPECT_EQ(ErrorText((*file)->Skip(38'998)),
-              path + ": ended 1 bytes before the place to go on at");
+              path + ": ended 1 bytes before the position to resume at");
   }
 }
 

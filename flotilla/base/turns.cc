@@ -17,12 +17,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr off_t kFirstByte = 4096;  // of the turns, behind what is mapped
+constexpr off_t kFirstByte = 4096;  // offset of the turns' bytes, behind the mapped part
 constexpr int kMostTurns = 1 << 20;
-// A process that dies gives up its turn without waking anybody.
+// Polling interval: a process that dies releases its turn without waking any waiter.
 constexpr milliseconds kLook(50);
 
-// Locks or unlocks bytes of a file, `bytes` 0: all behind `byte`. False: somebody else has one.
+// Locks or unlocks `bytes` bytes of a file from `byte` on (0: up to the end). Returns false when
+// another owner holds a lock on one of them.
 bool Lock(int fd, short type, off_t byte, off_t bytes) {
   struct flock lock = {};
   lock.l_type = type;
@@ -32,7 +33,7 @@ bool Lock(int fd, short type, off_t byte, off_t bytes) {
   return fcntl(fd, F_OFD_SETLK, &lock) == 0;
 }
 
-// Sleeps until the word is not `seen` any more and somebody says so, or the time is over.
+// Sleeps until the word differs from `seen` and a wake-up arrives, or the time has passed.
 void Sleep(std::atomic<uint32_t>* word, uint32_t seen, milliseconds time) {
   const timespec limit = {.tv_sec = time.count() / 1000,
                           .tv_nsec = time.count() % 1000 * 1'000'000};
@@ -65,11 +66,12 @@ Turns::~Turns() {
 StatusOr<std::unique_ptr<Turns>> Turns::Make(int count) {
   FL_CHECK(count >= 1 && count <= kMostTurns);
   const int fd = memfd_create("flotilla turns", MFD_CLOEXEC);
-  if (fd < 0) return ResourceExhausted("turns: no file in memory: {}", strerror(errno));
+  if (fd < 0) return ResourceExhausted("turns: cannot create a memory file: {}", strerror(errno));
   if (ftruncate(fd, kFirstByte + count) != 0) {
     const int error = errno;
     close(fd);
-    return ResourceExhausted("turns: {} bytes in memory: {}", kFirstByte + count, strerror(error));
+    return ResourceExhausted("turns: cannot allocate {} bytes: {}", kFirstByte + count,
+                             strerror(error));
   }
   return Map(fd);
 }
@@ -81,7 +83,7 @@ StatusOr<std::unique_ptr<Turns>> Turns::Open(const std::string& name) {
   if (fstat(fd, &file) != 0 || !S_ISREG(file.st_mode) || file.st_size <= kFirstByte ||
       file.st_size > kFirstByte + kMostTurns) {
     close(fd);
-    return InvalidArgument("turns {}: not a file of turns", name);
+    return InvalidArgument("turns {}: not a turns file", name);
   }
   return Map(fd);
 }
@@ -128,7 +130,7 @@ StatusOr<Turns::Turn> Turns::Take(milliseconds patience) {
   FL_ASSIGN_OR_RETURN(const int fd, FreeDescriptor());
   const auto deadline = steady_clock::now() + patience;
   while (true) {
-    // Read before the look: what is given up after it is not slept through.
+    // Loaded before TryLock, so that a turn released after TryLock ends the sleep.
     const uint32_t seen = shared_->given_up.load(std::memory_order_acquire);
     if (TryLock(fd)) return Turn(this, fd);
     const auto left = std::chrono::duration_cast<milliseconds>(deadline - steady_clock::now());

@@ -1,5 +1,5 @@
-// Turns that threads of several processes of one machine take, where there is less of something
-// than there are of them: more trainers than cores.
+// A counting semaphore shared by threads of several processes on one machine, for a resource that
+// is scarcer than its users: more trainers than cores. One unit of it is called a turn.
 #pragma once
 
 #include <atomic>
@@ -15,10 +15,10 @@
 
 namespace flotilla {
 
-// Thread-safe. A process that ends gives up its turns, however it ends; nothing is left on a disk.
+// Thread-safe. A process that ends in any way releases its turns; nothing is left on disk.
 class Turns {
  public:
-  // A turn, or none. Any thread may give it up; it must not outlive its Turns.
+  // Holds a turn, or none. Any thread may release it; it must not outlive its Turns.
   class Turn {
    public:
     Turn() = default;
@@ -37,30 +37,32 @@ class Turns {
 
   // REQUIRES: count >= 1.
   static StatusOr<std::unique_ptr<Turns>> Make(int count);
-  // The turns of another process of the same user, which must live. They stay usable when it ends.
+  // Opens the turns of another process of the same user, which must be alive. They stay usable
+  // after it ends.
   static StatusOr<std::unique_ptr<Turns>> Open(const std::string& name);
   ~Turns();
   Turns(const Turns&) = delete;
   Turns& operator=(const Turns&) = delete;
 
   int count() const { return count_; }
-  // For Open, while this object lives.
+  // The argument for Open, valid while this object lives.
   const std::string& name() const { return name_; }
 
-  // Waits for a turn; without one, when that takes longer than `patience`: who has them may hang.
+  // Waits for a turn. Returns an empty Turn when that takes longer than `patience`: the holders may
+  // hang.
   StatusOr<Turn> Take(std::chrono::milliseconds patience);
 
  private:
-  // What all processes see, at the beginning of a file in memory. One byte for each turn follows:
-  // who locks it has the turn.
+  // The state shared by all processes, at the beginning of an in-memory file. It is followed by one
+  // byte per turn: the holder of the lock on that byte holds the turn.
   struct Shared {
-    std::atomic<uint32_t> given_up;  // counts; those who wait sleep on it
+    std::atomic<uint32_t> given_up;  // counts releases; waiters sleep on it (futex)
   };
 
   Turns(int fd, int count, Shared* shared);
   static StatusOr<std::unique_ptr<Turns>> Map(int fd);
   StatusOr<int> FreeDescriptor();
-  // Whether a turn could be had at once.
+  // Tries to take a turn without waiting; returns whether it succeeded.
   bool TryLock(int fd) const;
   void GiveBack(int fd);
   void KeepDescriptor(int fd);
@@ -72,7 +74,8 @@ class Turns {
   const std::string name_;
 
   std::mutex mutex_;
-  // Guarded by mutex_. Locks belong to an open file, so every turn that is taken needs its own.
+  // Guarded by mutex_. Locks belong to an open file description, so every held turn needs its own
+  // descriptor.
   std::vector<int> free_;
 };
 

@@ -21,7 +21,7 @@ TEST(TurnsTest, AtMostAsManyAtOnceAsThereAre) {
   std::vector<std::thread> threads;
   for (int t = 0; t < 6; ++t) {
     threads.emplace_back([&, t] {
-      // Every second one knows them by name only, as another process does.
+      // Every second thread opens the turns by name, as another process does.
       const auto opened = Turns::Open((*turns)->name());
       ASSERT_TRUE(opened.ok()) << opened.status();
       EXPECT_EQ((*opened)->count(), 2);

@@ -1,4 +1,4 @@
-// A fixed set of threads that run the same function together: how the workers of a trainer meet.
+// A fixed set of threads that run the same function together: the worker threads of a trainer.
 #pragma once
 
 #include <condition_variable>
@@ -14,7 +14,7 @@ class WorkerPool {
  public:
   // Starts workers - 1 threads; the caller of Run is worker 0. REQUIRES: workers >= 1.
   explicit WorkerPool(int workers);
-  // Joins the threads. REQUIRES: no Run is under way.
+  // Joins the threads. REQUIRES: no Run is in progress.
   ~WorkerPool();
   WorkerPool(const WorkerPool&) = delete;
   WorkerPool& operator=(const WorkerPool&) = delete;
@@ -22,7 +22,7 @@ class WorkerPool {
   int workers() const { return static_cast<int>(threads_.size()) + 1; }
 
   // Calls work(w) for every w in [0, workers()), each on its own thread, and returns when all have
-  // returned. What they wrote is visible to the caller. One Run at a time.
+  // returned. Their writes are visible to the caller. Only one Run at a time.
   void Run(const std::function<void(int worker)>& work);
 
  private:
