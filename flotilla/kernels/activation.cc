@@ -17,7 +17,7 @@ namespace flotilla::kernels::HWY_NAMESPACE {
 template <Activation kAct>
 HWY_INLINE FloatVec Activate(FloatVec x) {
   if constexpr (kAct == Activation::kRelu) {
-    // A comparison, not Max: a NaN stays a NaN and reaches the check of the loss.
+    // A comparison instead of Max: a NaN stays a NaN and is caught by the check of the loss.
     return hn::IfThenZeroElse(hn::Lt(x, hn::Zero(FloatTag())), x);
   } else if constexpr (kAct == Activation::kSigmoid) {
     return SigmoidOf(x);
@@ -28,7 +28,7 @@ HWY_INLINE FloatVec Activate(FloatVec x) {
   }
 }
 
-// dy * act'(y), by the result y.
+// dy * act'(y), computed from the result y.
 template <Activation kAct>
 HWY_INLINE FloatVec Gradient(FloatVec y, FloatVec dy) {
   if constexpr (kAct == Activation::kRelu) {
@@ -71,7 +71,8 @@ void BiasActivation(Activation act, int64_t rows, int64_t columns, const float* 
   }
 }
 
-// kRows rows side by side, so that the column sums are loaded and stored once for all of them.
+// Processes kRows rows together, so that the column sums are loaded and stored once for all of
+// them.
 template <Activation kAct, int kRows>
 HWY_INLINE void BackwardRows(int64_t columns, const float* y, float* dy, float* dbias) {
   ForEachVector(columns, [=](auto lanes, int64_t i) FL_LANES {
@@ -107,7 +108,7 @@ void BiasActivationBackward(Activation act, int64_t rows, int64_t columns, const
                             float* dy, float* dbias) {
   switch (act) {
     case Activation::kNone:
-      // The slope is 1 whatever y is, so y need not exist.
+      // The slope is 1 for any y, so y may be null.
       return Backward<Activation::kNone>(rows, columns, dy, dy, dbias);
     case Activation::kRelu:
       return Backward<Activation::kRelu>(rows, columns, y, dy, dbias);
@@ -118,8 +119,8 @@ void BiasActivationBackward(Activation act, int64_t rows, int64_t columns, const
   }
 }
 
-// Rows of up to kNarrow columns are turned so that a vector holds one column of many rows: two
-// classes would otherwise leave most lanes of every exponential empty.
+// Rows of up to kNarrow columns are transposed so that a vector holds one column of many rows: with
+// two classes most lanes of every exponential would otherwise be empty.
 constexpr int64_t kNarrow = 16;
 constexpr int64_t kMaxLanes = HWY_MAX_BYTES / sizeof(float);
 

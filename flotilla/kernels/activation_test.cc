@@ -76,7 +76,7 @@ TEST_P(ActivationTest, ReluKeepsNan) {
 void CheckBackward(Activation act, int64_t rows, int64_t columns, bool with_bias) {
   EdgeBuffer y(rows * columns), dy(rows * columns, rows % 2), dbias(columns);
   y.Assign(Uniform(RngKey(1).With(columns), rows * columns, -0.9f, 0.9f));
-  for (int64_t i = 0; i < rows * columns; i += 3) y[i] = 0;  // what relu gives most often
+  for (int64_t i = 0; i < rows * columns; i += 3) y[i] = 0;  // the most frequent result of relu
   dy.Assign(Uniform(RngKey(2).With(columns), rows * columns));
   dbias.Assign(Uniform(RngKey(3), columns));
   std::vector<float> want = dy.ToVector(), want_bias = dbias.ToVector();

@@ -16,14 +16,15 @@ namespace flotilla::kernels::HWY_NAMESPACE {
 using IntTag = hn::RebindToSigned<FloatTag>;
 using ShortTag = hn::Rebind<uint16_t, IntTag>;
 
-// The integer forms of the same conversions serve the rest that fills no vector: an array of one
-// vector is converted whole.
+// Integer conversions of whole vectors; the tail that does not fill a vector is copied to an array
+// of one vector and converted the same way.
 HWY_INLINE void ToOneVector(const float* x, uint16_t* y) {
   const IntTag d;
   const auto bits = hn::LoadU(d, reinterpret_cast<const int32_t*>(x));
   const auto last = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1));
   const auto rounded = hn::Add(bits, hn::Add(last, hn::Set(d, 0x7fff)));
-  // A NaN could be rounded to infinity, or over to the other sign: it gets a bit that stays.
+  // Rounding could turn a NaN into infinity or flip its sign: set a mantissa bit that survives
+  // truncation.
   const auto quiet = hn::Or(bits, hn::Set(d, 0x400000));
   const auto nan = hn::RebindMask(d, hn::IsNaN(hn::BitCast(FloatTag(), bits)));
   const auto kept = hn::IfThenElse(nan, quiet, rounded);

@@ -20,7 +20,7 @@ uint16_t NaiveToBfloat16(float x) {
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint16_t below = static_cast<uint16_t>(bits >> 16);
   if (std::isinf(x)) return below;
-  // The step past the largest value is as long as the one before it.
+  // The step beyond the largest value is as long as the one before it.
   const auto value = [](uint32_t upper) {
     const float f = FromBits(upper << 16);
     return std::isinf(f) ? std::copysign(std::ldexp(1.0, 128), f) : static_cast<double>(f);

@@ -1,7 +1,7 @@
-// Numbers too small for a full mantissa make x86 arithmetic up to a hundred times slower, and
-// decayed optimizer state is full of them. Whoever trains or serves parameters holds one of these
-// while it computes: such numbers then count as zero on this thread, in every mode alike, so
-// results agree.
+// Flushes denormal numbers to zero on the current thread. Denormals make x86 arithmetic up to a
+// hundred times slower, and decayed optimizer state is full of them. Every thread that trains or
+// serves parameters holds a FlushDenormals while it computes: denormals then count as zero, in
+// every mode alike, so results agree.
 #pragma once
 
 namespace flotilla::kernels {
@@ -9,7 +9,7 @@ namespace flotilla::kernels {
 class FlushDenormals {
  public:
   FlushDenormals();
-  // Restores what was before.
+  // Restores the previous setting.
   ~FlushDenormals();
   FlushDenormals(const FlushDenormals&) = delete;
   FlushDenormals& operator=(const FlushDenormals&) = delete;

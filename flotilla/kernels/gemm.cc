@@ -1,5 +1,5 @@
-// The product by oneDNN's sgemm, whose C interface is row-major. The narrow products of the same
-// header are in skinny.cc.
+// Matrix product through oneDNN's sgemm, whose C interface is row-major. The narrow products of the
+// same header are in skinny.cc.
 #include "flotilla/kernels/gemm.h"
 
 #include <dnnl.h>
@@ -12,7 +12,8 @@
 namespace flotilla::kernels {
 namespace {
 
-// oneDNN asks OpenMP how many threads the calling thread may start; this answers once per thread.
+// oneDNN asks OpenMP how many threads the calling thread may start; this sets it to one, once per
+// thread.
 void UseOneThread() {
   thread_local const bool done = [] {
     omp_set_num_threads(1);

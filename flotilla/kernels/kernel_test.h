@@ -1,5 +1,5 @@
-// What the tests of this directory share: every test runs once per instruction set of the machine,
-// on buffers that catch accesses outside them. For test sources only.
+// Shared by the tests of this directory: every test runs once per instruction set of the machine,
+// on buffers that detect out-of-bounds accesses. For test sources only.
 #pragma once
 
 #include <gtest/gtest.h>

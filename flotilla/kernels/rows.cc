@@ -1,5 +1,5 @@
 // Gather and scatter-add of embedding rows, compiled once per instruction set and chosen at run
-// time, once per call and not per row; the public functions at the end only dispatch.
+// time, once per call rather than per row; the public functions at the end only dispatch.
 #include "flotilla/kernels/rows.h"
 
 #include <cmath>
@@ -66,7 +66,7 @@ HWY_INLINE float BagScale(Pooling pooling, uint32_t count) {
   return 1.0f / (pooling == Pooling::kMean ? n : std::sqrt(n));
 }
 
-// One vector of columns at a time over the whole bag: the sum stays in a register.
+// Processes one vector of columns at a time over the whole bag: the sum stays in a register.
 void GatherBags(Pooling pooling, int64_t rows, int64_t dim, const float* values,
                 const uint32_t* positions, const uint32_t* offsets, float* out, int64_t stride) {
   WithDim(dim, [=](auto d) FL_LANES {

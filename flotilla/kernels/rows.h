@@ -1,7 +1,7 @@
-// Rows of embedding tables in and out of a batch: gather with pooling, scatter-add of gradients.
-// `values` is (distinct, dim) dense, as pulled; positions[i] tells which of its rows occurrence i
-// means. Outputs are `stride` floats apart, so that a slot lands straight in the columns of the
-// matrix that the first layer multiplies.
+// Moves rows of embedding tables into and out of a batch: gather with pooling, scatter-add of
+// gradients. `values` is (distinct, dim) dense, as pulled; positions[i] is the row of `values` that
+// occurrence i refers to. Output rows are `stride` floats apart, so that a slot is written directly
+// into the columns of the matrix that the first layer multiplies.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ void GatherRows(int64_t rows, int64_t dim, const float* values, const uint32_t* 
 void GatherBags(Pooling pooling, int64_t rows, int64_t dim, const float* values,
                 const uint32_t* positions, const uint32_t* offsets, float* out, int64_t stride);
 
-// The transposes: grads (distinct, dim) += what each occurrence contributed. In order of rows, so
-// the result repeats.
+// The transposes: grads (distinct, dim) += the contribution of each occurrence. Sums in row order,
+// so the result is reproducible.
 void ScatterAddRows(int64_t rows, int64_t dim, const float* dout, int64_t stride,
                     const uint32_t* positions, float* grads);
 void ScatterAddBags(Pooling pooling, int64_t rows, int64_t dim, const float* dout, int64_t stride,
@@ -32,14 +32,14 @@ void ScatterAddBags(Pooling pooling, int64_t rows, int64_t dim, const float* dou
 // and nothing else.
 void GatherSlots(int64_t rows, int64_t slots, int64_t dim, const float* values,
                  const uint32_t* const* positions, float* out, int64_t stride);
-// Its transpose: grads[positions[s][r]] += dout[r * stride + s * dim .. + dim], row after row.
+// Its transpose: grads[positions[s][r]] += dout[r * stride + s * dim .. + dim], in row order.
 void ScatterAddSlots(int64_t rows, int64_t slots, int64_t dim, const float* dout, int64_t stride,
                      const uint32_t* const* positions, float* grads);
 
 // Copies (rows, columns) between matrices with different strides.
 void CopyRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
               int64_t out_stride);
-// out += in, likewise.
+// out += in, for matrices with different strides.
 void AddRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
              int64_t out_stride);
 

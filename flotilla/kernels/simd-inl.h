@@ -1,6 +1,6 @@
-// What the SIMD sources of this directory share: walks over n floats in whole vectors and a rest,
-// and elementary functions with the limits that IEEE arithmetic promises.
-// Included once per instruction set, after hwy/foreach_target.h; never from a header.
+// Shared by the SIMD sources of this directory: loops over n floats in whole vectors plus a tail,
+// and elementary functions with the limits that IEEE arithmetic guarantees. Included once per
+// instruction set, after hwy/foreach_target.h; never from a header.
 #if defined(FLOTILLA_KERNELS_SIMD_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef FLOTILLA_KERNELS_SIMD_INL_H_
 #undef FLOTILLA_KERNELS_SIMD_INL_H_
@@ -15,8 +15,9 @@
 #include "hwy/contrib/math/math-inl.h"
 #include "hwy/highway.h"
 
-// Stands between the parameters and the body of a lambda: the loops around it are only fast when
-// it is inlined, and a lambda does not inherit the instruction set of its function everywhere.
+// Placed between the parameters and the body of a lambda: the surrounding loops are fast only when
+// the lambda is inlined, and not every compiler lets a lambda inherit the instruction set of its
+// function.
 #undef FL_LANES
 #define FL_LANES HWY_ATTR __attribute__((always_inline))
 
@@ -127,8 +128,8 @@ HWY_INLINE void WithDim(int64_t dim, Body body) {
 }
 
 // body(tag, i) over short rows: whole vectors, then pieces of 8, 4, 2 and 1 lanes. No masks: a row
-// that is read again in short order is still in the store buffer, from which the processor cannot
-// forward what a masked store wrote, even to a neighbour within the vector.
+// that is read again soon is still in the store buffer, and the processor cannot forward the data
+// of a masked store from there, not even to a neighbour within the vector.
 template <class Dim, class Body>
 HWY_INLINE void ForEachPiece(Dim dim, Body body) {
   const int64_t step = LaneCount();
@@ -152,7 +153,7 @@ HWY_INLINE void ForEachPiece(Dim dim, Body body) {
 HWY_INLINE FloatVec SetAll(float value) { return hn::Set(FloatTag(), value); }
 HWY_INLINE float SumLanes(FloatVec v) { return hn::GetLane(hn::SumOfLanes(FloatTag(), v)); }
 
-// Highway's functions, with infinities and NaN as std:: has them.
+// Highway's functions, with the results of std:: for infinities and NaN.
 HWY_INLINE FloatVec ExpOf(FloatVec x) {
   // exp(89) is already infinite; beyond 128 powers of two the approximation would wrap around.
   const FloatVec y = hn::Exp(FloatTag(), hn::Min(x, SetAll(89.0f)));

@@ -1,5 +1,5 @@
-// The narrow products of gemm.h. B and its gradient are turned once into one array per column, so
-// that the single pass over A works on whole vectors; columns are taken two at a time.
+// The narrow products of gemm.h. B and its gradient are transposed once into one array per column,
+// so that the single pass over A works on whole vectors; columns are processed two at a time.
 #include <algorithm>
 
 #include "flotilla/base/aligned_vector.h"
@@ -81,11 +81,11 @@ void SkinnyForward(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
 enum class Write { kNothing, kSet, kAdd };
 constexpr int64_t kPrefetchFloats = 64;
 
-// What the tiles of SkinnyBackward share.
+// Arguments shared by the tiles of SkinnyBackward.
 struct BackwardArgs {
   int64_t n, k, lda, ldda;
   const float* b;  // n columns, k apart
-  float* db;       // likewise
+  float* db;       // gradient of b: n columns, k apart
 };
 
 // db += A^T dc and da = or += dc B^T, for kRows rows and kCols columns of dc.
@@ -110,7 +110,8 @@ HWY_INLINE void BackwardTile(const BackwardArgs& args, int64_t j, const float* a
       for (int c = 0; c < kCols; ++c) sum[c] = hn::MulAdd(x, g[r * kCols + c], sum[c]);
       if constexpr (kWrite != Write::kNothing) {
         float* to = da + r * ldda + i;
-        // Nothing has read these lines, so their stores would wait for them one after the other.
+        // These cache lines have not been read yet, so the stores would wait for them one after the
+        // other.
         hwy::Prefetch(to + kPrefetchFloats);
         FloatVec dx = hn::Mul(g[r * kCols], column[0]);
         for (int c = 1; c < kCols; ++c) dx = hn::MulAdd(g[r * kCols + c], column[c], dx);
@@ -176,7 +177,7 @@ namespace {
 HWY_EXPORT(SkinnyForward);
 HWY_EXPORT(SkinnyBackward);
 
-// Kept from call to call: a step calls these with the same sizes again and again.
+// Kept between calls: a step calls these functions with the same sizes again and again.
 float* Scratch(int64_t size) {
   thread_local AlignedVector<float> scratch;
   if (static_cast<int64_t>(scratch.size()) < size) scratch.resize(size);

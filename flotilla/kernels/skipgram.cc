@@ -1,6 +1,6 @@
-// Outputs are taken in groups of six: their rows and the sums of their gradients are twelve
-// vectors, which with the row in hand just fill the registers of AVX2. A window with five negatives
-// is one group, and then no row is read or written more than twice.
+// Outputs are processed in groups of six: their rows and the sums of their gradients are twelve
+// vectors, which together with the current row just fill the registers of AVX2. A window with five
+// negatives is one group, so that no row is read or written more than twice.
 #include "flotilla/kernels/skipgram.h"
 
 #include <algorithm>
@@ -35,7 +35,7 @@ HWY_INLINE auto FoldToFour(D d, hn::Vec<D> v) {
 }
 #endif
 
-// out[i] = sum of the lanes of v[i], for i < 4. Cheaper than one after the other.
+// out[i] = sum of the lanes of v[i], for i < 4. Cheaper than four separate sums.
 HWY_INLINE void StoreFourSums(const FloatVec* v, float* out) {
 #if HWY_TARGET == HWY_SCALAR
   for (int i = 0; i < 4; ++i) out[i] = hn::GetLane(v[i]);
@@ -49,7 +49,7 @@ HWY_INLINE void StoreFourSums(const FloatVec* v, float* out) {
 #endif
 }
 
-// logits (kRows, kCols) of kRows inputs. Writes up to three floats behind them.
+// logits (kRows, kCols) of kRows inputs. Writes up to three floats past their end.
 template <int kRows, int kCols>
 HWY_INLINE void LogitTile(int64_t dim, Rows x, Rows w, float* logits) {
   constexpr int kSums = (kRows * kCols + 3) / 4 * 4;
@@ -93,7 +93,7 @@ HWY_INLINE double NegativeLoss(int64_t n, const float* logits) {
   return SumLanes(sum);
 }
 
-// x = -rate sigmoid(x). Whole vectors: what lies behind the n values changes too.
+// x = -rate sigmoid(x). Works on whole vectors: floats past the n values change too.
 HWY_INLINE void NegativeErrors(int64_t n, float rate, float* x) {
   const FloatVec minus_rate = SetAll(-rate);
   for (int64_t i = 0; i < n; i += LaneCount()) {
@@ -125,7 +125,7 @@ HWY_INLINE void UpdateColumns(D d, int64_t at, int64_t m, Rows x, Rows w, const 
     }
     hn::StoreU(change, d, to);
   }
-  // Read again: two of the rows may be the same.
+  // Loaded again: two of the rows may be the same.
   for (int c = 0; c < kCols; ++c) {
     hn::StoreU(hn::Add(hn::LoadU(d, w[c] + at), sum[c]), d, w[c] + at);
   }
@@ -163,8 +163,8 @@ HWY_INLINE void WithColumns(int64_t columns, Body body) {
   }
 }
 
-// One group of outputs at a time; its logits stand together, group after group. x += or, when dx is
-// not null, dx +=.
+// Processes one group of outputs at a time; the logits of a group are contiguous, group after
+// group. Updates x, or dx when it is not null.
 HWY_INLINE void RunBlock(const WindowBlock& block, int64_t m, Rows x, float* errors, float* dx,
                          double* loss) {
   const int64_t dim = block.dim, n = static_cast<int64_t>(block.outputs.size());
@@ -229,7 +229,7 @@ namespace {
 HWY_EXPORT(SkipgramUpdate);
 HWY_EXPORT(CbowUpdate);
 
-// Floats behind the errors that whole vectors may touch.
+// Number of floats past the errors that whole vectors may touch.
 constexpr size_t kSlack = 64;
 
 float* ErrorsFor(const WindowBlock& block, size_t rows, WindowScratch* scratch) {
@@ -246,7 +246,7 @@ void SkipgramUpdate(const WindowBlock& block, WindowScratch* scratch, double* lo
   if (block.inputs.empty()) return;
   float* errors = ErrorsFor(block, block.inputs.size(), scratch);
   float* dx = nullptr;
-  // Later groups must see the inputs as they were, so their changes are collected first.
+  // Later groups must see the original inputs, so the changes of the inputs are collected first.
   if (block.outputs.size() > kWindowGroup) {
     scratch->gradients.assign(block.inputs.size() * static_cast<size_t>(block.dim), 0);
     dx = scratch->gradients.data();

@@ -14,7 +14,7 @@ FL_INSTANTIATE_FOR_ALL_TARGETS(SkipgramTest);
 
 using Matrix = std::vector<std::vector<double>>;
 
-// Rows at the end of accessible memory, every second one misaligned.
+// Rows placed at the end of accessible memory, every second one misaligned.
 class RowSet {
  public:
   RowSet(const RngKey& key, int64_t count, int64_t dim) {
@@ -46,7 +46,7 @@ class RowSet {
   std::vector<float*> pointers_;
 };
 
-// One window, the vectors in double.
+// Reference implementation of one window, in double precision.
 struct WindowTwin {
   Matrix x, w, b;  // b: rows of one number; empty: no bias
   double rate;

@@ -26,8 +26,8 @@ HWY_INLINE uint64_t MatchingBytes(const char* text, hn::Vec<ByteTag> wanted) {
   return bits;
 }
 
-// Appends the numbers of the set bits. They are written eight at a time, wanted or not: how many
-// there are cannot be predicted.
+// Appends the indices of the set bits. They are written eight at a time, including unused ones,
+// because a branch on their number would be unpredictable.
 HWY_INLINE uint32_t* AppendBits(uint64_t bits, uint32_t first, uint32_t* out) {
   const int count = std::popcount(bits);
   for (int i = 0; i < count; i += 8) {
@@ -49,7 +49,7 @@ int64_t FindByte(std::string_view text, char byte, int64_t limit, uint32_t* posi
     uint64_t bits = 0;
     if (at + width <= size) {
       bits = MatchingBytes(text.data() + at, wanted);
-    } else if (size >= width) {  // the last bytes of the text, without those seen before
+    } else if (size >= width) {  // the last bytes of the text, without those already seen
       bits = MatchingBytes(text.data() + size - width, wanted) >> (width - (size - at));
     } else {
       for (int64_t i = 0; i < size; ++i) bits |= uint64_t{text[i] == byte} << i;
@@ -62,7 +62,8 @@ int64_t FindByte(std::string_view text, char byte, int64_t limit, uint32_t* posi
 
 // ---- Fields ----
 
-// Numbers of 64 bits, one or as many as a vector has: what the functions below are written with.
+// 64-bit integers, one or a whole vector of them: the interface that the functions below are
+// written against.
 struct OneNumber {
   using V = uint64_t;
   static constexpr int kCount = 1;
@@ -97,11 +98,11 @@ struct OneNumber {
   // All bits set, or none.
   static V Equal(V a, V b) { return a == b ? ~V{0} : 0; }
   static V Less(V a, V b) { return a < b ? ~V{0} : 0; }
-  // A bit for each that is not zero.
+  // One bit per element, set if the element is not zero.
   static uint32_t NotZero(V a) { return a != 0; }
 };
 
-#if HWY_TARGET == HWY_AVX3  // the others multiply 64 bits no faster in vectors
+#if HWY_TARGET == HWY_AVX3  // the other targets multiply 64 bits no faster in vectors
 struct Numbers {
   using D = hn::ScalableTag<uint64_t>;
   using V = hn::Vec<D>;
@@ -149,7 +150,7 @@ struct Numbers {
 using Numbers = OneNumber;
 #endif
 
-// Several of them, step by step together: the chains of dependent products then overlap.
+// Several of them, processed in lockstep: the chains of dependent products then overlap.
 template <class N, int kTimes>
 struct Together {
   struct V {
@@ -191,7 +192,7 @@ HWY_INLINE V RotateLeft(V a) {
   return N::Xor(N::template Left<kBits>(a), N::template Right<64 - kBits>(a));
 }
 
-// XXH64 of ten bytes: eight that go through a round, and two.
+// XXH64 of ten bytes: one round for the first eight, then the last two.
 template <class N, class V = typename N::V>
 HWY_INLINE V HashOfTen(V two, V eight) {
   constexpr uint64_t kPrime1 = 0x9E3779B185EBCA87u, kPrime2 = 0xC2B2AE3D27D4EB4Fu,
@@ -222,7 +223,7 @@ uint32_t HashFieldsOfEight(std::string_view text, const uint32_t* separators, in
       const int i = first + k * N::kCount;
       const typename N::V separator = N::Load(separators + i);
       const typename N::V next = N::Load(separators + i + 1);
-      // A field too close to the end to have eight bytes is read from somewhere else.
+      // A field too close to the end to read eight bytes is read from an earlier position instead.
       eight.part[k] = N::Gather(text.data(), N::Min(N::Add(separator, N::Set(1)), last));
       two.part[k] = N::Load(twos + i);
       others |= N::NotZero(N::Xor(N::Sub(next, separator), N::Set(9))) << i;
@@ -258,7 +259,7 @@ uint32_t ReadShortNumbers(std::string_view text, const uint32_t* separators, int
     V word = N::Xor(N::Gather(text.data(), N::Min(begin, last)), N::Set(0x3030303030303030));
     V minus = N::Equal(N::And(word, N::Set(0xFF)), N::Set('-' ^ '0'));
     minus = N::And(minus, N::Less(one, length));
-    // A sign counts as a zero, and more zeros come in front of the digits.
+    // A sign counts as a zero, and the digits are padded with leading zeros.
     word = N::AndNot(N::And(minus, N::Set(0xFF)), word);
     word = N::LeftBy(word, N::Sub(N::Set(64), N::template Left<3>(length)));
     // Bytes above 9.

@@ -1,4 +1,4 @@
-// The update rules, compiled once per instruction set and chosen at run time. One walk over arrays
+// The update rules, compiled once per instruction set and chosen at run time. One loop over arrays
 // and one over sparse rows serve all rules; the public functions at the end only dispatch.
 #include "flotilla/kernels/update.h"
 
@@ -14,7 +14,7 @@ namespace flotilla::kernels::HWY_NAMESPACE {
 
 // Each rule is a struct of its terms with kStates and Apply(d, i, g, w, s0, s1), which updates the
 // lanes of tag d at offset i. Terms are scalars, broadcast outside the loop by the compiler. kDecay
-// says whether any decay is not zero; without it none of its arithmetic is done.
+// is true if any decay is not zero; otherwise the arithmetic of decay is skipped.
 
 HWY_INLINE bool Any(const DecayTerms& decay) { return decay.l1 != 0 || decay.l2 != 0; }
 
@@ -75,9 +75,9 @@ struct Adagrad {
   }
 };
 
-// Root and quotient. Where vectors are wide, the processor's own ones take longer than all else of
-// an update: there an estimate of 12 to 14 bits and one step of Newton's, good to a few units in
-// the last place.
+// Square root and division. On targets with wide vectors the hardware instructions take longer than
+// the rest of an update: there, an estimate of 12 to 14 bits and one Newton step are used, accurate
+// to a few units in the last place.
 #if HWY_TARGET == HWY_AVX3
 template <class D, class V = hn::Vec<D>>
 HWY_INLINE V RootOf(D d, V x) {
@@ -135,7 +135,7 @@ HWY_INLINE void UpdateArrays(const Rule& given, int64_t n, const float* g, float
   ForEachPiece(n, [=](auto d, int64_t i) FL_LANES { rule.Apply(d, i, g, w, s0, s1); });
 }
 
-// Rows lie anywhere in memory, so all cache lines of one some way ahead are asked for early.
+// Rows lie anywhere in memory, so all cache lines of a row some distance ahead are prefetched.
 constexpr int64_t kPrefetchRows = 16;
 constexpr int64_t kFloatsPerLine = 16;
 
@@ -163,7 +163,7 @@ void UpdateRows(const Rule& rule, int64_t count, int64_t dim, const float* grads
   WithDim(dim, [&](auto d) FL_LANES { UpdateRowsOf(rule, count, d, grads, rows); });
 }
 
-// Calls body with the rule that the terms ask for.
+// Calls body with the rule that the terms select.
 template <class Body>
 HWY_INLINE void WithSgd(const SgdTerms& t, Body body) {
   Any(t.decay) ? body(Sgd<true>{t}) : body(Sgd<false>{t});

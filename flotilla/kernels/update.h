@@ -1,7 +1,7 @@
 // The arithmetic of the update rules over n elements. The state arrays follow the weights: a rule
-// with two of them is given w[n], s0[n], s1[n]. The *Rows forms do the same for many sparse rows,
-// each a block [w dim][s0 dim][s1 dim], fused with the walk over the rows; grads is (count, dim).
-// rows[i] are distinct. What the formulas mean stands in optim/, beside each rule.
+// with two states takes w[n], s0[n], s1[n]. The *Rows forms do the same for many sparse rows, each
+// a block [w dim][s0 dim][s1 dim], fused with the loop over the rows; grads is (count, dim).
+// rows[i] are distinct. The formulas are explained in optim/, next to each rule.
 #pragma once
 
 #include <cstdint>

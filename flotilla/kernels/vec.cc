@@ -55,7 +55,7 @@ void MulAdd(int64_t n, const float* a, const float* b, float* y) {
     lanes.Store(hn::MulAdd(lanes.Load(a + i), lanes.Load(b + i), lanes.Load(y + i)), y + i);
   });
 }
-// By comparisons, not Min and Max, so that a NaN stays a NaN.
+// Uses comparisons instead of Min and Max, so that a NaN stays a NaN.
 void Clip(int64_t n, float low, float high, const float* x, float* y) {
   Map(n, x, y, [=](FloatVec v) FL_LANES {
     const FloatVec lo = SetAll(low), hi = SetAll(high);

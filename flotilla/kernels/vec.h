@@ -24,7 +24,8 @@ void Sigmoid(int64_t n, const float* x, float* y);
 void Tanh(int64_t n, const float* x, float* y);
 
 float Dot(int64_t n, const float* a, const float* b);
-// Sums are taken in a fixed order for a given n, so they repeat; in float32 lanes.
+// Sums are taken in a fixed order for a given n, so they are reproducible; accumulated in float32
+// lanes.
 float Sum(int64_t n, const float* x);
 double SumSquares(int64_t n, const float* x);
 float MaxElement(int64_t n, const float* x);  // REQUIRES: n >= 1

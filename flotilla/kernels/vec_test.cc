@@ -38,7 +38,7 @@ void CheckUnary(const Unary& kernel, const std::function<double(double)>& twin, 
   }
 }
 
-// The twin is given (a, b, y before).
+// The reference function takes (a, b, previous y).
 void CheckBinary(const Binary& kernel, const std::function<double(double, double, double)>& twin) {
   for (int64_t n : TailSizes()) {
     for (int64_t slack : {0, 1}) {

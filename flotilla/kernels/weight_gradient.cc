@@ -1,5 +1,5 @@
 // Tiles of C stay in registers over the whole sum. Nothing is packed: a panel of Y with the columns
-// of a tile fits the first cache, X is read by single floats.
+// of a tile fits into the L1 cache, X is read one float at a time.
 #include "flotilla/kernels/weight_gradient.h"
 
 #include <algorithm>
@@ -18,8 +18,8 @@ namespace flotilla::kernels::HWY_NAMESPACE {
 constexpr int kTileRows = 6;
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 ? 4 : 2;
 
-// The compiler would make it a prefetch to read, as the oldest processors want it; a line that
-// another core has written would then be asked for twice.
+// Inline assembly because the compiler would emit a prefetch for reading, as the oldest processors
+// require; a line that another core has written would then be requested twice.
 HWY_INLINE void PrefetchToWrite(const float* line) {
 #if HWY_ARCH_X86
   asm volatile("prefetchw %0" : : "m"(*line));
@@ -28,7 +28,7 @@ HWY_INLINE void PrefetchToWrite(const float* line) {
 #endif
 }
 
-// Hands out the cache lines of memory that is wanted soon, one at a time.
+// Iterates over the cache lines of the memory to prefetch, one at a time.
 class Lines {
  public:
   explicit Lines(std::span<const std::span<const float>> ranges) : ranges_(ranges) {
@@ -69,7 +69,7 @@ struct Product {
 };
 
 // kRows rows of C from `row` on, kVectors vectors from `column` on; with kVectors = 1 those may be
-// the first lanes of a vector. Asks for `lines` lines, one with every row of the sum.
+// the first lanes of a vector. Prefetches `lines` lines, one with every row of the sum.
 template <int kRows, int kVectors, class LanesT>
 HWY_INLINE void Tile(const Product& p, LanesT lanes, int64_t row, int64_t column, int64_t ahead,
                      Lines& soon) {
@@ -140,7 +140,7 @@ void WeightGradient(int64_t m, int64_t n, int64_t k, const float* x, int64_t ldx
   const int64_t ahead = (lines.count() + tiles - 1) / tiles;
   int64_t done = 0;
   for (int64_t panel = 0; panel < panels; ++panel) {
-    // As even as possible: a narrow tile cannot keep the multipliers busy.
+    // Tiles are as even as possible: a narrow tile cannot keep the multipliers busy.
     const int64_t upto = vectors * (panel + 1) / panels;
     const int64_t column = done * width;
     const int64_t count = upto - done;

@@ -19,7 +19,7 @@ void CheckProduct(const Sizes& s, float beta) {
   EdgeBuffer x(Extent(s.k, s.m, ldx)), y(Extent(s.k, s.n, ldy)), c(s.m * s.n, s.pad % 2);
   x.Assign(Uniform(RngKey(1).With(s.m), x.size()));
   y.Assign(Uniform(RngKey(2).With(s.n), y.size()));
-  // What is not to be read would spoil the result.
+  // Memory that must not be read holds a value that would spoil the result.
   c.Assign(beta == 0 ? std::vector<float>(c.size(), NAN) : Uniform(RngKey(3), c.size()));
   std::vector<float> expected(c.size());
   for (int64_t r = 0; r < s.m; ++r) {
