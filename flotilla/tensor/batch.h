@@ -1,5 +1,5 @@
-// A batch of examples, the value that a dataset hands to a step. Fields stand in the order in which
-// the model declared its inputs; nothing in a batch has a name.
+// A batch of examples, the value that a dataset passes to a step. Fields are in the order in which
+// the model declared its inputs; a batch contains no names.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct Field {
 struct Batch {
   int64_t rows = 0;
   int64_t epoch = 0;
-  // Position of the batch in its epoch, counted over all workers: the key of whatever is random in
-  // its computation, so that results do not depend on which worker computes it.
+  // Position of the batch in its epoch, counted over all workers. It keys all random choices of the
+  // batch's computation, so that results do not depend on which worker computes it.
   int64_t ordinal = 0;
   std::vector<Field> fields;
 
-  // Empties every field and keeps their memory.
+  // Clears every field but keeps its memory.
   void Clear();
-  // Ok, or which field breaks the invariant against `inputs`, with its name and both sizes.
+  // Checks the invariant against `inputs`. The error names the offending field and both sizes.
   Status Check(std::span<const InputSpec> inputs) const;
 };
 
-// Rows [begin, end) of a batch: what one run of a step computes. The batch outlives the slice.
+// Rows [begin, end) of a batch: the input of one run of a step. The batch outlives the slice.
 struct BatchSlice {
   const Batch* batch = nullptr;
   int64_t begin = 0;

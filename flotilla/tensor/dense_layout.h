@@ -1,4 +1,4 @@
-// Where each dense parameter stands in the flat block that a communicator owns and steps read.
+// Position of each dense parameter in the flat block that a communicator owns and steps read.
 // Gradients::dense has the same layout.
 #pragma once
 
@@ -38,8 +38,8 @@ struct DenseSlice {
   bool operator==(const DenseSlice&) const = default;
 };
 
-// What a range of the block holds of each parameter, in order; parameters that it does not touch
-// are left out.
+// The parts of parameters that a range of the block covers, in order; parameters outside the range
+// are omitted.
 std::vector<DenseSlice> SlicesOf(const DenseLayout& layout, const DenseRange& range);
 
 }  // namespace flotilla

@@ -1,4 +1,4 @@
-// A value of a batch that a step hands out: predictions, labels, losses.
+// A value of a batch that a step exposes: predictions, labels, losses.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,8 @@
 
 namespace flotilla {
 
-// (rows, row_size), or (row_size) for a value without rows. Valid as long as its giver says.
+// (rows, row_size), or (row_size) for a value without rows. Its lifetime is documented by the
+// function that returns it.
 struct FetchedValue {
   std::span<const float> values;
   int64_t row_size = 1;

@@ -1,4 +1,4 @@
-// What a step returns and a communicator pushes.
+// The gradients that a step returns and a communicator pushes.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +16,9 @@ namespace flotilla {
 struct Gradients {
   AlignedVector<float> dense;
   std::vector<SparseRows> sparse;
-  // The dense gradients were applied while the step ran; a push leaves them alone.
+  // The dense gradients were already applied while the step ran; a push ignores them.
   bool dense_applied = false;
-  // Rows of the batch that went in, and the loss they gave, for reports.
+  // Number of batch rows that contributed, and their loss, for reports.
   int64_t rows = 0;
   double loss = 0;
 };

@@ -1,5 +1,5 @@
-// How a parameter gets its first values. A value depends only on (seed, parameter name, element) or
-// (seed, table name, id, column), never on when or where it is made.
+// How the initial values of a parameter are chosen. A value depends only on (seed, parameter name,
+// element) or (seed, table name, id, column), never on when or where it is generated.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@ namespace flotilla {
 struct InitializerSpec {
   enum class Kind { kConstant, kUniform, kNormal, kTruncatedNormal, kXavier, kMsra };
   Kind kind = Kind::kConstant;
-  // kConstant: a = value. kUniform: [a, b). kNormal: mean a, deviation b. kTruncatedNormal: the
-  // same, redrawn until within two deviations. kXavier and kMsra: uniform when a == 0, normal when
-  // a == 1; the fans come from the shape (fan_in = rows, fan_out = columns).
+  // kConstant: a = value. kUniform: [a, b). kNormal: mean a, deviation b. kTruncatedNormal: like
+  // kNormal, redrawn until within two deviations. kXavier and kMsra: uniform when a == 0, normal
+  // when a == 1; the fans are derived from the shape (fan_in = rows, fan_out = columns).
   double a = 0;
   double b = 0;
 

@@ -1,4 +1,4 @@
-// What a model reads: one spec per declared input, in the order of declaration.
+// The inputs of a model: one spec per declared input, in the order of declaration.
 #pragma once
 
 #include <cstdint>

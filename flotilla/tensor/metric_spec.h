@@ -1,4 +1,5 @@
-// A metric that a model asks for: which values it watches and how. metric/ keeps the state.
+// A metric that a model declares: which values it reads and how it is computed. Its state is in
+// metric/.
 #pragma once
 
 #include <map>
@@ -8,8 +9,8 @@
 namespace flotilla {
 
 struct MetricSpec {
-  std::string name;                      // what reports call it, e.g. "auc"
-  std::string kind;                      // one that metric/metric.cc knows
+  std::string name;                      // its name in reports, e.g. "auc"
+  std::string kind;                      // a kind registered in metric/metric.cc
   std::vector<int> vars;                 // graph values it reads, e.g. {predict, label}
   std::map<std::string, double> params;  // e.g. num_thresholds
 

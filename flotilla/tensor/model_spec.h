@@ -1,5 +1,5 @@
-// Everything about a model that parameters need to live: what a communicator, a table or a server
-// is built from. It knows nothing of the graph.
+// Everything about a model that is needed to hold and update its parameters: communicators, tables
+// and servers are built from it. It knows nothing of the graph.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@ namespace flotilla {
 
 struct ModelSpec {
   std::vector<ParameterSpec> parameters;  // in order of declaration: index = identity
-  std::vector<TableSpec> tables;          // likewise
+  std::vector<TableSpec> tables;          // in order of declaration: index = identity
   OptimizerSpec optimizer;
   uint64_t seed = 0;
-  // Parameters that no gradient reaches, by index: a push says nothing of them, whatever stands in
-  // their place in the dense block. They keep their value and their optimizer state.
+  // Indices of the parameters that receive no gradient: a push does not affect them, regardless of
+  // the content of their part of the dense block. They keep their value and their optimizer state.
   std::set<int> without_gradient;
 };
 

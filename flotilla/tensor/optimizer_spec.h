@@ -1,5 +1,6 @@
-// How a model learns, as plain values: the optimizer, the schedule of its rate, decay, clipping.
-// optim/ turns them into rules and has the functions that make them: Sgd(0.1), Adam(1e-3), ..
+// Training settings of a model as plain values: the optimizer, its learning rate schedule, decay,
+// clipping. optim/ turns them into rules and has the functions that create them: Sgd(0.1),
+// Adam(1e-3), ..
 #pragma once
 
 #include <map>
@@ -10,10 +11,11 @@
 
 namespace flotilla {
 
-// A learning rate as a function of the global step. `name` is one that optim/schedule.cc knows.
+// A learning rate as a function of the global step. `name` is a schedule registered in
+// optim/schedule.cc.
 struct ScheduleSpec {
   std::string name = "constant";
-  std::map<std::string, double> params;  // "rate" and what the named schedule reads
+  std::map<std::string, double> params;  // "rate" and the parameters of the named schedule
   std::vector<double> boundaries;        // piecewise: steps at which the value changes
   std::vector<double> values;            // piecewise: boundaries.size() + 1 values
 
@@ -24,16 +26,16 @@ struct ScheduleSpec {
 struct ClipSpec {
   enum class Kind { kNone, kValue, kNorm, kGlobalNorm };
   Kind kind = Kind::kNone;
-  // kValue: each element to [-limit, limit]. kNorm: each parameter (a table's gradient counts as
-  // one) to this L2 norm. kGlobalNorm: all together to this L2 norm.
+  // kValue: clips each element to [-limit, limit]. kNorm: clips each parameter (a table's gradient
+  // counts as one) to this L2 norm. kGlobalNorm: clips all gradients together to this L2 norm.
   double limit = 0;
 
   bool operator==(const ClipSpec&) const = default;
 };
 
 struct OptimizerSpec {
-  std::string name = "sgd";              // one that optim/update_rule.cc knows
-  std::map<std::string, double> params;  // what the named rule reads, e.g. beta1
+  std::string name = "sgd";              // a rule registered in optim/update_rule.cc
+  std::map<std::string, double> params;  // parameters of the named rule, e.g. beta1
   ScheduleSpec learning_rate;
   Decay decay;
   ClipSpec clip;

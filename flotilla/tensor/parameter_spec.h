@@ -1,5 +1,5 @@
-// What a model learns: dense parameters and sparse tables, as plain values that communicators,
-// servers and checkpoints read without knowing the graph.
+// The learned parameters of a model: dense parameters and sparse tables, as plain values that
+// communicators, servers and checkpoints read without knowing the graph.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct Decay {
   bool operator==(const Decay&) const = default;
 };
 
-// What may be said of any parameter. An empty `decay` means the optimizer's own.
+// Attributes of any parameter. An empty `decay` means that of the optimizer.
 struct ParameterAttributes {
   InitializerSpec init;
   double learning_rate_factor = 1;
@@ -29,13 +29,14 @@ struct ParameterAttributes {
   bool operator==(const ParameterAttributes&) const = default;
 };
 
-// A dense parameter: one tensor, held whole in the communicator's flat block.
+// A dense parameter: one tensor, stored contiguously in the communicator's flat block.
 struct ParameterSpec {
   std::string name;
   std::vector<int64_t> shape;
   ParameterAttributes attributes;
   // 0: the model's optimizer updates it. Otherwise it is a statistic: its "gradient" is the value
-  // seen in the batch, and w = keep * w + (1 - keep) * seen (batch norm's running mean, variance).
+  // observed in the batch, and w = keep * w + (1 - keep) * observed (batch norm's running mean,
+  // variance).
   double moving_average_keep = 0;
 
   int64_t size() const {
@@ -46,14 +47,14 @@ struct ParameterSpec {
   bool operator==(const ParameterSpec&) const = default;
 };
 
-// A sparse table: rows of `dim` weights, found by id.
+// A sparse table: rows of `dim` weights, keyed by id.
 struct TableSpec {
   std::string name;
   int64_t dim = 1;
   // Number of rows when ids are known to lie in [0, rows); 0: any id, the table grows.
   int64_t rows = 0;
   ParameterAttributes attributes;
-  // Keep 8 bytes per row: how often it was pushed and the step of the last push.
+  // Keep 8 bytes of metadata per row: the number of pushes and the step of the last push.
   bool keep_meta = false;
 
   bool operator==(const TableSpec&) const = default;

@@ -1,12 +1,13 @@
-// All rows of a table that has a fixed number of them, as one array in memory: what a fused step
-// works on in place. A view: who gave it says how long it holds and what may be done with it.
+// All rows of a table with a fixed number of rows, as one array in memory, which a fused step
+// updates in place. A view: its lifetime and permitted uses are documented by the function that
+// returns it.
 #pragma once
 
 #include <cstdint>
 
 namespace flotilla {
 
-// Row `id` is first[id * stride .. id * stride + dim). What stands between the end of one row and
+// Row `id` is first[id * stride .. id * stride + dim). The memory between the end of one row and
 // the next belongs to the table.
 struct RowBlock {
   float* first = nullptr;

@@ -1,6 +1,7 @@
-// Which server owns what. A row: id -> virtual shard -> server; the number of virtual shards is
-// fixed for ever, so a checkpoint loads on any number of servers and a sync run does not depend on
-// it. Dense parameters: a contiguous range of the flat block.
+// Assigns rows and dense parameters to servers. Rows: id -> virtual shard -> server; the number of
+// virtual shards never changes, so a checkpoint loads on any number of servers and the result of a
+// sync run does not depend on the number of servers. Dense parameters: each server owns a
+// contiguous range of the flat block.
 #pragma once
 
 #include <algorithm>
@@ -13,15 +14,17 @@ namespace flotilla {
 inline constexpr int kVirtualShardBits = 9;
 inline constexpr int kVirtualShards = 1 << kVirtualShardBits;
 
-// The top bits of the mixed id; row indexes use the low ones, so the two are independent.
+// Uses the top bits of the mixed id; row indexes use the low bits, so the two are independent.
 constexpr int VirtualShard(uint64_t id) {
   return static_cast<int>(Mix64(id) >> (64 - kVirtualShardBits));
 }
 
-// Contiguous ranges of shards, as even as they can be. REQUIRES: 1 <= servers <= kVirtualShards.
+// Servers own contiguous ranges of shards, as even as possible.
+// REQUIRES: 1 <= servers <= kVirtualShards.
 constexpr int ServerOfShard(int shard, int servers) { return shard * servers / kVirtualShards; }
 
-// A dense block is cut over servers in blocks of so many floats; the last takes the remainder.
+// A dense block is split over servers in blocks of this many floats; the last block includes the
+// remainder.
 inline constexpr int64_t kDenseBlockFloats = 8192;
 
 struct DenseRange {
@@ -33,7 +36,7 @@ struct DenseRange {
 };
 
 // The range of a dense block of `floats` that a server owns: contiguous, in the order of servers,
-// as even as blocks allow. Empty for some where there are more servers than blocks.
+// as even as the block size allows. Empty for some servers if there are more servers than blocks.
 // REQUIRES: 0 <= server < servers.
 constexpr DenseRange DenseRangeOf(int64_t floats, int server, int servers) {
   const int64_t blocks = std::max<int64_t>(1, floats / kDenseBlockFloats);

@@ -8,10 +8,10 @@
 
 namespace flotilla {
 
-// What a pull does with an id that has no row yet.
+// How a pull handles an id that has no row yet.
 enum class Missing {
-  kCreate,   // training: the row is made, with its first value
-  kDefault,  // evaluation: the first value is returned, the table does not change
+  kCreate,   // training: the row is created with its initial value
+  kDefault,  // evaluation: the initial value is returned, the table does not change
 };
 
 // Invariants: ids are distinct; values.size() == ids.size() * dim, row i belongs to ids[i];
@@ -20,8 +20,8 @@ struct SparseRows {
   int64_t dim = 0;
   std::vector<uint64_t> ids;
   AlignedVector<float> values;
-  // Where the table that served a pull found each row, so that the push of the same rows need not
-  // search again. Opaque to everyone but that table; empty when the rows came from elsewhere.
+  // Location of each row in the table that served the pull, so that the push of the same rows need
+  // not look them up again. Opaque to all but that table; empty when the rows come from elsewhere.
   std::vector<uint32_t> locations;
 
   size_t size() const { return ids.size(); }

@@ -1,5 +1,5 @@
-// A dense float32 value with its shape, used where a value leaves the engine: fetched results,
-// parameters read or set by name. Inside a step values live in the plan's buffers instead.
+// A dense float32 value with its shape, used at the API boundary of the engine: fetched results,
+// parameters read or set by name. Inside a step, values live in the plan's buffers instead.
 #pragma once
 
 #include <vector>

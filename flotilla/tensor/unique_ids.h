@@ -1,7 +1,8 @@
-// The distinct ids of a batch and where each occurrence finds its own: what turns 26 slots of a
-// table into one pull, one gather and one scatter.
+// Deduplicates the ids of a batch and maps each occurrence to its distinct id: this turns 26 slots
+// of a table into one pull, one gather and one scatter.
 //
-// Not thread-safe; one per worker and table, reused, so that it allocates only while it grows.
+// Not thread-safe; use one per worker and table and reuse it, so that it allocates only while it
+// grows.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,12 @@ namespace flotilla {
 
 class UniqueIds {
  public:
-  // Forgets everything and makes room for `occurrences` ids.
+  // Clears everything and makes room for `occurrences` ids.
   void Reset(size_t occurrences);
 
-  // Adds occurrences; positions[i] becomes the index in ids() of occurrences[i].
-  // REQUIRES: positions.size() == occurrences.size(), and no more in all than Reset announced.
+  // Adds occurrences; positions[i] becomes the index in ids() of occurrences[i]. REQUIRES:
+  // positions.size() == occurrences.size(), and the total over all calls does not exceed the number
+  // given to Reset.
   void Add(std::span<const uint64_t> occurrences, std::span<uint32_t> positions);
 
   // Distinct ids in the order of their first occurrence.

@@ -1,12 +1,12 @@
-// What servers do with pushes: all that they know of training modes.
+// How servers apply pushes: this is all that they know of training modes.
 #pragma once
 
 namespace flotilla {
 
-// A server has one policy; a push of another kind is refused.
+// A server has one policy; it rejects pushes of another kind.
 enum class UpdatePolicy {
   kOnArrival,  // the update rule runs on each push
-  kOnBarrier,  // gradients are added up over the trainers of a round, then the rule runs once
+  kOnBarrier,  // gradients of all trainers of a round are summed, then the rule runs once
   kAddDelta,   // differences are added to the weights; no optimizer state is kept
 };
 
