@@ -1,4 +1,4 @@
-// Makes a batch from a user's arrays, by the names of the inputs: for feeding one batch by hand and
+// Builds a batch from user arrays, addressed by input name: for feeding a single batch by hand and
 // for generators.
 //
 //   StatusOr<Batch> batch = BatchBuilder(inputs).Values("dense_input", numbers)
@@ -16,7 +16,7 @@
 
 namespace flotilla {
 
-// Copies what it is given. Keeps the first mistake and tells it in Build.
+// Copies its arguments. Keeps the first error and returns it from Build.
 class BatchBuilder {
  public:
   explicit BatchBuilder(std::span<const InputSpec> inputs);
@@ -29,18 +29,19 @@ class BatchBuilder {
   BatchBuilder& Ids(std::string_view name, std::span<const uint64_t> ids,
                     std::span<const uint32_t> offsets);
 
-  // The batch, once. InvalidArgument that names the input when one is missing, unknown, given twice
-  // or of another kind, has another number of rows than the first, or a value that is no number.
+  // Returns the batch; may be called once. InvalidArgument with the name of the input when one is
+  // missing, unknown, given twice or of another kind, has another number of rows than the first, or
+  // contains a value that is not a number.
   StatusOr<Batch> Build();
 
  private:
-  // The field to fill, null after a mistake.
+  // The field to fill, null after an error.
   Field* Find(std::string_view name, bool is_ids, int64_t count);
 
   const std::vector<InputSpec> inputs_;
   std::vector<bool> given_;
   Batch batch_;
-  int64_t rows_ = -1;  // -1: not known yet
+  int64_t rows_ = -1;  // -1: unknown yet
   Status error_;
 };
 

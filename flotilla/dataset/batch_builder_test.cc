@@ -53,7 +53,7 @@ TEST(BatchBuilderTest, MistakesNameTheInput) {
             "batch: input label: a value is infinite or not a number");
   EXPECT_EQ(error(builder().Ids("bag", kBag, std::vector<uint32_t>{0, 2})),
             "batch: input bag: offsets must ascend from 0 to 3");
-  // The first mistake is told, not the last.
+  // The first error is reported, not the last.
   EXPECT_EQ(error(builder().Values("y", kX).Values("z", kX)), "batch: no input is named y");
 }
 

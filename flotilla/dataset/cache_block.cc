@@ -9,10 +9,10 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the cache is little-endian");
 
-// In front of each column.
+// Header of each column.
 struct ColumnHead {
   uint32_t id_bytes;  // 1, 2, 4 or 8; 0: float32 numbers
-  uint32_t ragged;    // 1: offsets stand before the ids
+  uint32_t ragged;    // 1: offsets precede the ids
   uint64_t count;     // numbers or ids
 };
 static_assert(sizeof(ColumnHead) == 16);
@@ -57,12 +57,13 @@ void PackIds(const RaggedIds& ids, std::string* out) {
   }
 }
 
-// Walks over the bytes of a block.
+// Reads the bytes of a block sequentially.
 class Cursor {
  public:
   explicit Cursor(std::span<const char> bytes) : bytes_(bytes) {}
 
-  // The next `count` elements of `size` bytes, with their padding; null when there are fewer.
+  // Returns the next `count` elements of `size` bytes and skips their padding; null when there are
+  // fewer.
   const char* Take(uint64_t count, size_t size) {
     const size_t left = bytes_.size() - place_;
     if (count > left / size || Padded(count * size) > left) return nullptr;
@@ -81,7 +82,7 @@ Status Malformed(const InputSpec& input) {
   return absl::DataLossError(fmt::format("the column of input {} is malformed", input.name));
 }
 
-// Whether `offsets` are those of a RaggedIds with so many rows and ids.
+// Whether `offsets` are valid for a RaggedIds with this many rows and ids.
 bool AreOffsets(const uint32_t* offsets, int64_t rows, uint64_t ids) {
   return offsets[0] == 0 && offsets[rows] == ids && std::is_sorted(offsets, offsets + rows + 1);
 }

@@ -1,5 +1,5 @@
-// The bytes of one block of the binary cache: columns of up to kCacheBlockRows rows, packed.
-// docs/cache_format.md describes them.
+// Encoding of one block of the binary cache: packed columns of up to kCacheBlockRows rows.
+// docs/cache_format.md describes the format.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@ namespace flotilla {
 // REQUIRES: the batch fits the inputs.
 std::string PackBlock(std::span<const InputSpec> inputs, const Batch& batch);
 
-// A block's columns, found and checked once; points into bytes that must outlive it and stand at a
-// multiple of 8.
+// The columns of a block, located and checked once. Points into the block's bytes, which must
+// outlive the view and be aligned to 8 bytes.
 class BlockView {
  public:
-  // DataLoss when the bytes are not a block of so many rows of these inputs.
+  // DataLoss when the bytes are not a block of `rows` rows of these inputs.
   static StatusOr<BlockView> Make(std::span<const InputSpec> inputs, int64_t rows,
                                   std::span<const char> bytes);
 
@@ -29,7 +29,7 @@ class BlockView {
 
  private:
   struct Column {
-    int id_bytes = 0;                   // of one packed id; 0 for numbers
+    int id_bytes = 0;                   // size of one packed id; 0 for numbers
     const char* data = nullptr;         // numbers or packed ids
     const uint32_t* offsets = nullptr;  // null: one id per row
   };

@@ -32,7 +32,7 @@ Batch MakeRows(int64_t rows, uint64_t bound) {
   return batch;
 }
 
-// The bytes where a view needs them.
+// The bytes at the alignment that a view requires.
 std::vector<uint64_t> Aligned(const std::string& bytes) {
   std::vector<uint64_t> words((bytes.size() + 7) / 8);
   std::memcpy(words.data(), bytes.data(), bytes.size());
@@ -63,7 +63,7 @@ TEST(CacheBlockTest, AnyRangeOfRowsComesBackForEveryWidthOfIds) {
       ASSERT_TRUE(view.ok()) << view.status();
       for (const auto& [begin, end] :
            {std::pair<int64_t, int64_t>{0, rows}, {rows / 3, rows / 2 + 1}}) {
-        // Behind rows that are there already.
+        // Appended after existing rows.
         Batch expected = MakeRows(3, 9), got = expected;
         AppendRows(kColumns, batch, begin, end, &expected);
         view->Append(kColumns, begin, end, &got);
@@ -92,7 +92,8 @@ TEST(CacheBlockTest, BytesThatAreNoSuchBlockAreRefused) {
 }
 
 TEST(CacheBlockTest, NoFlippedByteMakesAViewThatReadsOutside) {
-  // The checksum finds these first; the view must not rely on it. The sanitizers watch.
+  // The checksum detects such damage first, but the view must not rely on it. Out-of-bounds
+  // accesses are caught by the sanitizers.
   const std::string packed = PackBlock(kColumns, MakeRows(20, 1000));
   for (size_t place = 0; place < packed.size(); ++place) {
     std::string bad = packed;

@@ -12,7 +12,7 @@ StatusOr<std::unique_ptr<CacheDataset>> CacheDataset::Make(std::vector<std::stri
                                                            std::shared_ptr<const Parser> parser,
                                                            const QueueDatasetOptions& options,
                                                            const CacheOptions& cache) {
-  // What a stream of text finds wrong with the options is wrong here too.
+  // Checks the options in the same way as a stream of text.
   FL_RETURN_IF_ERROR(QueueDataset::Make(files, parser, options).status());
   FL_ASSIGN_OR_RETURN(std::unique_ptr<CacheStore> store,
                       CacheStore::Make(std::move(files), parser, options, cache));
@@ -78,7 +78,7 @@ Status CacheDataset::Resume(const DatasetPosition& position) {
   FL_RETURN_IF_ERROR(CheckSource(position, source_));
   if (position.places.size() != 1 ||
       position.places[0].file > static_cast<int64_t>(store_->sources().size())) {
-    return FailedPrecondition("position: of other files");
+    return FailedPrecondition("position: belongs to other files");
   }
   FL_RETURN_IF_ERROR(ledger_.Start(position.epoch, CountsOf(position)));
   const DatasetPosition::Place& place = position.places[0];
@@ -99,8 +99,8 @@ StatusOr<int64_t> CacheDataset::TakeRows(int64_t count, std::vector<Span>* spans
   while (taken < count && file_ < store_->sources().size()) {
     FL_ASSIGN_OR_RETURN(std::shared_ptr<const CacheFile> file, store_->Get(file_));
     if (row_ > file->rows()) {
-      return FailedPrecondition("{}: has {} rows, cannot go on at row {}", store_->sources()[file_],
-                                file->rows(), row_);
+      return FailedPrecondition("{}: has {} rows, cannot resume at row {}",
+                                store_->sources()[file_], file->rows(), row_);
     }
     if (file_ >= counted_files_) {
       FL_RETURN_IF_ERROR(ledger_.SkipBadRows(file->skipped(), file->samples()));
@@ -154,7 +154,7 @@ StatusOr<int64_t> CacheDataset::TakeShuffled(Work* work) {
   work->begin = std::min((next_batch_ - window_batch_) * options_.batch_size, rows);
   work->end = std::min(work->begin + options_.batch_size, rows);
   work->window = window_;
-  // The last batch of a window takes it along.
+  // The last batch of a window takes ownership of it.
   if (next_batch_ + 1 == window_batch_ + window_batches_) {
     window_.reset();
     window_batch_ = next_batch_ + 1;

@@ -1,5 +1,5 @@
-// A stream of rows from the binary cache instead of text: what a QueueDataset of the same files
-// gives, several times as fast. The cache file of a source is made when an epoch comes to it.
+// Streams rows from the binary cache instead of text: the same rows as a QueueDataset of the same
+// files, several times as fast. The cache file of a source is created when an epoch reaches it.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace flotilla {
 
-// Batch k of an epoch holds rows k * batch_size .. of all files joined. Where no row is bad these
-// are the batches of a QueueDataset with the same options and one reader, shuffled or not; bad rows
-// are not in the cache, so here they leave no gap in a batch. They are counted when the epoch comes
-// to their file, against the same limit.
+// Batch k of an epoch holds rows k * batch_size .. of the concatenated files. If there are no bad
+// rows, these are the batches of a QueueDataset with the same options and one reader, shuffled or
+// not. Bad rows are not in the cache, so here they leave no gap in a batch. They are counted when
+// the epoch reaches their file, against the same limit.
 //
-// A worker takes a range of rows under a lock and unpacks them on its own. A cache file that turns
-// out to be damaged is made again from its source, and the epoch goes on.
+// A worker takes a range of rows under a lock and unpacks them outside of it. A cache file that
+// turns out to be damaged is rebuilt from its source, and the epoch continues.
 class CacheDataset : public Dataset {
  public:
   static StatusOr<std::unique_ptr<CacheDataset>> Make(std::vector<std::string> files,
@@ -46,7 +46,7 @@ class CacheDataset : public Dataset {
     Batch rows;
     std::vector<uint32_t> order;
   };
-  // What a worker has taken.
+  // The rows that a worker has taken.
   struct Work {
     std::vector<Span> spans;               // without shuffle
     std::shared_ptr<const Window> window;  // with shuffle: rows [begin, end) of its order
@@ -56,7 +56,8 @@ class CacheDataset : public Dataset {
   CacheDataset(std::unique_ptr<CacheStore> store, std::shared_ptr<const Parser> parser,
                const QueueDatasetOptions& options);
   uint64_t SourceOfPosition() const;
-  // Takes up to `count` rows from where the epoch stands. REQUIRES: mutex_ is held, here and below.
+  // Takes up to `count` rows from the current position of the epoch. REQUIRES: mutex_ is held, here
+  // and below.
   StatusOr<int64_t> TakeRows(int64_t count, std::vector<Span>* spans);
   StatusOr<int64_t> TakeShuffled(Work* work);
   StatusOr<bool> Take(Work* work, Batch* batch);

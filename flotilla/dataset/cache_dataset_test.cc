@@ -24,7 +24,7 @@ class RenamedParser : public NumberParser {
   std::string identity() const override { return "number/2"; }
 };
 
-// Sources and a cache directory of one test, with what was logged.
+// The sources, the cache directory and the log lines of one test.
 class CacheDatasetTest : public ::testing::Test {
  protected:
   std::unique_ptr<Dataset> Make(std::vector<std::string> files, QueueDatasetOptions options,
@@ -85,9 +85,9 @@ TEST_F(CacheDatasetTest, GivesTheBatchesOfTheText) {
 TEST_F(CacheDatasetTest, SecondReadingUsesTheFilesOfTheFirst) {
   const std::string a = dir_.Write("a", NumberLines(0, 3000));
   ASSERT_TRUE(Read({a}).ok());
-  EXPECT_THAT(log_, ElementsAre(AllOf(HasSubstr("cache of " + a + ": made "),
+  EXPECT_THAT(log_, ElementsAre(AllOf(HasSubstr("cache of " + a + ": wrote "),
                                       HasSubstr(".flcache, 3000 rows"))));
-  // Same size and time, other rows: only the cache can give the old ones.
+  // Same size and modification time, other rows: the old rows can only come from the cache.
   const auto time = std::filesystem::last_write_time(a);
   std::string other = NumberLines(0, 3000);
   std::replace(other.begin(), other.end(), '7', '8');
@@ -106,11 +106,11 @@ TEST_F(CacheDatasetTest, ChangedSourceIsSeenAndSaid) {
   StatusOr<BatchesByOrdinal> batches = Read({a});
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_EQ(RowsOf(*batches), Iota(11));
-  EXPECT_THAT(
-      log_, ElementsAre(HasSubstr("size was '47', is '54', it is made again"), HasSubstr("made")));
+  EXPECT_THAT(log_,
+              ElementsAre(HasSubstr("size was '47', is '54', rebuilding it"), HasSubstr("wrote")));
   std::filesystem::last_write_time(a, std::filesystem::last_write_time(a) + std::chrono::hours(1));
   ASSERT_TRUE(Read({a}).ok());
-  EXPECT_THAT(log_, ElementsAre(HasSubstr("modified_ns was"), HasSubstr("made")));
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("modified_ns was"), HasSubstr("wrote")));
 }
 
 TEST_F(CacheDatasetTest, SourceThatChangesBetweenEpochsIsSeenByTheSameDataset) {
@@ -128,13 +128,13 @@ TEST_F(CacheDatasetTest, ChangedParserOrCommandIsSeenAndSaid) {
   ASSERT_TRUE(Read({a}).ok());
   ASSERT_TRUE(Read({a}, {}, std::make_shared<RenamedParser>()).ok());
   EXPECT_THAT(log_,
-              ElementsAre(HasSubstr("parser was 'number/1', is 'number/2'"), HasSubstr("made")));
+              ElementsAre(HasSubstr("parser was 'number/1', is 'number/2'"), HasSubstr("wrote")));
   QueueDatasetOptions piped;
   piped.reader.source.pipe_command = "head -3";
   StatusOr<BatchesByOrdinal> batches = Read({a}, piped, std::make_shared<RenamedParser>());
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_EQ(RowsOf(*batches), Iota(3));
-  EXPECT_THAT(log_, ElementsAre(HasSubstr("command was '', is 'head -3'"), HasSubstr("made")));
+  EXPECT_THAT(log_, ElementsAre(HasSubstr("command was '', is 'head -3'"), HasSubstr("wrote")));
 }
 
 TEST_F(CacheDatasetTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInTheSameEpoch) {
@@ -148,7 +148,7 @@ TEST_F(CacheDatasetTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInThe
     ASSERT_TRUE(batches.ok()) << batches.status();
     EXPECT_EQ(RowsOf(*batches), Iota(1500)) << place;
     ASSERT_EQ(log_.size(), 2u) << place;
-    EXPECT_THAT(log_[0], HasSubstr("it is made again")) << place;
+    EXPECT_THAT(log_[0], HasSubstr("rebuilding it")) << place;
   };
   for (size_t place = 0; place < good.size(); place += 1 + good.size() / 150) {
     std::string bad = good;

@@ -20,8 +20,8 @@ namespace {
 constexpr std::string_view kMagic = "FLCACHE\n";
 constexpr std::string_view kEndMagic = "FLCEND.\n";
 constexpr uint32_t kCacheVersion = 1;
-constexpr size_t kHeadBytes = 16;     // magic, version, bytes of the key
-constexpr size_t kTrailerBytes = 24;  // offset and bytes of the footer, magic
+constexpr size_t kHeadBytes = 16;     // magic, version, size of the key
+constexpr size_t kTrailerBytes = 24;  // offset and size of the footer, magic
 constexpr size_t kRecentBlocks = 8;
 
 template <typename T>
@@ -29,7 +29,7 @@ void AppendRaw(const T& value, std::string* out) {
   out->append(reinterpret_cast<const char*>(&value), sizeof(value));
 }
 
-// Cuts a value off the front of `bytes`; false when there is too little.
+// Removes a value from the front of `bytes`; false when there are too few bytes.
 template <typename T>
 bool TakeRaw(std::string_view* bytes, T* value) {
   if (bytes->size() < sizeof(T)) return false;
@@ -49,7 +49,7 @@ std::string HeaderOf(std::string_view key) {
 
 std::string_view FirstLine(std::string_view text) { return text.substr(0, text.find('\n')); }
 
-// "name was x, is y" of the first line that differs.
+// "name was x, is y" for the first line that differs.
 std::string Difference(std::string_view was, std::string_view is) {
   while (!is.empty() && FirstLine(was) == FirstLine(is)) {
     const size_t line = FirstLine(is).size() + 1;
@@ -162,7 +162,7 @@ struct CacheFile::Loaded {
 
   const size_t block;
   std::mutex mutex;
-  // Guarded by the mutex while it is loaded, then constant.
+  // Guarded by the mutex while the block is being loaded, constant afterwards.
   bool done = false;
   Status status;
   std::unique_ptr<char[]> bytes;
@@ -304,7 +304,7 @@ StatusOr<std::shared_ptr<const CacheFile::Loaded>> CacheFile::Get(size_t block) 
     }
     found = recent_.front();
   }
-  // Whoever comes first loads it, the others wait for that one block only.
+  // The first caller loads the block; the others wait for that block only.
   std::lock_guard lock(found->mutex);
   if (!found->done) {
     found->status = Load(block, found.get());

@@ -1,6 +1,6 @@
 // One file of the binary cache: the parsed rows of one source file, packed in checksummed blocks.
-// docs/cache_format.md describes the bytes. Which source a file belongs to, and when it is made
-// again, is cache_store.h's matter.
+// docs/cache_format.md describes the bytes. cache_store.h decides which source a file belongs to
+// and when it is rebuilt.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace flotilla {
 
-// How many rows a block has at most.
+// Maximum number of rows per block.
 inline constexpr int64_t kCacheBlockRows = 1024;
 
-// A block and where it stands in its file.
+// A block and its location in the file.
 struct CacheBlock {
   uint64_t offset = 0;
   uint64_t bytes = 0;
@@ -27,22 +27,23 @@ struct CacheBlock {
   uint64_t checksum = 0;  // XXH64 of the bytes
 };
 
-// Writes a cache file under a temporary name beside its own and renames it when it is complete, so
-// that a file of that name is complete or not there. The destructor removes what was not finished.
+// Writes a cache file under a temporary name in the same directory and renames it when it is
+// complete, so that a file of the final name is either complete or absent. The destructor removes
+// an unfinished file.
 class CacheWriter {
  public:
-  // `key` says what the rows were made from, as lines "name=value".
+  // `key` identifies what the rows were generated from, as lines "name=value".
   static StatusOr<std::unique_ptr<CacheWriter>> Make(std::string path, std::string_view key,
                                                      std::vector<InputSpec> inputs);
   ~CacheWriter();
   CacheWriter(const CacheWriter&) = delete;
   CacheWriter& operator=(const CacheWriter&) = delete;
 
-  // Adds the rows of a batch, of which batch.ordinal is the place among the others. Thread-safe;
-  // the order of the calls does not matter. REQUIRES: 0 < batch.rows <= kCacheBlockRows.
+  // Adds the rows of a batch; batch.ordinal is its position among the batches. Thread-safe; the
+  // order of the calls does not matter. REQUIRES: 0 < batch.rows <= kCacheBlockRows.
   Status Add(const Batch& batch);
 
-  // Writes the index and gives the file its name. Once, after all calls of Add.
+  // Writes the index and renames the file to its final name. Called once, after all calls of Add.
   Status Finish(int64_t skipped, const std::vector<std::string>& samples);
 
  private:
@@ -62,12 +63,12 @@ class CacheWriter {
   bool finished_ = false;
 };
 
-// Reads one. Thread-safe: workers read different rows, or the same, at once. Each block that is
-// read is checked against its checksum; the last few stay in memory, packed.
+// Reads a cache file. Thread-safe: workers may read the same or different rows concurrently. Each
+// block that is read is verified against its checksum; the last few stay in memory, packed.
 class CacheFile {
  public:
-  // NotFound when there is no such file. FailedPrecondition, with what is different, when it was
-  // made from something else than `key` says, or by another version. DataLoss when it is damaged.
+  // NotFound when there is no such file. FailedPrecondition, with the difference, when it was
+  // generated from something other than `key`, or by another version. DataLoss when it is damaged.
   static StatusOr<std::shared_ptr<const CacheFile>> Open(const std::string& path,
                                                          std::string_view key,
                                                          std::vector<InputSpec> inputs);
@@ -76,12 +77,13 @@ class CacheFile {
   CacheFile& operator=(const CacheFile&) = delete;
 
   int64_t rows() const { return first_rows_.back(); }
-  // Bad rows of the source that are not in the file, and the first few of them.
+  // Number of bad rows of the source, which are not in the file, and a sample of the first few.
   int64_t skipped() const { return skipped_; }
   const std::vector<std::string>& samples() const { return samples_; }
 
-  // Appends rows [begin, end) to `batch`. DataLoss when a block is damaged; then some of the rows
-  // may have been appended. REQUIRES: 0 <= begin <= end <= rows(); the batch has a field per input.
+  // Appends rows [begin, end) to `batch`. DataLoss when a block is damaged; some of the rows may
+  // have been appended in that case. REQUIRES: 0 <= begin <= end <= rows(); the batch has a field
+  // per input.
   Status Append(int64_t begin, int64_t end, Batch* batch) const;
 
  private:
@@ -93,7 +95,7 @@ class CacheFile {
   Status ReadFooter(uint64_t file_bytes);
   Status ParseFooter(std::string_view footer);
   Status Damaged(const std::string& what) const;
-  // The block, read and checked if it is not in memory.
+  // Returns the block; reads and verifies it if it is not in memory.
   StatusOr<std::shared_ptr<const Loaded>> Get(size_t block) const;
   Status Load(size_t block, Loaded* loaded) const;
 
@@ -101,14 +103,14 @@ class CacheFile {
   const std::string path_;
   const int fd_;
   const std::vector<InputSpec> inputs_;
-  uint64_t blocks_begin_ = 0, blocks_end_ = 0;  // where blocks may stand in the file
+  uint64_t blocks_begin_ = 0, blocks_end_ = 0;  // the range of the file that may hold blocks
   std::vector<CacheBlock> blocks_;              // in the order of their rows
-  std::vector<int64_t> first_rows_ = {0};       // of each block, and the number of rows
+  std::vector<int64_t> first_rows_ = {0};       // first row of each block, then the number of rows
   int64_t skipped_ = 0;
   std::vector<std::string> samples_;
 
   mutable std::mutex mutex_;
-  mutable std::vector<std::shared_ptr<Loaded>> recent_;  // guarded by mutex_, the newest first
+  mutable std::vector<std::shared_ptr<Loaded>> recent_;  // guarded by mutex_, most recent first
 };
 
 }  // namespace flotilla

@@ -20,7 +20,7 @@ std::string AbsolutePath(const std::string& path) {
   return error ? path : absolute.lexically_normal().string();
 }
 
-// One line: the value of a key must not have another.
+// Reduces the text to one line: the value of a key must not contain a line end.
 std::string OneLine(std::string text) {
   std::replace(text.begin(), text.end(), '\n', ' ');
   return text;
@@ -38,7 +38,7 @@ StatusOr<std::unique_ptr<CacheStore>> CacheStore::Make(std::vector<std::string> 
                                                        const CacheOptions& cache) {
   for (const std::string& source : sources) {
     if (source == "-" || options.reader.source.scheme_commands.contains(SchemeOf(source))) {
-      return InvalidArgument("{}: cannot be cached, since its changes cannot be seen", source);
+      return InvalidArgument("{}: cannot be cached: its changes cannot be detected", source);
     }
   }
   std::error_code error;
@@ -94,7 +94,7 @@ StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Replace(
   std::lock_guard lock(mutex_);
   if (open_index_ == index && open_ != nullptr && open_ != broken) return open_;
   const std::string& source = sources_[index];
-  Log(fmt::format("cache of {}: damaged ({}), it is made again", source, Message(damage)));
+  Log(fmt::format("cache of {}: damaged ({}), rebuilding it", source, Message(damage)));
   FL_ASSIGN_OR_RETURN(const std::string key, KeyOf(source));
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const CacheFile> file, Build(source, key));
   if (file->rows() != broken->rows()) {
@@ -112,9 +112,9 @@ StatusOr<std::shared_ptr<const CacheFile>> CacheStore::OpenOrBuild(const std::st
   if (file.ok()) return file;
   const Status& status = file.status();
   if (status.code() == absl::StatusCode::kFailedPrecondition) {
-    Log(fmt::format("cache of {}: {}, it is made again", source, Message(status)));
+    Log(fmt::format("cache of {}: {}, rebuilding it", source, Message(status)));
   } else if (status.code() == absl::StatusCode::kDataLoss) {
-    Log(fmt::format("cache of {}: damaged ({}), it is made again", source, Message(status)));
+    Log(fmt::format("cache of {}: damaged ({}), rebuilding it", source, Message(status)));
   }
   return Build(source, key);
 }
@@ -128,7 +128,7 @@ StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Build(const std::string& 
   FL_ASSIGN_OR_RETURN(const std::string key_after, KeyOf(source));
   if (key_after != key) return FailedPrecondition("{}: changed while it was read", source);
   StatusOr<std::shared_ptr<const CacheFile>> file = CacheFile::Open(path, key, InputsOf(*parser_));
-  if (file.ok()) Log(fmt::format("cache of {}: made {}, {} rows", source, path, (*file)->rows()));
+  if (file.ok()) Log(fmt::format("cache of {}: wrote {}, {} rows", source, path, (*file)->rows()));
   return file;
 }
 

@@ -1,5 +1,6 @@
-// The directory of the binary cache: finds the cache file of a source file, and makes it when it is
-// not there, belongs to another version of the source, the parser or the inputs, or is damaged.
+// The directory of the binary cache: finds the cache file of a source file, and builds it when it
+// does not exist, belongs to another version of the source, the parser or the inputs, or is
+// damaged.
 #pragma once
 
 #include <memory>
@@ -15,35 +16,36 @@
 namespace flotilla {
 
 struct CacheOptions {
-  std::string dir;  // made when it is not there; empty: no cache
-  int threads = 1;  // that parse when a cache file is made
+  std::string dir;  // created if it does not exist; empty: no cache
+  int threads = 1;  // parser threads used to build a cache file
 };
 
-// A cache file belongs to a path, size and time of change of its source, the parser's identity, the
-// inputs, the pipe command and the longest line. Whatever of these differs, the file is made again,
-// and a line in the log says why. A program behind an unchanged pipe command is not looked at.
+// A cache file is keyed by the path, size and modification time of its source, the parser's
+// identity, the inputs, the pipe command and the maximum line length. If any of these differs, the
+// file is rebuilt, and a log line states the reason. A change of the program behind an unchanged
+// pipe command is not detected.
 //
 // Thread-safe.
 class CacheStore {
  public:
-  // Makes the directory. InvalidArgument for sources without a size and time (standard input,
-  // remote paths), and when the directory cannot be made.
+  // Creates the directory. InvalidArgument for sources without a size and modification time
+  // (standard input, remote paths), and when the directory cannot be created.
   static StatusOr<std::unique_ptr<CacheStore>> Make(std::vector<std::string> sources,
                                                     std::shared_ptr<const Parser> parser,
                                                     const QueueDatasetOptions& options,
                                                     const CacheOptions& cache);
 
-  // The rows of source `index`, from its cache file, made if need be. Errors of reading the source
-  // as QueueDataset has them.
+  // Returns the rows of source `index` from its cache file, which is built if necessary. Errors of
+  // reading the source are those of QueueDataset.
   StatusOr<std::shared_ptr<const CacheFile>> Get(size_t index);
 
-  // The same after `broken` was found to be damaged: makes the file again, unless somebody already
-  // has. FailedPrecondition when the source has changed meanwhile.
+  // Like Get, after `broken` was found to be damaged: rebuilds the file, unless another thread
+  // already has. FailedPrecondition when the source has changed in the meantime.
   StatusOr<std::shared_ptr<const CacheFile>> Replace(size_t index,
                                                      const std::shared_ptr<const CacheFile>& broken,
                                                      const Status& damage);
 
-  // Forgets what is open, so that the next Get looks at source and cache file again.
+  // Closes the open file, so that the next Get checks source and cache file again.
   void Close();
 
   const std::vector<std::string>& sources() const { return sources_; }
@@ -53,7 +55,7 @@ class CacheStore {
              const QueueDatasetOptions& options, const CacheOptions& cache);
   std::string PathOf(const std::string& source) const;
   StatusOr<std::string> KeyOf(const std::string& source) const;
-  // Opens the cache file, or makes it. REQUIRES: mutex_ is held, here and below.
+  // Opens the cache file, or builds it. REQUIRES: mutex_ is held, here and below.
   StatusOr<std::shared_ptr<const CacheFile>> OpenOrBuild(const std::string& source);
   StatusOr<std::shared_ptr<const CacheFile>> Build(const std::string& source,
                                                    const std::string& key);
@@ -67,7 +69,7 @@ class CacheStore {
   const CacheOptions cache_;
 
   std::mutex mutex_;
-  // Guarded by mutex_: the file that was asked for last.
+  // Guarded by mutex_: the most recently requested file.
   size_t open_index_ = 0;
   std::shared_ptr<const CacheFile> open_;
 };

@@ -1,5 +1,5 @@
-// Copies rows between batches: how datasets join what was parsed in pieces and cut what is held in
-// memory. Neither function allocates when the target already has the room.
+// Copies rows between batches. Datasets use it to join rows that were parsed in pieces and to cut
+// batches from rows held in memory. Neither function allocates when the target has enough capacity.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace flotilla {
 void AppendRows(std::span<const InputSpec> inputs, const Batch& from, int64_t begin, int64_t end,
                 Batch* to);
 
-// Appends the named rows of `from`, in the order in which they are named, likewise.
+// Appends the given rows of `from` to `to`, in the order of `rows`, under the same conditions.
 void GatherRows(std::span<const InputSpec> inputs, const Batch& from,
                 std::span<const uint32_t> rows, Batch* to);
 

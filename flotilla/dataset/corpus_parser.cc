@@ -26,7 +26,7 @@ Status CorpusParser::Parse(std::string_view line, Batch* batch) const {
   const char* const end = line.data() + line.size();
   const char* p = SkipBlanks(line.data(), end);
   if (p == end) return absl::OkStatus();
-  const uint64_t max_id = options_.vocabulary - 1;  // wraps to the largest of all
+  const uint64_t max_id = options_.vocabulary - 1;  // vocabulary 0 wraps to the largest id
   RaggedIds& words = batch->fields[0].ids;
   BeginBag(&words);
   while (p < end) {

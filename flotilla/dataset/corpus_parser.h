@@ -1,5 +1,6 @@
-// A corpus of ids: each line is a sentence, whole numbers separated by blanks. Tools that build a
-// vocabulary write it; skip-gram reads it. A blank line is no row.
+// Parses a corpus of word ids: each line is a sentence of whole numbers separated by blanks.
+// Written by the tools that build a vocabulary and read by skip-gram training. A blank line is not
+// a row.
 #pragma once
 
 #include <memory>
@@ -12,14 +13,14 @@
 namespace flotilla {
 
 struct CorpusOptions {
-  // Ids must be below: the size of the vocabulary. 0: any 64-bit id.
+  // Vocabulary size: ids must be below it. 0: any 64-bit id.
   uint64_t vocabulary = 0;
 };
 
-// The words of a line are one bag, in their order.
+// The words of a line form one bag, in their order.
 class CorpusParser : public Parser {
  public:
-  // The model has one input, of ids, by any name. InvalidArgument otherwise.
+  // The model must have exactly one input, of ids, with any name. InvalidArgument otherwise.
   static StatusOr<std::unique_ptr<CorpusParser>> Make(std::span<const InputSpec> inputs,
                                                       const CorpusOptions& options = {});
 

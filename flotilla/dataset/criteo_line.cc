@@ -9,7 +9,7 @@ std::string NameOfField(int field) {
   return fmt::format("category C{}", field - kCriteoNumbers);
 }
 
-// What to show of a bad field that begins at `begin`.
+// Excerpt of a bad field that begins at `begin`, for error messages.
 std::string Shown(std::string_view line, const char* begin) {
   return ShownText(begin, std::find(begin, line.data() + line.size(), '\t'));
 }

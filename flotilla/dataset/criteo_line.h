@@ -1,5 +1,5 @@
-// Walks over the fields of one raw Criteo line and checks them: what the parser and the preparation
-// tool share. It keeps nothing; a sink that the caller gives is told each field.
+// Iterates over the fields of one raw Criteo line and checks them; shared by the parser and the
+// preparation tool. It stores nothing; each field is passed to a sink that the caller provides.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +39,8 @@ inline const char* ScanCriteoNumber(const char* p, const char* end, int64_t* val
   return stop;
 }
 
-// Where the field at `p` ends. Nearly all have eight bytes, so those are looked at as one word.
+// Returns the end of the field at `p`. Nearly all fields have eight bytes, so those are tested as
+// one word.
 inline const char* EndOfCriteoField(const char* p, const char* end) {
   if (end - p >= 8 && (end - p == 8 || p[8] == '\t')) {
     constexpr uint64_t kOnes = 0x0101010101010101u;
@@ -55,7 +56,7 @@ inline const char* EndOfCriteoField(const char* p, const char* end) {
 
 }  // namespace internal
 
-// Whether the line is no row: it has nothing in it, or blanks alone. Files end with such lines.
+// Whether the line is not a row: it is empty or has blanks only. Files end with such lines.
 inline bool IsBlankCriteoLine(std::string_view line) {
   return line.find_first_not_of(' ') == std::string_view::npos;
 }
@@ -63,12 +64,12 @@ inline bool IsBlankCriteoLine(std::string_view line) {
 // Whether a field is a missing value: it is empty or one blank.
 inline bool IsMissingCriteoField(std::string_view field) { return field.empty() || field == " "; }
 
-// Tells `sink` the fields in their order, with i and c from 0:
+// Passes the fields to `sink` in their order, with i and c from 0:
 //   sink->Label(bool clicked)
 //   sink->Number(int i, int64_t value)  or  sink->MissingNumber(int i)
 //   sink->Category(int c, std::string_view value)      empty: missing
-// An error, made with BadRow(), when the line is not 40 fields of the right kinds; the sink may
-// then have been told some of them.
+// Returns an error, created with BadRow(), when the line is not 40 fields of the right kinds; the
+// sink may have received some of them in that case.
 template <typename Sink>
 Status WalkCriteoLine(std::string_view line, Sink* sink) {
   const char* at = line.data();
@@ -77,7 +78,7 @@ Status WalkCriteoLine(std::string_view line, Sink* sink) {
     return internal::CriteoLabelError(line);
   }
   sink->Label(*at++ == '1');
-  // From here on `at` stands on the tab before the next field, or on the line's end.
+  // From here on `at` points to the tab before the next field, or to the end of the line.
   for (int i = 0; i < kCriteoNumbers; ++i) {
     if (at == end) return internal::CriteoLineTooShort(line, 1 + i);
     ++at;

@@ -1,6 +1,6 @@
 #include "flotilla/dataset/criteo_parser.h"
 
-// For a state on the stack.
+// Allows the hash state to be on the stack.
 #define XXH_STATIC_LINKING_ONLY
 #include <xxhash.h>
 
@@ -21,13 +21,13 @@ constexpr std::array<double, kCriteoNumbers> kMin = {0, -3, 0, 0, 0, 0, 0, 0, 0,
 constexpr std::array<double, kCriteoNumbers> kDiff = {20, 603, 100, 50, 64000, 500, 100,
                                                       50, 500, 10,  10, 10,    50};
 
-// What a category's bytes stand behind in its hash: the two digits of its column.
+// Hash prefix of the categories of a column: the two digits of the column number.
 constexpr uint64_t PrefixOf(int category) {
   const int column = kFirstCriteoCategory + category;
   return static_cast<uint64_t>('0' + column / 10) | static_cast<uint64_t>('0' + column % 10) << 8;
 }
 
-// Of every category and a few more: hashes are computed eight at a time.
+// The prefixes of all categories and a few more, because hashes are computed eight at a time.
 constexpr int kHashes = 32;
 constexpr std::array<uint64_t, kHashes> kPrefixes = [] {
   std::array<uint64_t, kHashes> prefixes{};
@@ -66,11 +66,11 @@ StatusOr<std::unique_ptr<CriteoParser>> CriteoParser::Make(std::span<const Input
       return InvalidArgument("criteo: input {} has another kind or width than Criteo rows have",
                              inputs[i].name);
     }
-    if (field_of[k] >= 0) return InvalidArgument("criteo: input {} twice", inputs[i].name);
+    if (field_of[k] >= 0) return InvalidArgument("criteo: duplicate input {}", inputs[i].name);
     field_of[k] = static_cast<int>(i);
   }
   for (size_t k = 0; k < expected.size(); ++k) {
-    if (field_of[k] < 0) return InvalidArgument("criteo: no input {}", expected[k].name);
+    if (field_of[k] < 0) return InvalidArgument("criteo: input {} is missing", expected[k].name);
   }
   parser->dense_field_ = field_of.front();
   parser->label_field_ = field_of.back();
@@ -87,8 +87,8 @@ std::string CriteoParser::identity() const {
   return fmt::format("criteo/2 numeric={} hash_dim={}", numeric, options_.hash_dim);
 }
 
-// The functions below are used in this file only; `inline` lets the compiler inline them also
-// in position independent code.
+// The functions below are used in this file only; `inline` lets the compiler inline them even in
+// position-independent code.
 inline float CriteoParser::Normalise(int column, int64_t value) const {
   if (options_.numeric != CriteoOptions::Numeric::kLog) {
     return static_cast<float>((static_cast<double>(value) - min_[column]) / diff_[column]);
@@ -98,7 +98,7 @@ inline float CriteoParser::Normalise(int column, int64_t value) const {
   return static_cast<float>(std::log1p(static_cast<double>(value)));
 }
 
-// hash % hash_dim by a multiplication: the estimated quotient is right or one too small.
+// Computes hash % hash_dim with a multiplication: the estimated quotient is exact or one too small.
 inline uint64_t CriteoParser::Modulo(uint64_t hash) const {
   const uint64_t quotient =
       static_cast<uint64_t>((static_cast<unsigned __int128>(hash) * reciprocal_) >> 64);
@@ -140,7 +140,7 @@ struct CriteoParser::RowSink {
   explicit RowSink(const CriteoParser& owner) : parser(owner) {}
 
   const CriteoParser& parser;
-  Row row;  // a good line sets all of it
+  Row row;  // a good line sets all members
 
   void Label(bool clicked) { row.label = clicked ? 1 : 0; }
   void MissingNumber(int i) { row.numbers[i] = 0; }
@@ -166,12 +166,12 @@ bool CriteoParser::ReadUsual(std::string_view line, Row* row) const {
 
 inline bool CriteoParser::ReadUsualNumbers(std::string_view line, const uint32_t* tabs,
                                            Row* row) const {
-  constexpr int kRead = 16;  // a few categories too, for whole vectors
+  constexpr int kRead = 16;  // includes a few categories, to fill whole vectors
   int32_t values[kRead];
   const uint32_t others = kernels::ReadShortNumbers(line, tabs, kRead, values);
   if ((others & ((1 << kCriteoNumbers) - 1)) != 0) return false;
   if (options_.numeric == CriteoOptions::Numeric::kLog) {
-    // Of a missing number, which is read as 0, too.
+    // Also computed for a missing number, which is read as 0.
     for (int i = 0; i < kCriteoNumbers; ++i) row->numbers[i] = Normalise(i, values[i]);
     return true;
   }

@@ -1,6 +1,6 @@
-// Raw lines of the Criteo display advertising data: a label (0 or 1), 13 whole numbers and 26
-// categories, separated by tabs; an empty field is a missing value. Normalises numbers and hashes
-// categories on the fly, so no preparation of the files is needed.
+// Parses raw lines of the Criteo display advertising data: a label (0 or 1), 13 whole numbers and
+// 26 categories, separated by tabs; an empty field is a missing value. Normalises numbers and
+// hashes categories on the fly, so no preparation of the files is needed.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ struct CriteoOptions {
   enum class Numeric {
     kSeeds,       // (x - min) / diff with a fixed min and diff per column, no clipping
     kLog,         // log(1 + max(x, 0))
-    kStatistics,  // (x - min) / (p95 - min) with those of `statistics`, no clipping
+    kStatistics,  // (x - min) / (p95 - min) with min and p95 of `statistics`, no clipping
   };
   Numeric numeric = Numeric::kSeeds;
   CriteoStatistics statistics;  // kStatistics only: see ReadCriteoStatistics
@@ -33,11 +33,11 @@ std::vector<InputSpec> CriteoInputs();
 
 // The k-th number is element k of "dense_input"; a missing one is 0. The id of category column c
 // (14 .. 39, counted from the label as 0) is XXH64(decimal c, then the value's bytes) % hash_dim; a
-// missing value has the bytes of the empty string. Categories are any bytes but tab.
+// missing value has the bytes of the empty string. A category may contain any byte except a tab.
 class CriteoParser : public Parser {
  public:
-  // `inputs` are those of CriteoInputs() in any order; the row's parts go to the fields in that
-  // order. InvalidArgument that names the input when one is missing, unknown or of another kind.
+  // `inputs` are those of CriteoInputs() in any order; the fields of a batch have that order.
+  // InvalidArgument with the name of the input when one is missing, unknown or of another kind.
   static StatusOr<std::unique_ptr<CriteoParser>> Make(std::span<const InputSpec> inputs,
                                                       const CriteoOptions& options);
 
@@ -55,8 +55,8 @@ class CriteoParser : public Parser {
 
   CriteoParser(std::span<const InputSpec> inputs, const CriteoOptions& options);
   struct RowSink;  // fills a Row
-  // Reads a line without a branch per field, which no processor could predict. False when the line
-  // is not as nearly all are, or not good: WalkCriteoLine then says.
+  // Fast path that reads a line without a branch per field, which no processor could predict.
+  // Returns false for an unusual or bad line, which WalkCriteoLine then handles.
   bool ReadUsual(std::string_view line, Row* row) const;
   bool ReadUsualNumbers(std::string_view line, const uint32_t* tabs, Row* row) const;
   void ReadCategories(std::string_view line, const uint32_t* tabs, Row* row) const;
@@ -67,7 +67,7 @@ class CriteoParser : public Parser {
   const std::vector<InputSpec> inputs_;
   const CriteoOptions options_;
   const uint64_t reciprocal_;  // floor((2^64 - 1) / hash_dim)
-  // The others than kLog: (x - min_) / diff_.
+  // All modes except kLog: (x - min_) / diff_.
   std::array<double, kCriteoNumbers> min_{}, diff_{};
   std::vector<float> logs_;  // kLog: log(1 + x) of small x, since most numbers are small
   std::array<uint64_t, kCriteoCategories> missing_ids_{};

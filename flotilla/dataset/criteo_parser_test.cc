@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 using Numeric = CriteoOptions::Numeric;
 
-// A row as a naive program reads it.
+// A row as parsed by a naive reference implementation.
 struct NaiveRow {
   float label;
   std::vector<float> numbers;
@@ -255,7 +255,7 @@ TEST(CriteoParserTest, MakeRefusesOtherInputs) {
   };
   std::vector<InputSpec> inputs = CriteoInputs();
   inputs.pop_back();
-  EXPECT_THAT(error(inputs), HasSubstr("no input label"));
+  EXPECT_THAT(error(inputs), HasSubstr("input label is missing"));
   inputs = CriteoInputs();
   inputs[5].name = "C27";
   EXPECT_THAT(error(inputs), HasSubstr("input C27 is not one of"));
@@ -264,7 +264,7 @@ TEST(CriteoParserTest, MakeRefusesOtherInputs) {
   EXPECT_THAT(error(inputs), HasSubstr("input dense_input has another kind or width"));
   inputs = CriteoInputs();
   inputs[3].name = "C1";
-  EXPECT_THAT(error(inputs), HasSubstr("input C1 twice"));
+  EXPECT_THAT(error(inputs), HasSubstr("duplicate input C1"));
   CriteoOptions options;
   options.hash_dim = 0;
   EXPECT_THAT(std::string(Message(CriteoParser::Make(CriteoInputs(), options).status())),

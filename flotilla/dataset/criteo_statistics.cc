@@ -27,11 +27,11 @@ StatusOr<Json> ParseJson(std::string_view text) {
   try {
     return Json::parse(text);
   } catch (const Json::parse_error& e) {
-    return InvalidArgument("{}: no JSON", PlaceOf(text, e.byte));
+    return InvalidArgument("{}: not valid JSON", PlaceOf(text, e.byte));
   }
 }
 
-// Reads members of one object; keeps the first error, with `place` in front.
+// Reads members of one object; keeps the first error, prefixed with `place`.
 class Members {
  public:
   Members(const Json& json, std::string place) : json_(json), place_(std::move(place)) {
@@ -138,7 +138,7 @@ StatusOr<CriteoStatistics> CriteoStatisticsFromText(std::string_view text) {
   members.Read("version", &version, 0);
   if (version != kStatisticsVersion) {
     members.Fail("version",
-                 fmt::format("{} is not known here, {} is", version, kStatisticsVersion));
+                 fmt::format("{} is not supported, expected {}", version, kStatisticsVersion));
   }
   members.Read("train_rows", &statistics.train_rows, 0);
   members.Read("test_rows", &statistics.test_rows, 0);

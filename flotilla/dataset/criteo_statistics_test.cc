@@ -25,7 +25,7 @@ CriteoStatistics Example() {
   return statistics;
 }
 
-// The text of the example with one piece replaced.
+// The text of the example with one substring replaced.
 std::string Replaced(const std::string& from, const std::string& to) {
   std::string text = ToText(Example());
   const size_t at = text.find(from);
@@ -46,13 +46,13 @@ TEST(CriteoStatisticsTest, TextReadsBackAsTheSameValues) {
 }
 
 TEST(CriteoStatisticsTest, WrongFilesAreRefusedWithThePlace) {
-  EXPECT_EQ(StatisticsError("{\n  \"format\": nope"), "line 2, column 14: no JSON");
+  EXPECT_EQ(StatisticsError("{\n  \"format\": nope"), "line 2, column 14: not valid JSON");
   EXPECT_EQ(StatisticsError("[]"), "expected an object");
   EXPECT_EQ(StatisticsError("{}"), "format: expected a string, it is missing");
   EXPECT_THAT(StatisticsError(Replaced("criteo statistics", "oracle")),
               HasSubstr("format: expected"));
   EXPECT_EQ(StatisticsError(Replaced("\"version\": 1", "\"version\": 2")),
-            "version: 2 is not known here, 1 is");
+            "version: 2 is not supported, expected 1");
   EXPECT_EQ(StatisticsError(Replaced("\"p95\": 300", "\"p95\": \"300\"")),
             "columns[3].p95: expected a whole number, found \"300\"");
   EXPECT_EQ(StatisticsError(Replaced("\"p95\": 300", "\"p95\": -300")),

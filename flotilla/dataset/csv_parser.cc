@@ -1,6 +1,6 @@
 #include "flotilla/dataset/csv_parser.h"
 
-// Values are short: a call would take longer than their hash.
+// Inlines the hash: values are short, so a function call would take longer than the hash itself.
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -30,16 +30,17 @@ std::string Shown(std::string_view text) {
 
 }  // namespace
 
-// Cuts a line into the fields of its columns.
+// Splits a line into the fields of its columns.
 class CsvParser::Cells {
  public:
   Cells(std::string_view line, const CsvSchema& schema) : line_(line), schema_(schema) {}
 
-  // Where the next field begins; after the last, the line's size.
+  // Offset where the next field begins; after the last field, the size of the line.
   size_t offset() const { return offset_; }
   bool done() const { return done_; }
 
-  // The next field; its text lives until the next call. An error when its quotes are wrong.
+  // Returns the next field; its text is valid until the next call. Returns an error when its
+  // quoting is malformed.
   // REQUIRES: !done().
   Status Next(Cell* cell) {
     size_t begin = offset_;
@@ -61,7 +62,7 @@ class CsvParser::Cells {
   }
 
  private:
-  // The delimiter of the field, or the line's end, stands at `end`.
+  // `end` is the offset of the delimiter after the field, or of the end of the line.
   void MoveBehind(size_t end) {
     done_ = end == line_.size();
     offset_ = done_ ? end : end + 1;
@@ -72,7 +73,7 @@ class CsvParser::Cells {
     unescaped_.clear();
     size_t from = open + 1;
     size_t close = line_.find('"', from);
-    // Two quotes are one quote of the text.
+    // Two consecutive quotes stand for one quote of the text.
     while (close != std::string_view::npos && close + 1 < line_.size() && line_[close + 1] == '"') {
       unescaped_.append(line_, from, close + 1 - from);
       from = close + 2;
@@ -80,7 +81,7 @@ class CsvParser::Cells {
     }
     if (close == std::string_view::npos) {
       return BadRow(open + 1,
-                    "the quote is not closed in its line; quotes=no reads quotes as text");
+                    "the quote is not closed on its line; quotes=no reads quotes as text");
     }
     cell->text = line_.substr(from, close - from);
     if (from != open + 1) cell->text = unescaped_.append(cell->text);
@@ -103,7 +104,7 @@ class CsvParser::Cells {
   const CsvSchema& schema_;
   size_t offset_ = 0;
   bool done_ = false;
-  std::string unescaped_;  // only a field with quotes inside is copied
+  std::string unescaped_;  // only a field with embedded quotes is copied
 };
 
 StatusOr<std::unique_ptr<CsvParser>> CsvParser::Make(std::span<const InputSpec> inputs,
@@ -170,17 +171,17 @@ Status CsvParser::CheckHeader(std::string_view line) const {
     Cell cell;
     FL_RETURN_IF_ERROR(cells.Next(&cell));
     if (column >= schema_.columns.size()) {
-      return BadRow(cell.begin + 1, "the heading has a column '{}' after the {} of the schema",
+      return BadRow(cell.begin + 1, "the header has a column '{}' after the {} of the schema",
                     Shown(cell.text), schema_.columns.size());
     }
     const std::string& name = schema_.columns[column].name;
     if (!name.empty() && cell.text != name) {
-      return BadRow(cell.begin + 1, "the heading names column {} '{}', the schema '{}'", column + 1,
+      return BadRow(cell.begin + 1, "the header names column {} '{}', the schema '{}'", column + 1,
                     Shown(cell.text), name);
     }
   }
   if (column == schema_.columns.size()) return absl::OkStatus();
-  return BadRow(line.size() + 1, "the heading has {} columns, the schema {}", column,
+  return BadRow(line.size() + 1, "the header has {} columns, the schema {}", column,
                 schema_.columns.size());
 }
 
@@ -206,7 +207,7 @@ Status CsvParser::AddDense(size_t column, const Cell& cell, AlignedVector<float>
   return absl::OkStatus();
 }
 
-// REQUIRES: a column of role kId or kBag.
+// REQUIRES: the column has the role kId or kBag.
 Status CsvParser::AddId(size_t column, const Cell& cell, std::vector<uint64_t>* ids) const {
   uint64_t id = 0;
   if (!schema_.columns[column].number) {

@@ -1,5 +1,5 @@
-// CSV and TSV: one row per line, its columns as a CsvSchema says. Quoted fields follow RFC 4180 but
-// end in their line. A blank line is no row.
+// Parses CSV and TSV: one row per line, with the columns of a CsvSchema. Quoted fields follow RFC
+// 4180 but must end on the same line. A blank line is not a row.
 #pragma once
 
 #include <memory>
@@ -15,8 +15,8 @@ namespace flotilla {
 
 class CsvParser : public Parser {
  public:
-  // `inputs` are those of schema.Inputs() in any order. InvalidArgument that names the input when
-  // one is missing, unknown or of another kind or width, or when the schema is not valid.
+  // `inputs` are those of schema.Inputs() in any order. InvalidArgument with the name of the input
+  // when one is missing, unknown or of another kind or width, or when the schema is not valid.
   static StatusOr<std::unique_ptr<CsvParser>> Make(std::span<const InputSpec> inputs,
                                                    const CsvSchema& schema);
 
@@ -39,7 +39,7 @@ class CsvParser : public Parser {
   Status FindFields();
   bool IsBlankLine(std::string_view line) const;
   bool IsMissing(std::string_view text) const;
-  // Appends all columns to the fields. On an error part of them may be appended.
+  // Appends all columns to the fields. On an error some of them may have been appended.
   Status ParseColumns(std::string_view line, Batch* batch) const;
   Status AddCell(size_t column, const Cell& cell, Field* field) const;
   Status AddDense(size_t column, const Cell& cell, AlignedVector<float>* values) const;

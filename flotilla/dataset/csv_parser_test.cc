@@ -21,7 +21,7 @@ std::unique_ptr<CsvParser> MakeCsvParser(std::string_view text) {
   return *std::move(parser);
 }
 
-// Of "column=value".
+// Hash of "column=value".
 uint64_t HashOf(const std::string& text, uint64_t hash_dim = 1000001) {
   const size_t equals = text.find('=');
   return HashBytes(text.substr(equals + 1), HashBytes(text.substr(0, equals))) % hash_dim;
@@ -125,11 +125,11 @@ TEST(CsvParserTest, HeadingMustNameTheColumnsOfTheSchema) {
     return std::string(Message(parser->CheckHeader(line)));
   };
   EXPECT_EQ(error("age, anything, \"city\""), "");
-  EXPECT_EQ(error("age,x,town"), "7: the heading names column 3 'town', the schema 'city'");
-  EXPECT_EQ(error("age,x"), "6: the heading has 2 columns, the schema 3");
+  EXPECT_EQ(error("age,x,town"), "7: the header names column 3 'town', the schema 'city'");
+  EXPECT_EQ(error("age,x"), "6: the header has 2 columns, the schema 3");
   EXPECT_EQ(error("age,x,city,more"),
-            "12: the heading has a column 'more' after the 3 of the schema");
-  EXPECT_EQ(error("1,2,3"), "1: the heading names column 1 '1', the schema 'age'");
+            "12: the header has a column 'more' after the 3 of the schema");
+  EXPECT_EQ(error("1,2,3"), "1: the header names column 1 '1', the schema 'age'");
   EXPECT_TRUE(MakeCsvParser("header=yes age:dense -*")->CheckHeader("age,b,c").ok());
 }
 
@@ -161,8 +161,8 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"1,x,7," + long_word,
         "7: column 4 (d): expected a whole number of at most 16777216, found '" +
             long_word.substr(0, 40) + "..'"},
-       {"1,\"x,7,1", "3: the quote is not closed in its line"},
-       {"1,\"x\"\",7,1", "3: the quote is not closed in its line"},
+       {"1,\"x,7,1", "3: the quote is not closed on its line"},
+       {"1,\"x\"\",7,1", "3: the quote is not closed on its line"},
        {"1,\"x\"y,7,1", "6: expected ',' after the closing quote, found 'y,7,1'"},
        {"1,x,7,1\r", "7: column 4 (d): expected a whole number of at most 16777216, found '1?'"}});
   ExpectBadRows(*MakeCsvParser("tags:bag(number)"), "1|2",

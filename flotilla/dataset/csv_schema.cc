@@ -83,7 +83,7 @@ Status ReadMember(const std::string& key, const Json& json, CsvColumn* column) {
 Status ReadColumns(const Json& json, CsvSchema* schema) {
   if (!json.is_array()) return WrongType("an array");
   schema->columns.clear();
-  const bool ignore_rest = schema->ignore_rest;  // a member, in whatever order they stand
+  const bool ignore_rest = schema->ignore_rest;  // a member of its own, independent of the order
   schema->ignore_rest = false;
   for (const Json& each : json) {
     const std::string place = fmt::format("column {}", schema->columns.size() + 1);
@@ -141,7 +141,7 @@ Json ToJsonObject(const CsvColumn& column) {
   return json;
 }
 
-// Whether only members that belong to the column's role say something.
+// Whether only members that apply to the column's role are set.
 bool FitsRole(const CsvColumn& column) {
   const CsvColumn plain;
   const bool is_dense = column.role == Role::kDense;
@@ -155,7 +155,7 @@ bool FitsRole(const CsvColumn& column) {
 
 Status ValidateColumn(const CsvColumn& column) {
   if (!FitsRole(column)) {
-    return InvalidArgument("a member says something that a column of role {} does not have",
+    return InvalidArgument("a member does not apply to a column of role {}",
                            NameOfRole(column.role));
   }
   if (column.role != Role::kIgnore && column.name.empty()) return InvalidArgument("no name");
@@ -166,7 +166,7 @@ Status ValidateColumn(const CsvColumn& column) {
   for (const std::vector<std::string>& spelled : column.classes) {
     for (const std::string& spelling : spelled) {
       if (!spellings.insert(spelling).second) {
-        return InvalidArgument("class '{}' is there twice", spelling);
+        return InvalidArgument("duplicate class '{}'", spelling);
       }
     }
   }
@@ -250,7 +250,7 @@ std::string CsvSchema::ToJson() const {
                {"ignore_rest", ignore_rest}};
   json["columns"] = Json::array();
   for (const CsvColumn& column : columns) json["columns"].push_back(ToJsonObject(column));
-  // Text is UTF-8, unless a program has filled the members with something else.
+  // The text is UTF-8 unless a program has set the members to something else.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

@@ -1,4 +1,4 @@
-// What the columns of a CSV or TSV file are, as a value: which fill the inputs of a model and how.
+// Schema of a CSV or TSV file: which columns fill the inputs of a model and how.
 // docs/data_formats.md describes the two text forms for users. It does not read data files.
 #pragma once
 
@@ -21,7 +21,7 @@ struct CsvColumn {
     kLabel,  // the label; a missing one is a bad row
   };
 
-  // As in the heading; empty (for kIgnore only): anything. Part of what is hashed.
+  // The name in the header line; empty (for kIgnore only): any name. Part of the hashed value.
   std::string name;
   Role role = Role::kIgnore;
   // The input that the column fills; empty: the one with the column's name. Several dense columns
@@ -33,11 +33,11 @@ struct CsvColumn {
   double diff = 1;
   bool log = false;
 
-  // kId, kBag: the field holds ids as numbers below 2^64; missing is 0. Otherwise the id is
+  // kId, kBag: the field holds ids as numbers below 2^64; a missing value is 0. Otherwise the id is
   // XXH64(value, seed XXH64(name)) % hash_dim, where a missing value is empty: the same value in
   // another column is another id.
   bool number = false;
-  // kBag: stands between the values of a field.
+  // kBag: separates the values of a field.
   char separator = '|';
 
   // kLabel: the spellings of class 0, of class 1, ..; empty: a whole number of at most 2^24.
@@ -49,8 +49,8 @@ struct CsvColumn {
 
 struct CsvSchema {
   char delimiter = ',';
-  bool header = false;  // the first line of every file has the names of the columns
-  bool quotes = true;   // a field may stand in double quotes (RFC 4180), but not over several lines
+  bool header = false;  // the first line of every file holds the column names
+  bool quotes = true;   // a field may be in double quotes (RFC 4180), but not span lines
   bool trim = false;    // blanks around a field are not part of it
   // Values that mean "missing", besides the empty one.
   std::vector<std::string> missing;
@@ -59,15 +59,15 @@ struct CsvSchema {
   bool ignore_rest = false;  // lines may have more columns
 
   // Reads either form: JSON when it begins with '{', else words separated by white space, each a
-  // setting or a column. What the text does not set stays as in `defaults`. The result is valid.
-  // InvalidArgument that names the word or member.
+  // setting or a column. Settings that the text does not mention are taken from `defaults`. The
+  // result is valid. InvalidArgument with the word or member.
   static StatusOr<CsvSchema> FromText(std::string_view text, const CsvSchema& defaults);
   static StatusOr<CsvSchema> FromText(std::string_view text) { return FromText(text, {}); }
 
-  // Ok, or what contradicts itself.
+  // Returns an error that describes the contradiction if the schema is inconsistent.
   Status Validate() const;
 
-  // All of it as one line of JSON; FromText gives the same schema back.
+  // The whole schema as one line of JSON; FromText restores the same schema.
   std::string ToJson() const;
 
   // The inputs that the columns fill, in the order in which they first appear.

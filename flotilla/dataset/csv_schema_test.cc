@@ -125,7 +125,7 @@ TEST(CsvSchemaTest, ErrorsNameTheWord) {
   EXPECT_THAT(SchemaError("-*9999999999 a:id"), HasSubstr("more than 10000 columns"));
   EXPECT_THAT(SchemaError("a:id -* b:id"), HasSubstr("'b:id': nothing may follow -*"));
   EXPECT_THAT(SchemaError("a:label b:label"), HasSubstr("column 2 (b): second label"));
-  EXPECT_THAT(SchemaError("a:label(x,y|x)"), HasSubstr("class 'x' is there twice"));
+  EXPECT_THAT(SchemaError("a:label(x,y|x)"), HasSubstr("duplicate class 'x'"));
   EXPECT_THAT(SchemaError("a:id b:dense(input=a)"),
               HasSubstr("input a has columns of different kinds"));
   EXPECT_THAT(SchemaError("\xff:id"), HasSubstr("not UTF-8"));
@@ -147,7 +147,7 @@ TEST(CsvSchemaTest, ErrorsNameTheMember) {
        {"\"min\": 1", "\"log\": true", "\"separator\": \",\"", "\"classes\": [[\"x\"]]"}) {
     EXPECT_THAT(SchemaError(fmt::format(
                     "{{\"columns\": [{{\"name\": \"a\", \"role\": \"id\", {}}}]}}", member)),
-                HasSubstr("column 1 (a): a member says something that a column of role id"));
+                HasSubstr("column 1 (a): a member does not apply to a column of role id"));
   }
   EXPECT_THAT(SchemaError(R"({"header": 1})"), HasSubstr("header: expected true or false"));
   EXPECT_THAT(SchemaError(R"({"columns": ["-*", {"name": "a", "role": "id"}]})"),

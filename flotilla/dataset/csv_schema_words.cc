@@ -57,7 +57,7 @@ std::vector<std::string> Strings(const std::vector<std::string_view>& views) {
   return std::vector<std::string>(views.begin(), views.end());
 }
 
-// Sets what the word `key=value` says; false when there is no such setting.
+// Applies the setting `key=value`; false when there is no such setting.
 StatusOr<bool> ReadSetting(std::string_view key, std::string_view value, CsvSchema* schema) {
   if (key == "delimiter") {
     FL_ASSIGN_OR_RETURN(schema->delimiter, ReadCsvCharacter(value));

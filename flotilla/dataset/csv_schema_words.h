@@ -1,5 +1,5 @@
-// The word form of a CSV schema, each word a setting or a column. A part of csv_schema.h: its JSON
-// form has columns as words too, and the same names of roles and characters.
+// The word form of a CSV schema, in which each word is a setting or a column. Part of csv_schema.h:
+// the JSON form also describes columns as words and uses the same names of roles and characters.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,8 @@ StatusOr<char> ReadCsvCharacter(std::string_view text);
 // Adds the column that the word describes, or the ignored ones.
 Status ReadCsvColumn(std::string_view word, CsvSchema* schema);
 
-// Sets and adds what the words of the text say, without a check of the whole. Errors name the word.
+// Applies the settings and columns of the text, without validating the whole schema. Errors name
+// the word.
 Status ReadCsvWords(std::string_view text, CsvSchema* schema);
 
 }  // namespace flotilla

@@ -1,5 +1,5 @@
-// For users who write a generator: a program that reads lines and prints rows as MultiSlot text,
-// the standard input and output of a dataset's pipe command. The program is one function:
+// Helper for writing a data generator: a program that reads lines and prints rows as MultiSlot
+// text, for use as a dataset's pipe command. The program is one function:
 //
 //   int main() {
 //     return flotilla::RunDataGenerator([](std::string_view line, flotilla::MultiSlotOutput& out) {
@@ -9,8 +9,8 @@
 //     });
 //   }
 //
-// Try it alone with `cat FILE | ./generator`; name it in the dataset as its pipe command. Needs
-// only the standard library. examples/data_generator is a whole program.
+// Try it alone with `cat FILE | ./generator`, then configure it as the pipe command of the dataset.
+// Needs only the standard library. See examples/data_generator for a complete program.
 #pragma once
 
 #include <charconv>
@@ -26,9 +26,9 @@
 
 namespace flotilla {
 
-// Where a generator's function puts the slots of a row, in the order of the model's inputs. A row
-// ends with EndRow, which is implied at the end of a line; so a line gives one row, or several with
-// EndRow between them, or none when no slot is added.
+// Receives the slots of a row from the generator function, in the order of the model's inputs. A
+// row ends with EndRow, which is implied at the end of a line; so a line yields one row, or several
+// with EndRow between them, or none when no slot is added.
 //
 // Checked: every row has the same slots, in the same order and of the same kind; the
 // square of every number is a finite float32. A slot without values is legal for ids only.
@@ -60,7 +60,7 @@ class MultiSlotOutput {
     Ids(name, std::span<const uint64_t>(ids.begin(), ids.size()));
   }
 
-  // Ends a row that has slots; nothing when it has none.
+  // Ends the current row; no effect when it has no slots.
   void EndRow() {
     if (slot_ == 0 || failed()) return;
     if (known_ && slot_ != slots_.size()) {
@@ -74,15 +74,15 @@ class MultiSlotOutput {
     row_.clear();
   }
 
-  // The line cannot be used: the program ends with this reason and a code that fails the dataset.
-  // To leave a line out instead, add no slot.
+  // Reports that the line cannot be used: the program ends with this reason and a nonzero exit
+  // code, which fails the dataset. To skip a line instead, add no slot.
   void Fail(std::string_view reason) {
     if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
   }
   bool failed() const { return !reason_.empty(); }
   const std::string& reason() const { return reason_; }
 
-  // The rows so far, as text; whoever has written them clears it.
+  // The rows so far, as text; the caller clears it after writing them.
   std::string& text() { return text_; }
 
  private:
@@ -99,7 +99,7 @@ class MultiSlotOutput {
       const std::string first = slot_ == slots_.size()
                                     ? "the end of the row"
                                     : Described(slots_[slot_].name, slots_[slot_].kind);
-      Fail(Join({Described(name, kind), " stands where the first row had ", first}));
+      Fail(Join({Described(name, kind), " found where the first row had ", first}));
       return false;
     }
     ++slot_;
@@ -124,15 +124,15 @@ class MultiSlotOutput {
     row_ += ' ';
   }
 
-  std::vector<Slot> slots_;  // of the first row
+  std::vector<Slot> slots_;  // slots of the first row
   bool known_ = false;       // the first row is complete
-  size_t slot_ = 0;          // slots of the row so far
+  size_t slot_ = 0;          // number of slots of the current row so far
   std::string row_;
   std::string text_;
   std::string reason_;
 };
 
-// The same without names and checks, for values that are text already.
+// Like MultiSlotOutput without names and checks, for values that are already text.
 class MultiSlotStringOutput {
  public:
   void Slot(std::span<const std::string_view> values) {
@@ -166,8 +166,8 @@ class MultiSlotStringOutput {
 };
 
 // Calls `generate` for every line of `in` (without its line end) and writes the rows to `out`.
-// Returns the program's exit code: 0, or 1 after a line of `errors` that says which line failed and
-// why.
+// Returns the exit code of the program: 0, or 1 after writing the number of the failed line and the
+// reason to `errors`.
 template <typename Output>
 int RunDataGenerator(std::istream& in, std::ostream& out, std::ostream& errors,
                      const std::function<void(std::string_view line, Output& output)>& generate) {
@@ -192,7 +192,7 @@ int RunDataGenerator(std::istream& in, std::ostream& out, std::ostream& errors,
   return 1;
 }
 
-// On the standard streams.
+// Runs the generator on the standard streams.
 inline int RunDataGenerator(
     const std::function<void(std::string_view line, MultiSlotOutput& out)>& generate) {
   std::ios::sync_with_stdio(false);

@@ -64,15 +64,15 @@ TEST(DataGeneratorTest, RowsThatDifferFromTheFirstFailWithTheirLine) {
   EXPECT_EQ(error([](MultiSlotOutput& out) { out.Floats("x", {1}); }),
             "line 2: a row has 1 slots, the first had 2\n");
   EXPECT_EQ(error([](MultiSlotOutput& out) { out.Ids("y", {1}); }),
-            "line 2: slot y (ids) stands where the first row had slot x (numbers)\n");
+            "line 2: slot y (ids) found where the first row had slot x (numbers)\n");
   EXPECT_EQ(error([](MultiSlotOutput& out) { out.Ids("x", {1}); }),
-            "line 2: slot x (ids) stands where the first row had slot x (numbers)\n");
+            "line 2: slot x (ids) found where the first row had slot x (numbers)\n");
   EXPECT_EQ(error([](MultiSlotOutput& out) {
               out.Floats("x", {1});
               out.Ids("y", {1});
               out.Ids("z", {1});
             }),
-            "line 2: slot z (ids) stands where the first row had the end of the row\n");
+            "line 2: slot z (ids) found where the first row had the end of the row\n");
   EXPECT_THAT(error([](MultiSlotOutput& out) { out.Floats("x", {NAN}); }),
               HasSubstr("line 2: slot x has a value that is infinite or not a number"));
   EXPECT_EQ(error([](MultiSlotOutput& out) { out.Floats("x", {}); }),
@@ -92,11 +92,12 @@ TEST(DataGeneratorTest, StringVariantPrintsWhatItIsGiven) {
   EXPECT_EQ(result.out, "2 a b 0 1 1\n2 c d 0 1 1\n");
 }
 
-// Texts in the place of the standard streams, as long as it lives.
+// Replaces the standard streams with strings during its lifetime.
 class StandardStreams {
  public:
   explicit StandardStreams(const std::string& input) : in_(input) {
-    // It gives the streams buffers of its own, so it comes before those of the test.
+    // sync_with_stdio replaces the buffers of the streams, so it is called before the test sets its
+    // own.
     std::ios::sync_with_stdio(false);
     old_in_ = std::cin.rdbuf(in_.rdbuf());
     old_out_ = std::cout.rdbuf(out_.rdbuf());

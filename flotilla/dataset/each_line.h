@@ -1,5 +1,4 @@
-// Small text files that are read from front to back by one thread: dictionaries, lists of
-// questions.
+// Reads small text files sequentially on one thread: dictionaries, lists of questions.
 #pragma once
 
 #include <functional>
@@ -11,8 +10,8 @@
 namespace flotilla {
 
 // Calls on_line for every line of the file (anything that a LineReader reads), without its line
-// end. The first error ends the reading: one of the file, or with `path:line` in front that of
-// on_line or of a line that is too long for a LineReader.
+// end. Stops at the first error: an error of the file; or, prefixed with `path:line`, an error of
+// on_line or a line that is too long for a LineReader.
 Status ReadEachLine(const std::string& path,
                     const std::function<Status(std::string_view line)>& on_line);
 

@@ -1,5 +1,5 @@
-// The data of a trainer that has none: every epoch ends at once. Other datasets treat an epoch
-// without rows as an error, which it is for a whole job; for one trainer of several it is not.
+// The dataset of a trainer without data: every epoch ends at once. Other datasets treat an epoch
+// without rows as an error, which is right for a whole job but not for one trainer of several.
 #pragma once
 
 #include <vector>

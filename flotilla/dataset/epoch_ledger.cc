@@ -60,7 +60,7 @@ Status EpochLedger::SkipBadRow(const std::string& described) {
 Status EpochLedger::SkipBadRows(int64_t rows, std::span<const std::string> samples) {
   std::lock_guard lock(mutex_);
   if (rows > max_bad_rows_ - counts_.skipped) {
-    // The sample that is one too many, when so many are known.
+    // The sample that exceeds the limit, if that many samples are known.
     const size_t excess = max_bad_rows_ - counts_.skipped;
     const std::string sample = samples.empty() ? "" : samples[std::min(excess, samples.size() - 1)];
     if (max_bad_rows_ == 0) return FailLocked(InvalidArgument("{}", sample));
@@ -102,8 +102,8 @@ Status CheckSource(const DatasetPosition& position, uint64_t source) {
   if (position.epoch < 0) return FailedPrecondition("position: not inside an epoch");
   if (position.source == source) return absl::OkStatus();
   return FailedPrecondition(
-      "position: taken from other files, with another parser, or with other options of batches and "
-      "shuffle: give those that it was taken with");
+      "position: taken from other files, with another parser, or with other batch or shuffle "
+      "options: use those that it was taken with");
 }
 
 void SourceHash::Add(std::string_view part) { value_ = HashBytes(part, value_ + part.size()); }

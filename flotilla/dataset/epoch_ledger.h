@@ -1,5 +1,6 @@
-// What the workers that read an epoch share besides its data: the counts, the first error and how
-// many batches are in their hands. The streaming datasets keep their promises of dataset.h with it.
+// State that the workers reading an epoch share besides its data: the counts, the first error and
+// the number of batches in progress. The streaming datasets implement the guarantees of dataset.h
+// with it.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,16 @@ class EpochLedger {
  public:
   static constexpr size_t kSamples = 10;
 
-  // `what` names the data in the error of an epoch without rows; with allow_empty there is none.
+  // `what` names the data in the error of an epoch without rows; with allow_empty that is not an
+  // error.
   EpochLedger(int64_t max_bad_rows, std::string what, bool allow_empty = false)
       : max_bad_rows_(max_bad_rows), what_(std::move(what)), allow_empty_(allow_empty) {}
 
-  // Begins an epoch, or goes on in the middle of one. InvalidArgument when it is negative.
+  // Starts an epoch, or resumes in the middle of one. InvalidArgument when `epoch` is negative.
   Status Start(int64_t epoch, const DatasetCounts& counts = {});
   int64_t epoch() const;
 
-  // FailedPrecondition before Start, then the first error, if there is one.
+  // FailedPrecondition before Start; afterwards the first error, if there is one.
   Status status() const;
   // Keeps the first error and returns it.
   Status Fail(const Status& error);
@@ -36,17 +38,18 @@ class EpochLedger {
   void BatchTaken();
   void BatchDone(int64_t rows);
   void Drop(int64_t rows);
-  // Counts a bad row, described as in DatasetCounts::samples; an error when it is one too many.
+  // Counts a bad row, described as in DatasetCounts::samples; returns an error when the limit is
+  // exceeded.
   Status SkipBadRow(const std::string& described);
-  // Counts rows that were found bad and left out earlier.
+  // Counts rows that were found bad and skipped earlier.
   Status SkipBadRows(int64_t rows, std::span<const std::string> samples);
 
-  // What a worker that found the data at its end returns: ok, or the error of an epoch without
-  // rows. While others still have batches the last of them finds out.
+  // Called by a worker that has reached the end of the data: returns ok, or the error of an epoch
+  // without rows. While other workers still have batches, the last of them detects that error.
   Status End();
 
   DatasetCounts counts() const;
-  // Fills in epoch and counts.
+  // Fills in the epoch and the counts.
   void FillPosition(DatasetPosition* position) const;
 
  private:
@@ -65,13 +68,13 @@ class EpochLedger {
   Status error_;
 };
 
-// The counts that a position carries.
+// The counts stored in a position.
 DatasetCounts CountsOf(const DatasetPosition& position);
 
-// FailedPrecondition unless `position` is inside an epoch of what `source` stands for.
+// FailedPrecondition unless `position` is inside an epoch of the data that `source` identifies.
 Status CheckSource(const DatasetPosition& position, uint64_t source);
 
-// Stands for files, parser and whatever else shapes batches, in DatasetPosition::source.
+// Hash of the files, the parser and all else that affects batches, for DatasetPosition::source.
 class SourceHash {
  public:
   explicit SourceHash(std::string_view kind) { Add(kind); }

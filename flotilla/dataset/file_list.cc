@@ -25,7 +25,8 @@ Status AddDirectory(const std::string& directory, Files* files) {
   fs::directory_iterator entry(directory, error);
   for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
     std::error_code unreadable;
-    // What is no directory is a file, also a link to nothing: to read it says why it cannot be.
+    // Everything that is not a directory counts as a file, including a dangling link: reading it
+    // reports the error.
     if (!IsHidden(entry->path()) && !entry->is_directory(unreadable)) {
       files->push_back(entry->path().string());
     }
@@ -46,7 +47,7 @@ Status AddMatches(const std::string& pattern, Files* files) {
   }
   globfree(&found);
   if (result != 0 && result != GLOB_NOMATCH) {
-    return InvalidArgument("{}: cannot look for files that match", pattern);
+    return InvalidArgument("{}: cannot search for matching files", pattern);
   }
   if (files->size() == before) return NotFound("{}: no file matches", pattern);
   return absl::OkStatus();
@@ -66,7 +67,7 @@ Status AddName(const std::string& name, const SchemeCommands& schemes, Files* fi
     return absl::OkStatus();
   }
   if (!scheme.empty()) {
-    return InvalidArgument("{}: no command is set that reads '{}:' paths", name, scheme);
+    return InvalidArgument("{}: no command is configured that reads '{}:' paths", name, scheme);
   }
   if (name.find_first_of("*?[") != std::string::npos) return AddMatches(name, files);
   if (status.type() == fs::file_type::not_found) return NotFound("{}: no such file", name);

@@ -88,7 +88,7 @@ TEST(FileListTest, ErrorsNameWhatTheyConcern) {
   EXPECT_EQ(ExpandError({"@" + dir.Write("blank", "\n")}),
             dir.path() + "/blank: the list names no files");
   EXPECT_EQ(ExpandError({"s3://bucket/x"}),
-            "s3://bucket/x: no command is set that reads 's3:' paths");
+            "s3://bucket/x: no command is configured that reads 's3:' paths");
   EXPECT_EQ(ExpandError({}), "no files given");
 }
 

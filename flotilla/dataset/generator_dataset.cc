@@ -30,7 +30,7 @@ GeneratorDataset::GeneratorDataset(std::vector<InputSpec> inputs, MakeRowGenerat
       make_generator_(std::move(make_generator)),
       options_(options),
       window_batches_((options.shuffle_rows + options.batch_size - 1) / options.batch_size),
-      ledger_(0, "what the generator gave") {}
+      ledger_(0, "the output of the generator") {}
 
 Status GeneratorDataset::StartEpoch(int64_t epoch) {
   FL_RETURN_IF_ERROR(ledger_.Start(epoch));
@@ -73,7 +73,7 @@ Status GeneratorDataset::Resume(const DatasetPosition& position) {
     FL_ASSIGN_OR_RETURN(const bool more, NextLocked(&left_out));
     if (!more) {
       return ledger_.Fail(
-          FailedPrecondition("resume: the generator gave {} batches, cannot go on after {}",
+          FailedPrecondition("resume: the generator produced {} batches, cannot resume after {}",
                              next_batch_, position.ordinal));
     }
   }
@@ -94,7 +94,8 @@ Status GeneratorDataset::Generate(int64_t count, Batch* batch) {
     generator_ended_ = !*more;
     if (generator_ended_) pending_.Clear();
     FL_RETURN_IF_ERROR(Annotate(pending_.Check(inputs_), "generator"));
-    if (*more && pending_.rows == 0) return InvalidArgument("generator: gave no rows and no end");
+    if (*more && pending_.rows == 0)
+      return InvalidArgument("generator: returned true but added no rows");
   }
 }
 

@@ -1,6 +1,6 @@
-// A dataset that is fed by a function of the user's: for rows that come from arrays, a database or
-// another program's memory. The function gives rows in any portions; batches of the wanted size,
-// shuffled and read ahead, come out.
+// A dataset that is fed by a user function: for rows that come from arrays, a database or another
+// program's memory. The function produces rows in portions of any size; the dataset turns them into
+// batches of the configured size, shuffled and prefetched.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,38 @@
 
 namespace flotilla {
 
-// Appends the next rows of the epoch, one at least, to `rows` (empty, with a field per input;
-// batch_builder.h makes one from arrays) and returns true; false at the end of the epoch. An error
-// ends the epoch. Called by one thread at a time.
+// Appends the next rows of the epoch, at least one, to `rows` and returns true; returns false at
+// the end of the epoch. `rows` is empty and has a field per input; batch_builder.h builds such a
+// batch from arrays. An error ends the epoch. Called by one thread at a time.
 using RowGenerator = std::function<StatusOr<bool>(Batch* rows)>;
 
-// Called at the start of each epoch: gives a generator that begins anew.
+// Called at the start of each epoch: returns a generator that starts at the first row.
 using MakeRowGenerator = std::function<StatusOr<RowGenerator>(int64_t epoch)>;
 
 struct GeneratorOptions {
   int64_t batch_size = 1000;
-  // Leave out the last batch of an epoch when it is shorter than batch_size.
+  // Drop the last batch of an epoch when it is shorter than batch_size.
   bool drop_last = false;
-  // Shuffle within windows of so many rows, rounded up to whole batches; 0: in the order given.
-  // The order is a pure function of (seed, epoch, window).
+  // Shuffle within windows of this many rows, rounded up to whole batches; 0: keep the order of the
+  // generator. The order is a pure function of (seed, epoch, window).
   int64_t shuffle_rows = 0;
   uint64_t seed = 0;
-  // Batches that are made ahead of the workers, on a thread of its own; 0: workers call the
+  // Number of batches to prepare ahead of the workers, on a separate thread; 0: workers call the
   // generator themselves.
   int prefetch_batches = 2;
   // Ends the epoch with its cause: before the generator is called again and, with a prefetch, while
-  // workers wait for it. A generator that may wait for long should end by itself then
-  // (AwaitReadable in base/interrupt.h): nothing else ends a call of it. Null: nothing does. Must
-  // outlive the dataset.
+  // workers wait for it. A generator that may block for long should itself watch the interrupt
+  // (AwaitReadable in base/interrupt.h), because a running call of it cannot be ended from outside.
+  // Null: not interruptible. Must outlive the dataset.
   const Interrupt* interrupt = nullptr;
 };
 
-// Rows that do not fit the inputs are an error. To resume, an epoch is generated anew and the
-// batches up to the position are left out, so a generator must give the same rows for the same
+// Rows that do not fit the inputs are an error. To resume, an epoch is generated again and the
+// batches up to the position are skipped, so a generator must produce the same rows for the same
 // epoch.
 class GeneratorDataset : public Dataset {
  public:
-  // Behind a PrefetchDataset when the options ask for it.
+  // The result is wrapped in a PrefetchDataset when the options request it.
   static StatusOr<std::unique_ptr<Dataset>> Make(std::vector<InputSpec> inputs,
                                                  MakeRowGenerator make_generator,
                                                  const GeneratorOptions& options);
@@ -79,7 +79,7 @@ class GeneratorDataset : public Dataset {
   mutable std::mutex mutex_;
   // Guarded by mutex_.
   RowGenerator generator_;
-  Batch pending_;  // rows the generator gave that no batch has yet: from pending_begin_ on
+  Batch pending_;  // generated rows that are in no batch yet: from pending_begin_ on
   int64_t pending_begin_ = 0;
   bool generator_ended_ = false;
   Batch window_;

@@ -26,7 +26,7 @@ const NumberParser& Numbers() {
   return parser;
 }
 
-// Rows 0 .. rows - 1, `portion` at a time.
+// Generates rows 0 .. rows - 1, `portion` at a time.
 MakeRowGenerator CountTo(int rows, int portion) {
   return [=](int64_t) -> StatusOr<RowGenerator> {
     return [=, next = 0](Batch* batch) mutable -> StatusOr<bool> {
@@ -124,7 +124,7 @@ TEST(GeneratorDatasetTest, ErrorsOfTheGeneratorEndTheEpoch) {
                     return [](Batch*) -> StatusOr<bool> { return true; };
                   },
                   prefetch),
-              "generator: gave no rows and no end");
+              "generator: returned true but added no rows");
     EXPECT_THAT(error(
                     [](int64_t) -> StatusOr<RowGenerator> {
                       return [](Batch* batch) -> StatusOr<bool> {
@@ -134,7 +134,8 @@ TEST(GeneratorDatasetTest, ErrorsOfTheGeneratorEndTheEpoch) {
                     },
                     prefetch),
                 HasSubstr("generator: input label: 0 values for 1 rows"));
-    EXPECT_THAT(error(CountTo(0, 1), prefetch), HasSubstr("no rows in what the generator gave"));
+    EXPECT_THAT(error(CountTo(0, 1), prefetch),
+                HasSubstr("no rows in the output of the generator"));
   }
 }
 
@@ -158,7 +159,7 @@ TEST(GeneratorDatasetTest, GeneratorThatGivesLessThanBeforeCannotResume) {
   ASSERT_TRUE(ReadEpoch(*dataset, 0).ok());
   auto shorter = Make(CountTo(50, 7), {.batch_size = 10, .prefetch_batches = 0});
   EXPECT_THAT(std::string(Message(shorter->Resume(dataset->position()))),
-              HasSubstr("the generator gave 5 batches, cannot go on after 10"));
+              HasSubstr("the generator produced 5 batches, cannot resume after 10"));
 }
 
 TEST(PrefetchDatasetTest, GivesWhatItStandsAroundGives) {
@@ -192,7 +193,7 @@ TEST(PrefetchDatasetTest, WrongUseIsAnError) {
 TEST(GeneratorDatasetTest, AnInterruptEndsTheWaitForAGeneratorThatIsNotDone) {
   Interrupt interrupt;
   std::binary_semaphore called(0), done(0);
-  // Gives two batches; the third takes until the test lets it go.
+  // Produces two batches; the third blocks until the test releases it.
   const MakeRowGenerator slow = [&](int64_t) -> StatusOr<RowGenerator> {
     return [&, rows = *CountTo(8, 4)(0), calls = 0](Batch* batch) mutable -> StatusOr<bool> {
       if (++calls == 3) {

@@ -16,7 +16,7 @@ std::vector<InputSpec> Copy(std::span<const InputSpec> inputs) {
   return {inputs.begin(), inputs.end()};
 }
 
-// Rows by the trainer that they go to.
+// Row indices grouped by destination trainer.
 std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows, int trainers) {
   std::vector<std::vector<uint32_t>> rows_of(trainers);
   for (int64_t row = 0; row < rows; ++row) {
@@ -25,7 +25,7 @@ std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows,
   return rows_of;
 }
 
-// The rows of the files, of which there may be none.
+// The rows of the files; the list of files may be empty.
 StatusOr<LoadedRows> LoadOrNone(std::vector<std::string> files,
                                 std::shared_ptr<const Parser> parser,
                                 const InMemoryOptions& options, const std::atomic<bool>* give_up) {
@@ -112,10 +112,11 @@ Status InMemoryDataset::Adopt(Batch rows, DatasetCounts loaded) {
 Status InMemoryDataset::StartEpoch(int64_t epoch) {
   if (epoch < 0) return InvalidArgument("dataset: epoch {} is negative", epoch);
   FL_RETURN_IF_ERROR(WaitPreload());
-  if (released_) return FailedPrecondition("dataset: its memory was released, load it again");
-  // A global shuffle may leave a trainer with less than it had.
+  if (released_)
+    return FailedPrecondition("dataset: the rows were released from memory, load them again");
+  // A global shuffle may leave a trainer with fewer rows than before.
   if (EpochRows() == 0 && !options_.may_be_empty) {
-    return InvalidArgument("dataset: no batch in {} rows", rows_.rows);
+    return InvalidArgument("dataset: no full batch in {} rows", rows_.rows);
   }
   epoch_ = epoch;
   next_ordinal_ = 0;
@@ -257,7 +258,7 @@ Status InMemoryDataset::SlotsShuffle(std::span<const std::string> names, uint64_
 }
 
 void InMemoryDataset::ReleaseMemory() {
-  (void)WaitPreload();  // its error concerns nobody any more
+  (void)WaitPreload();  // its error no longer matters
   rows_ = Batch();
   rows_.fields.resize(inputs_.size());
   order_ = std::vector<uint32_t>();

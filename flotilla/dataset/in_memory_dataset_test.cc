@@ -221,7 +221,7 @@ TEST(InMemoryDatasetTest, LoadThroughTheCacheGivesTheSameRows) {
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(5000));
   }
-  EXPECT_EQ(log.size(), 1u);  // made once
+  EXPECT_EQ(log.size(), 1u);  // built once
 }
 
 TEST(InMemoryDatasetTest, PreloadReturnsBeforeTheRowsAreThere) {
@@ -252,7 +252,7 @@ TEST(InMemoryDatasetTest, StartEpochWaitsForAPreloadAndTellsItsError) {
 TEST(InMemoryDatasetTest, PreloadIsGivenUpWithTheDataset) {
   TempDir dir;
   InMemoryOptions options;
-  options.reader.source.pipe_command = "yes '1 10'";  // without an end
+  options.reader.source.pipe_command = "yes '1 10'";  // endless output
   auto dataset =
       InMemoryDataset::Preload({dir.Write("a", "")}, std::make_shared<NumberParser>(), options);
   ASSERT_TRUE(dataset.ok());
@@ -363,7 +363,7 @@ TEST(InMemoryDatasetTest, GlobalShuffleSpreadsTheRowsOfAllTrainers) {
   for (const std::vector<int>& of_trainer : rows) {
     EXPECT_NEAR(static_cast<double>(of_trainer.size()), 1000, 110);  // deviation 26
     EXPECT_FALSE(std::is_sorted(of_trainer.begin(), of_trainer.end()));
-    // From every trainer about as much: 333 expected, deviation 15.
+    // About the same number from every trainer: 333 expected, deviation 15.
     for (int from = 0; from < 3; ++from) {
       EXPECT_NEAR(std::count_if(of_trainer.begin(), of_trainer.end(),
                                 [&](int row) { return row / 1000 == from; }),
@@ -394,7 +394,7 @@ TEST(InMemoryDatasetTest, ReleasedMemoryIsGoneAndSaysSo) {
   (*dataset)->ReleaseMemory();
   EXPECT_EQ((*dataset)->memory_bytes(), 0);
   EXPECT_EQ((*dataset)->rows().rows, 0);
-  EXPECT_THAT(std::string(Message((*dataset)->StartEpoch(1))), HasSubstr("was released"));
+  EXPECT_THAT(std::string(Message((*dataset)->StartEpoch(1))), HasSubstr("were released"));
 }
 
 TEST(InMemoryDatasetTest, ResumesExactlyAfterEveryBatch) {

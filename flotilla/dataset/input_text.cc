@@ -28,7 +28,7 @@ std::optional<uint64_t> WholeNumber(std::string_view text) {
   return value;
 }
 
-// "C1..C3" -> C1, C2, C3; another name as it is; empty when the range makes no sense.
+// "C1..C3" -> C1, C2, C3; any other name is returned unchanged; empty when the range is invalid.
 std::vector<std::string> NamesOf(std::string_view word) {
   const size_t dots = word.find("..");
   if (dots == std::string_view::npos) return {std::string(word)};
@@ -72,7 +72,7 @@ Status ReadWord(std::string_view word, InputText* result) {
   for (const std::string& name : names) {
     input.name = name;
     for (const InputSpec& other : result->inputs) {
-      if (other.name == name) return InvalidArgument("'{}': input {} twice", word, name);
+      if (other.name == name) return InvalidArgument("'{}': duplicate input {}", word, name);
     }
     result->inputs.push_back(input);
     if (single) result->single.push_back(name);

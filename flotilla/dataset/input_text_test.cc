@@ -39,7 +39,7 @@ TEST(InputTextTest, WrongWordsAreShown) {
                            "C3..C1:id", "C..D:id", "C1..C9999999:id", "..:id"}) {
     EXPECT_THAT(InputsError(word), HasSubstr(fmt::format("'{}' is not NAME:dense", word)));
   }
-  EXPECT_EQ(InputsError("a:ids C1..C3:id C2:id"), "'C2:id': input C2 twice");
+  EXPECT_EQ(InputsError("a:ids C1..C3:id C2:id"), "'C2:id': duplicate input C2");
   EXPECT_EQ(InputsError(" , "), "no inputs in ' , '");
 }
 

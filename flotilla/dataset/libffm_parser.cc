@@ -12,7 +12,7 @@ constexpr int kLeftOut = -1;
 constexpr int kUnknown = -2;
 constexpr uint64_t kMaxFields = 1 << 16;
 
-// Reads `<number>:` at `p`; null when it is not there.
+// Reads `<number>:` at `p`; null when there is none.
 const char* ScanPrefix(const char* p, const char* end, uint64_t* value) {
   const char* const stop = ScanUint64(p, end, value);
   return stop != nullptr && stop < end && *stop == ':' ? stop + 1 : nullptr;
@@ -57,8 +57,8 @@ StatusOr<uint64_t> LibffmParser::FieldOf(const InputSpec& input) const {
   uint64_t field = 0;
   const char* const end = input.name.data() + input.name.size();
   if (!input.name.starts_with('F') || ScanUint64(input.name.data() + 1, end, &field) != end) {
-    return InvalidArgument("input {} is no field: without a list of fields it is named F<number>",
-                           input.name);
+    return InvalidArgument(
+        "input {} is not a field: without a list of fields it must be named F<number>", input.name);
   }
   return field;
 }
@@ -119,7 +119,7 @@ Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* ba
   if (input == kLeftOut || feature.value == 0) return absl::OkStatus();
   Field& field = batch->fields[input];
   if (inputs_[input].kind == InputKind::kDense) {
-    if (field.values.back() != 0) return BadRow(column, "field {} twice", feature.field);
+    if (field.values.back() != 0) return BadRow(column, "duplicate field {}", feature.field);
     field.values.back() = feature.value;
     return absl::OkStatus();
   }
@@ -130,7 +130,7 @@ Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* ba
                   feature.field, feature.value);
   }
   if (options_.single && field.ids.ids.size() > static_cast<size_t>(batch->rows)) {
-    return BadRow(column, "field {} twice", feature.field);
+    return BadRow(column, "duplicate field {}", feature.field);
   }
   field.ids.ids.push_back(feature.index);
   return absl::OkStatus();

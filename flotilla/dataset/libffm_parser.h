@@ -1,5 +1,5 @@
-// libffm text: `<label> <field>:<index>:<value> ..`, separated by blanks. What follows a '#' is a
-// comment; a line without a label is no row.
+// Parses libffm text: `<label> <field>:<index>:<value> ..`, separated by blanks. Text after a '#'
+// is a comment; a line without a label is not a row.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace flotilla {
 
 struct LibffmOptions {
   LabelRule labels = LabelRule::kBinary;
-  // The inputs that fields 0, 1, .. fill; "-" leaves a field out. Empty: input F<k> is field k.
+  // The inputs that fields 0, 1, .. fill; "-" ignores a field. Empty: input F<k> is field k.
   std::vector<std::string> fields;
   // Every id input has exactly one feature in every row, and a batch carries no offsets for it.
-  // Otherwise any number, also none.
+  // Otherwise it may have any number, including none.
   bool single = false;
 };
 
-// Field k fills the input that the options name. An id input takes the indices as ids; rows of a
-// table have no weight, so every value must be 1 there (0 leaves the feature out). A dense input of
-// width 1 takes the value, 0 when the line does not have it, and does not look at the index.
+// Field k fills the input that the options name. An id input takes the indices as ids; table
+// lookups are unweighted, so every value must be 1 there (0 omits the feature). A dense input of
+// width 1 takes the value, 0 when the line does not have it, and ignores the index.
 class LibffmParser : public Parser {
  public:
-  // The model has one label by any name, and each other input is that of one field.
-  // InvalidArgument that names the input or field otherwise.
+  // The model must have one label, with any name, and each other input must belong to one field.
+  // InvalidArgument with the name of the input or field otherwise.
   static StatusOr<std::unique_ptr<LibffmParser>> Make(std::span<const InputSpec> inputs,
                                                       const LibffmOptions& options = {});
 
@@ -50,7 +50,8 @@ class LibffmParser : public Parser {
   Status FindInputs();
   Status FindLeftOut();
   void BeginRow(float label, Batch* batch) const;
-  // Appends the features that begin at `p` to the fields. On an error part may be appended.
+  // Appends the features that begin at `p` to the fields. On an error some of them may have been
+  // appended.
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
   Status AddFeature(size_t column, const Feature& feature, Batch* batch) const;
   Status EndRow(size_t column, Batch* batch) const;

@@ -47,7 +47,7 @@ TEST(LibffmParserTest, SingleFieldsHaveOneIdAndNoOffsets) {
   EXPECT_EQ(RowText(kFieldInputs, batch, 0), "F0=10 F2=30 label=1 F1=0");
   ExpectBadRows(*parser, "1 2:30:1 0:10:1",
                 {{"1 0:10:1", "9: expected one feature for input F2, the line ends"},
-                 {"1 0:10:1 0:11:1 2:3:1", "10: field 0 twice"}});
+                 {"1 0:10:1 0:11:1 2:3:1", "10: duplicate field 0"}});
 }
 
 TEST(LibffmParserTest, RandomRowsEqualTheNaiveParse) {
@@ -95,7 +95,7 @@ TEST(LibffmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
                  {"1 2:1:1 3:1:1", "9: field 3 has no input in the model"},
                  {"1 99999999999:1:1", "3: field 99999999999 has no input in the model"},
                  {"1 0:1:0.5", "3: field 0: expected the value 1, found 0.5: ids have no weight"},
-                 {"1 1:1:2 1:1:3", "9: field 1 twice"}});
+                 {"1 1:1:2 1:1:3", "9: duplicate field 1"}});
 }
 
 TEST(LibffmParserTest, MakeRefusesInputsThatAreNoFields) {
@@ -106,8 +106,8 @@ TEST(LibffmParserTest, MakeRefusesInputsThatAreNoFields) {
   EXPECT_THAT(error({label}), HasSubstr("no input but the label"));
   EXPECT_THAT(error({{"F0", InputKind::kIds, 1}}), HasSubstr("no label"));
   EXPECT_THAT(error({label, label}), HasSubstr("label is a second label"));
-  EXPECT_THAT(error({label, {"user", InputKind::kIds, 1}}), HasSubstr("input user is no field"));
-  EXPECT_THAT(error({label, {"F1x", InputKind::kIds, 1}}), HasSubstr("input F1x is no field"));
+  EXPECT_THAT(error({label, {"user", InputKind::kIds, 1}}), HasSubstr("input user is not a field"));
+  EXPECT_THAT(error({label, {"F1x", InputKind::kIds, 1}}), HasSubstr("input F1x is not a field"));
   EXPECT_THAT(error({label, {"F99999999", InputKind::kIds, 1}}), HasSubstr("is not below 65536"));
   EXPECT_THAT(error({label, {"F0", InputKind::kDense, 2}}), HasSubstr("F0 has width 2"));
   EXPECT_THAT(error({label, {"F1", InputKind::kIds, 1}, {"F01", InputKind::kIds, 1}}),

@@ -47,14 +47,14 @@ Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value,
   }
   if (dense_field_ < 0) return absl::OkStatus();
   const uint64_t width = static_cast<uint64_t>(inputs_[dense_field_].width);
-  const uint64_t element = index - options_.first_index;  // wraps when below, and is too large
+  const uint64_t element = index - options_.first_index;  // wraps to a too large value when below
   if (element >= width) {
     return BadRow(column, "expected an index from {} to {}, found {}", options_.first_index,
                   options_.first_index + width - 1, index);
   }
   float& target = *(batch->fields[dense_field_].values.end() - inputs_[dense_field_].width +
                     static_cast<ptrdiff_t>(element));
-  if (target != 0) return BadRow(column, "feature {} twice", index);
+  if (target != 0) return BadRow(column, "duplicate feature {}", index);
   target = value;
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// LIBSVM text, also known as SVMlight and libFM: `<label> <index>:<value> ..`, separated by blanks.
-// What follows a '#' is a comment; a line without a label is no row.
+// Parses LIBSVM text, also known as SVMlight and libFM: `<label> <index>:<value> ..`, separated by
+// blanks. Text after a '#' is a comment; a line without a label is not a row.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace flotilla {
 
 struct LibsvmOptions {
   LabelRule labels = LabelRule::kBinary;
-  // The index that is element 0 of the dense input. Ids are indices as they are written.
+  // The index that maps to element 0 of the dense input. Ids are the indices as written.
   uint64_t first_index = 1;
 };
 
-// Features become, as the model declares, the ids of an id input, the elements of a dense input, or
-// both. Rows of a table have no weight, so with an id input every value must be 1; a value of 0 is
-// the same as leaving the feature out. Ids keep the order of the line.
+// Depending on the inputs of the model, features become the ids of an id input, the elements of a
+// dense input, or both. Table lookups are unweighted, so with an id input every value must be 1; a
+// value of 0 is the same as omitting the feature. Ids keep the order of the line.
 class LibsvmParser : public Parser {
  public:
-  // The model has one label and one id input or one dense input or both, by any names.
+  // The model must have one label and one id input or one dense input or both, with any names.
   // InvalidArgument otherwise.
   static StatusOr<std::unique_ptr<LibsvmParser>> Make(std::span<const InputSpec> inputs,
                                                       const LibsvmOptions& options = {});
@@ -35,9 +35,10 @@ class LibsvmParser : public Parser {
 
  private:
   LibsvmParser(std::span<const InputSpec> inputs, const LibsvmOptions& options);
-  // Appends the features that begin at `p` to the fields. On an error part may be appended.
+  // Appends the features that begin at `p` to the fields. On an error some of them may have been
+  // appended.
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
-  // One feature; its index stands at `column` and its value is [value_begin, value_end).
+  // Appends one feature, whose index begins at `column` and whose value is written as `value_text`.
   Status AddFeature(size_t column, uint64_t index, float value, std::string_view value_text,
                     Batch* batch) const;
 

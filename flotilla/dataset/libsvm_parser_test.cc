@@ -105,7 +105,7 @@ TEST(LibsvmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
                 {{"1 0:1", "3: expected an index from 1 to 4, found 0"},
                  {"1 1:7 5:1", "7: expected an index from 1 to 4, found 5"},
                  {"1 18446744073709551615:1", "3: expected an index from 1 to 4"},
-                 {"1 2:1 2:1", "7: feature 2 twice"}});
+                 {"1 2:1 2:1", "7: duplicate feature 2"}});
 }
 
 TEST(LibsvmParserTest, MakeRefusesOtherInputs) {

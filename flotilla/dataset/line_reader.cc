@@ -59,7 +59,7 @@ Status LineReader::Seek(const LinePosition& position) {
   Rewind();
   failed_at_ = position;
   if (position.file < 0 || position.file > static_cast<int64_t>(files_.size())) {
-    return error_ = InvalidArgument("cannot go on in file {} of {}", position.file, files_.size());
+    return error_ = InvalidArgument("cannot resume in file {} of {}", position.file, files_.size());
   }
   file_index_ = static_cast<int>(position.file) - 1;
   if (position.offset == 0 || position.file == static_cast<int64_t>(files_.size())) {
@@ -104,7 +104,7 @@ StatusOr<bool> LineReader::SkipHeader() {
     const char* const first = buffer_.data() + begin_;
     const void* newline = std::memchr(first, '\n', end_ - begin_);
     if (newline == nullptr && end_ - begin_ > options_.max_line_bytes) {
-      return InvalidArgument("{}:{}: the heading is longer than {} bytes", files_[file_index_],
+      return InvalidArgument("{}:{}: the header line is longer than {} bytes", files_[file_index_],
                              next_line_, options_.max_line_bytes);
     }
     if (newline == nullptr) return false;
@@ -126,7 +126,7 @@ StatusOr<bool> LineReader::Fill() {
   std::move(buffer_.data() + begin_, buffer_.data() + end_, buffer_.data());
   end_ -= begin_;
   begin_ = 0;
-  // Room for more bytes and for the line end that a file's last line may lack.
+  // Makes room for more bytes and for the line end that the last line of a file may lack.
   if (end_ + 1 >= buffer_.size()) buffer_.resize(2 * buffer_.size() + 2);
   FL_ASSIGN_OR_RETURN(const size_t got,
                       file_->Read(std::span(buffer_).subspan(end_, buffer_.size() - 1 - end_)));

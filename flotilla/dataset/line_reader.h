@@ -1,5 +1,5 @@
-// Cuts the text of a list of files into pieces of whole lines, in order: the front of every text
-// dataset. Workers parse the pieces; the reader itself looks only for line ends.
+// Splits the text of a list of files into pieces of whole lines, in order: the first stage of every
+// text dataset. Workers parse the pieces; the reader itself only looks for line ends.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace flotilla {
 
-// Some consecutive lines of the file list, with where they stand.
-// Invariants: every line in `text` ends with '\n', also the last of a file that has none there;
+// Some consecutive lines of the file list, with their locations.
+// Invariants: every line in `text` ends with '\n', even the last line of a file that lacks it;
 // parts are ascending in `begin`, parts[0].begin == 0 unless there are no lines.
 struct TextLines {
   struct Part {
@@ -26,7 +26,8 @@ struct TextLines {
   };
   std::string text;
   std::vector<Part> parts;  // one per file that the lines come from
-  // Where empty lines in `text` stand for lines that were longer than the reader allows; ascending.
+  // Offsets of the empty lines in `text` that replace lines longer than the reader allows;
+  // ascending.
   std::vector<size_t> too_long;
 
   void clear() {
@@ -36,17 +37,17 @@ struct TextLines {
   }
 };
 
-// Walks over the lines of a TextLines, which must outlive it.
+// Iterates over the lines of a TextLines, which must outlive it.
 class LineCursor {
  public:
   explicit LineCursor(const TextLines& lines) : lines_(lines) {}
 
-  // The next line without its line end ("\n" or "\r\n"); false at the end.
+  // Returns the next line without its line end ("\n" or "\r\n") in *line; false at the end.
   bool Next(std::string_view* line);
-  // Where the line that Next() gave last stands.
+  // Location of the line that Next() returned last.
   int file() const { return lines_.parts[part_].file; }
   int64_t line_number() const { return line_; }
-  // Whether it was too long to be kept; it is empty then.
+  // Whether that line was too long to be kept; it is empty in that case.
   bool too_long() const { return too_long_; }
 
  private:
@@ -58,26 +59,27 @@ class LineCursor {
   bool too_long_ = false;
 };
 
-// A place between two lines of the file list.
+// A position between two lines of the file list.
 struct LinePosition {
-  int64_t file = 0;    // the number of files at the end
+  int64_t file = 0;    // at the end: the number of files
   int64_t line = 1;    // number of the next line in the file
-  int64_t offset = 0;  // of that line in the file's text, in bytes
+  int64_t offset = 0;  // offset of that line in the file's text, in bytes
 
   bool operator==(const LinePosition&) const = default;
 };
 
 struct LineReaderOptions {
   size_t buffer_bytes = 1 << 20;
-  // A longer line is not kept, since memory has an end; it counts as a line and is marked.
+  // A longer line is dropped to bound memory; it counts as a line and is marked.
   size_t max_line_bytes = 16 << 20;
-  // The first lines of every file that are headings: counted in line numbers and not given out.
-  // Each goes to `check_header`, unless that is empty; its error, with file and line in front, ends
-  // the reading.
+  // Number of header lines at the start of every file: they count in line numbers but are not
+  // returned. Each is passed to `check_header`, unless that is empty; its error, prefixed with file
+  // and line, ends the reading.
   int header_lines = 0;
   std::function<Status(std::string_view line)> check_header;
   SourceOptions source;
-  // Told what a user should know and no error is: a pipe command that wrote nothing for a file.
+  // Called with messages for the user that are not errors: a pipe command that wrote nothing for a
+  // file.
   std::function<void(std::string_view line)> log;
 };
 
@@ -92,28 +94,29 @@ class LineReader {
   // Reuses the memory of `lines`.
   StatusOr<int64_t> Take(int64_t count, TextLines* lines);
 
-  // Starts again at the first line of the first file and forgets an error.
+  // Restarts at the first line of the first file and clears an error.
   void Rewind();
   // Where the next Take begins; after an error, where the Take that failed began.
   LinePosition position() const;
-  // Goes on at a position that was taken from a reader of the same files: seeks in plain files,
-  // reads up to it in others. An error, which stays, when the file ends before it.
+  // Continues at a position taken from a reader of the same files: seeks in plain files, reads up
+  // to the position in others. Returns an error, which is sticky, when the file ends before the
+  // position.
   Status Seek(const LinePosition& position);
 
   const std::vector<std::string>& files() const { return files_; }
 
  private:
   StatusOr<int64_t> TakeLines(int64_t count, TextLines* lines);
-  // Makes buffer_[begin_, end_) longer, or moves on to the next file; false when the files end.
+  // Extends buffer_[begin_, end_), or moves on to the next file; false at the end of the last file.
   StatusOr<bool> Fill();
-  // Opens the next file and takes off its byte-order mark; false when there is none.
+  // Opens the next file and strips its byte-order mark; false when there is no further file.
   StatusOr<bool> OpenNext();
   Status SeekInFile(const LinePosition& position);
-  // Checks and drops the headings that are in the buffer; false when some are still to come.
+  // Checks and drops the header lines that are in the buffer; false when more of them are to come.
   StatusOr<bool> SkipHeader();
   // Moves up to `count` lines from the buffer to `lines`; returns how many.
   int64_t TakeBuffered(int64_t count, TextLines* lines);
-  // The same up to a line that is too long, and whether the next one is.
+  // Like TakeBuffered, but stops before a line that is too long and reports it in *too_long.
   int64_t TakeRun(int64_t count, TextLines* lines, bool* too_long);
   // Drops the bytes of a line that is too long; true when its end was among them, and the line is
   // marked in `lines`.
@@ -126,15 +129,15 @@ class LineReader {
   const LineReaderOptions options_;
 
   std::unique_ptr<ByteStream> file_;  // null before the first, between and after files
-  int file_index_ = -1;               // of file_, or of the last one opened
+  int file_index_ = -1;               // index of file_, or of the last file opened
   int64_t next_line_ = 1;             // number of the line that starts at begin_
-  int64_t offset_ = 0;                // of begin_ in the text of the file
+  int64_t offset_ = 0;                // offset of begin_ in the text of the file
   bool in_long_line_ = false;         // begin_ is inside a line that is too long
   std::vector<char> buffer_;
   size_t begin_ = 0, end_ = 0;  // the unread bytes in buffer_
   size_t scanned_ = 0;          // bytes from begin_ on that are known to hold no line end
   Status error_;
-  LinePosition failed_at_;  // where the Take began that error_ is of
+  LinePosition failed_at_;  // position where the failed Take began
 };
 
 }  // namespace flotilla

@@ -12,7 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Every line of the reader as "file:line:text", taken `count` at a time.
+// All lines of the reader as "file:line:text", read `count` at a time.
 StatusOr<std::vector<std::string>> ReadAll(LineReader& reader, int64_t count) {
   std::vector<std::string> all;
   TextLines lines;

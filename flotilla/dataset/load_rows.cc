@@ -18,7 +18,7 @@ constexpr int64_t kPieceRows = 4096;
 // Rows and positions in a field are 32 bits wide.
 constexpr uint64_t kMaxEntries = std::numeric_limits<uint32_t>::max();
 
-// Parsed pieces by their place in the order of the files.
+// Parsed pieces, keyed by their position in the order of the files.
 using Pieces = std::map<std::pair<int64_t, int64_t>, Batch>;
 
 // Parses all of `stream` on several threads. The batches of each reader are in the order of the
@@ -28,13 +28,14 @@ StatusOr<Pieces> ParsePieces(int threads, int64_t readers, const std::atomic<boo
   FL_RETURN_IF_ERROR(stream->StartEpoch(0));
   Pieces pieces;
   Status first_error;
-  std::mutex mutex;  // of the two above
+  std::mutex mutex;  // guards the two above
   auto parse = [&](int worker) {
     Batch batch;
     while (true) {
       StatusOr<bool> more = stream->Next(worker, &batch);
-      if (*give_up) more = absl::CancelledError("loading was given up");
-      // A copy has exactly the memory it needs, and `batch` keeps its own for the next piece.
+      if (*give_up) more = absl::CancelledError("loading was cancelled");
+      // The copy allocates exactly the memory it needs, and `batch` keeps its memory for the next
+      // piece.
       Batch piece = more.ok() && *more ? batch : Batch();
       std::lock_guard lock(mutex);
       if (!more.ok() && first_error.ok()) first_error = more.status();

@@ -1,5 +1,5 @@
-// Parses all of a stream on several threads and joins the rows in the order of the files: what a
-// dataset in memory is filled with.
+// Parses a whole stream on several threads and joins the rows in the order of the files, to fill an
+// in-memory dataset.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@ struct LoadedRows {
 StatusOr<LoadedRows> LoadRows(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
                               const InMemoryOptions& options, const std::atomic<bool>* give_up);
 
-// Joins batches of the same inputs, freeing each as it goes; errors as above.
+// Joins batches of the same inputs, freeing each once it is copied; errors as above.
 StatusOr<Batch> JoinRows(std::span<const InputSpec> inputs, std::vector<Batch> pieces);
 
 }  // namespace flotilla

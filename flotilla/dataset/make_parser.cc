@@ -29,7 +29,7 @@ class Params {
     return found == spec_.params.end() ? nullptr : &found->second;
   }
 
-  // These leave *value as it is when the parameter was not given.
+  // The functions below leave *value unchanged when the parameter was not given.
   Status Read(const std::string& name, uint64_t* value) const {
     const std::string* text = Find(name);
     if (text == nullptr) return absl::OkStatus();
@@ -37,7 +37,7 @@ class Params {
     if (ScanUint64(text->data(), end, value) == end) return absl::OkStatus();
     return InvalidArgument("{}: {}: '{}' is not a whole number", format(), name, *text);
   }
-  // One of the words, by its place among them.
+  // Reads one of the words; the value is its index.
   template <typename T>
   Status Read(const std::string& name, std::span<const std::string_view> words, T* value) const {
     const std::string* text = Find(name);
@@ -103,7 +103,7 @@ StatusOr<CsvSchema> SchemaOf(const Params& params, const CsvSchema& defaults) {
   const std::string* text = params.Find("schema");
   const std::string* file = params.Find("schema_file");
   if ((text == nullptr) == (file == nullptr)) {
-    return InvalidArgument("{}: give one of schema and schema_file", params.format());
+    return InvalidArgument("{}: set either schema or schema_file", params.format());
   }
   std::string content;
   if (file != nullptr) {
@@ -159,37 +159,37 @@ struct Entry {
 
 constexpr std::string_view kLabelsHelp = "binary: -1 and 0 become 0, 1 stays; whole: as written";
 constexpr std::string_view kSchemaHelp =
-    "the columns, as docs/data_formats.md says: \"age:dense city:id -*3 click:label\"";
+    "the columns, see docs/data_formats.md: \"age:dense city:id -*3 click:label\"";
 
 const std::vector<Entry>& Table() {
   static const std::vector<Entry> table = {
       {{"corpus",
         "a sentence per line: ids separated by blanks",
-        {{"vocabulary", "ids must be below; 0: any", "0"}}},
+        {{"vocabulary", "size of the vocabulary, ids must be below it; 0: any id", "0"}}},
        MakeCorpus},
       {{"criteo",
         "label, 13 numbers and 26 categories, separated by tabs",
-        {{"hash_dim", "ids are below", "1000001"},
+        {{"hash_dim", "number of hash buckets, ids are below it", "1000001"},
          {"numeric",
           "seeds: (x - min) / diff with fixed values; log: log(1 + x); statistics: (x - min) / "
           "(p95 - min)",
           "seeds"},
-         {"statistics", "numeric=statistics: the text of such a file"},
+         {"statistics", "numeric=statistics: the content of a statistics file"},
          {"statistics_file", "numeric=statistics: the statistics.json of `flotilla data criteo`"}}},
        MakeCriteo},
       {{"csv",
-        "columns separated by commas, as a schema says",
+        "columns separated by commas, described by a schema",
         {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
        MakeCsv},
       {{"libffm",
         "<label> <field>:<index>:<value> ..",
-        {{"fields", "the inputs of fields 0, 1, ..; - leaves one out (F0,F1,..)"},
+        {{"fields", "the inputs of fields 0, 1, ..; - skips a field (F0,F1,..)"},
          {"labels", kLabelsHelp, "binary"},
          {"single", "yes: each id input has one feature in every row", "no"}}},
        MakeLibffm},
       {{"libsvm",
         "<label> <index>:<value> ..; also SVMlight and libFM",
-        {{"first_index", "the index that is element 0 of a dense input", "1"},
+        {{"first_index", "the index of element 0 of a dense input", "1"},
          {"labels", kLabelsHelp, "binary"}}},
        MakeLibsvm},
       {{"multislot",
@@ -197,14 +197,14 @@ const std::vector<Entry>& Table() {
         {{"single", "the id inputs with exactly one id in every row, or all (none)"}}},
        MakeMultislot},
       {{"tsv",
-        "columns separated by tabs and without quotes, as a schema says",
+        "columns separated by tabs and without quotes, described by a schema",
         {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
        MakeTsv},
   };
   return table;
 }
 
-// The names of things that have one, as a list for an error.
+// The names of all items, as a list for an error message.
 template <typename Things, typename NameOf>
 std::string Names(const Things& things, NameOf name_of) {
   std::vector<std::string_view> names;
@@ -218,7 +218,7 @@ Status CheckParams(const ParserSpec& spec, const ParserFormat& format) {
         std::any_of(format.params.begin(), format.params.end(),
                     [&](const ParserFormat::Param& param) { return param.name == given.first; });
     if (!known) {
-      return InvalidArgument("{}: unknown parameter {}; it has {}", spec.format, given.first,
+      return InvalidArgument("{}: unknown parameter {}; known: {}", spec.format, given.first,
                              Names(format.params, [](const auto& param) { return param.name; }));
     }
   }
@@ -251,14 +251,15 @@ StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
     FL_RETURN_IF_ERROR(CheckParams(spec, entry.format));
     return entry.make(Params(spec), inputs);
   }
-  return InvalidArgument("unknown data format {}; there are {}", spec.format,
+  return InvalidArgument("unknown data format {}; known: {}", spec.format,
                          Names(Table(), [](const Entry& entry) { return entry.format.name; }));
 }
 
 StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {
   if (spec.format == "criteo") return CriteoInputs();
   if (spec.format != "csv" && spec.format != "tsv") {
-    return InvalidArgument("rows of the format {} do not say which inputs they fill", spec.format);
+    return InvalidArgument("rows of the format {} do not define which inputs they fill",
+                           spec.format);
   }
   FL_ASSIGN_OR_RETURN(const CsvSchema schema,
                       SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : CsvSchema()));

@@ -52,10 +52,9 @@ TEST(MakeParserTest, SchemaComesFromAFile) {
               HasSubstr(bad + ": schema: 'F0:what'"));
   EXPECT_THAT(MakeParserError({"csv", {{"schema_file", dir.path() + "/none"}}}, {kF0}),
               HasSubstr("/none"));
-  EXPECT_THAT(MakeParserError({"csv"}, {kF0}),
-              HasSubstr("csv: give one of schema and schema_file"));
+  EXPECT_THAT(MakeParserError({"csv"}, {kF0}), HasSubstr("csv: set either schema or schema_file"));
   EXPECT_THAT(MakeParserError({"csv", {{"schema", "F0:id"}, {"schema_file", good}}}, {kF0}),
-              HasSubstr("give one of"));
+              HasSubstr("set either"));
 }
 
 TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {
@@ -80,10 +79,10 @@ TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {
 
 TEST(MakeParserTest, UnknownNamesAreErrorsThatListTheKnownOnes) {
   EXPECT_EQ(MakeParserError({"parquet"}, {kF0}),
-            "unknown data format parquet; there are corpus, criteo, csv, libffm, libsvm, "
+            "unknown data format parquet; known: corpus, criteo, csv, libffm, libsvm, "
             "multislot, tsv");
   EXPECT_EQ(MakeParserError({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
-            "criteo: unknown parameter hashdim; it has hash_dim, numeric, statistics, "
+            "criteo: unknown parameter hashdim; known: hash_dim, numeric, statistics, "
             "statistics_file");
 }
 
@@ -100,7 +99,7 @@ TEST(MakeParserTest, ValuesOfParametersAreChecked) {
               HasSubstr("F9 is not an id input"));
 }
 
-// The defaults that are told are those that a parser has.
+// The documented defaults are those that a parser uses.
 TEST(MakeParserTest, DefaultsThatAreSpelledOutChangeNothing) {
   const std::vector<InputSpec> click = {kF0, kLabel};
   for (const char* format : {"criteo", "libffm", "libsvm", "multislot", "corpus"}) {

@@ -8,8 +8,8 @@
 namespace flotilla {
 namespace {
 
-// Walks over the words of a line. The functions that read give false and leave `at` on the word
-// that is not what they read, for the error.
+// Iterates over the words of a line. The read functions return false and leave `at` on the
+// unexpected word, for the error message.
 struct Words {
   const char* const begin;
   const char* const end;

@@ -1,5 +1,5 @@
-// MultiSlot text, the format that data generators write: for each slot in the order of the model's
-// inputs `<n> v1 .. vn`, separated by blanks. Lines carry no names.
+// Parses MultiSlot text, the format that data generators write: for each slot in the order of the
+// model's inputs `<n> v1 .. vn`, separated by blanks. Lines carry no names.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 namespace flotilla {
 
 struct MultislotOptions {
-  // The id slots that have exactly one id in every row; the others have any number, also none.
-  // A batch carries no offsets for these slots, which saves memory and time.
+  // The id slots that have exactly one id in every row; the others may have any number, including
+  // none. A batch carries no offsets for these slots, which saves memory and time.
   std::vector<std::string> single_id_slots;
-  // All id slots are such ones.
+  // All id slots have exactly one id in every row.
   bool all_single = false;
 };
 
@@ -23,7 +23,8 @@ struct MultislotOptions {
 // slot has n whole numbers below 2^64.
 class MultislotParser : public Parser {
  public:
-  // InvalidArgument that names the slot when an option names no id input, or there are no inputs.
+  // InvalidArgument when an option names a slot that is not an id input (with its name), or when
+  // there are no inputs.
   static StatusOr<std::unique_ptr<MultislotParser>> Make(std::span<const InputSpec> inputs,
                                                          const MultislotOptions& options = {});
 
@@ -33,7 +34,7 @@ class MultislotParser : public Parser {
 
  private:
   explicit MultislotParser(std::span<const InputSpec> inputs);
-  // Appends all slots to the fields. On an error part of them may be appended.
+  // Appends all slots to the fields. On an error some of them may have been appended.
   Status ParseSlots(std::string_view line, Batch* batch) const;
 
   const std::vector<InputSpec> inputs_;

@@ -23,7 +23,7 @@ std::unique_ptr<MultislotParser> MakeMultislotParser(const MultislotOptions& opt
   return *std::move(parser);
 }
 
-// The row as a naive program reads it, in the form of RowText.
+// The row as parsed by a naive reference implementation, in the form of RowText.
 std::string NaiveRowText(const std::string& line) {
   std::istringstream in(line);
   std::string row;

@@ -1,11 +1,12 @@
 // Prints the rows of text files as RowText writes them, one per line, through the same reader and
-// parser as training: what tests/dataset_reference.py compares with a parser of its own. A test
+// parser as training. tests/dataset_reference.py compares the output with its own parser. A test
 // program, not installed.
 //
 //   parse_dump FORMAT INPUTS MAX_ROWS FILE [NAME=VALUE ..]
 //
 // INPUTS are separated by commas, each NAME:dense:WIDTH, NAME:ids or NAME:label; "criteo" stands
-// for those of Criteo rows. MAX_ROWS 0 is all. The rest are parameters of the format.
+// for the inputs of Criteo rows. MAX_ROWS 0 means all rows. The remaining arguments are parameters
+// of the format.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -1,9 +1,9 @@
-// The contract of a parser: one line of text becomes one row of a batch. Datasets call it on worker
-// threads with lines that a LineReader cut; it knows nothing of files, epochs or batch sizes.
+// Interface of a parser, which converts one line of text into one row of a batch. Datasets call it
+// on worker threads with lines from a LineReader; it knows nothing of files, epochs or batch sizes.
 //
 // A new format is one file pair with a class that derives from Parser and a static Make(inputs,
-// options), beside it the test, and one line in the table of make_parser.cc; corpus_parser.h is the
-// smallest example.
+// options), its test, and one line in the table of make_parser.cc; corpus_parser.h is the smallest
+// example.
 #pragma once
 
 #include <span>
@@ -25,39 +25,39 @@ class Parser {
   // The inputs this parser fills, in the order of a batch's fields.
   virtual std::span<const InputSpec> inputs() const = 0;
 
-  // What rows come out of a text, as one line: the format, a version that changes whenever the same
-  // line would give other values, and every option ("criteo/2 numeric=seeds hash_dim=1000001").
-  // Two parsers with the same identity and the same inputs give the same rows, so parsed data may
-  // be kept under it.
+  // Identifies, as one line, how text is converted to rows: the format, a version that changes
+  // whenever the same line would yield other values, and every option ("criteo/2 numeric=seeds
+  // hash_dim=1000001"). Two parsers with the same identity and the same inputs yield the same rows,
+  // so parsed data may be cached under it.
   virtual std::string identity() const = 0;
 
-  // How many lines at the start of every file (or of a pipe's output) are no rows but headings. The
-  // reader gives them to CheckHeader, in order, instead of Parse; they count in line numbers and
-  // not in rows. A byte-order mark before the first line is the reader's to take off.
+  // Number of header lines at the start of every file (or of a pipe's output), which are not rows.
+  // The reader passes them to CheckHeader, in order, instead of Parse; they count in line numbers
+  // but not in rows. The reader removes a byte-order mark before the first line.
   virtual int header_lines() const { return 0; }
-  // An error, made with BadRow(), when heading `line` says that the file has other columns than the
-  // parser was made for: it ends the run, whatever number of bad rows is allowed.
+  // Returns an error, created with BadRow(), when header `line` shows that the file has other
+  // columns than the parser expects: it ends the run, regardless of the allowed number of bad rows.
   virtual Status CheckHeader(std::string_view /*line*/) const { return absl::OkStatus(); }
 
-  // Appends the row that `line` (without its line end) holds to every field of `batch` and counts
-  // it in batch->rows. On an error, made with BadRow(), the batch is as it was. A format may have
-  // lines that hold no row (blank ones, comments): ok, and the batch is as it was.
+  // Appends the row in `line` (without its line end) to every field of `batch` and counts it in
+  // batch->rows. On an error, created with BadRow(), the batch is unchanged. A format may have
+  // lines without a row (blank ones, comments): they return ok and leave the batch unchanged.
   //
-  // For an id input a parser always does the same of two things: append one id per row and leave
-  // the offsets empty, or keep the offsets (0 before the first row, then the end of each row).
+  // For a given id input a parser always either appends exactly one id per row and leaves the
+  // offsets empty, or maintains the offsets (0 before the first row, then the end of each row).
   // REQUIRES: batch->fields.size() == inputs().size().
   virtual Status Parse(std::string_view line, Batch* batch) const = 0;
 };
 
 // The error of a parser: InvalidArgument with the message "<column>: <what was expected, what was
-// found>", where `column` counts bytes of the line from 1, so that the caller's prefix
-// "<file>:<line>:" makes it file:line:column.
+// found>", where `column` counts bytes of the line from 1, so that with the caller's prefix
+// "<file>:<line>:" it reads file:line:column.
 template <typename... Args>
 Status BadRow(size_t column, fmt::format_string<Args...> format, Args&&... args) {
   return InvalidArgument("{}: {}", column, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// The error of a line that a reader did not keep because it is longer than `limit` bytes.
+// The error for a line that a reader dropped because it is longer than `limit` bytes.
 inline Status LineTooLong(size_t limit) {
   return BadRow(limit + 1, "expected the end of the line, it is longer than {} bytes", limit);
 }

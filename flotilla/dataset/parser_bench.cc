@@ -1,5 +1,6 @@
-// How many bytes of text each parser turns into batches per second of one core, beside finding the
-// line ends alone. The text is made up, stays in memory and is parsed in batches of 1000 rows.
+// Measures how many bytes of text per second each parser converts into batches on one core,
+// compared with finding the line ends alone. The text is synthetic, stays in memory and is parsed
+// in batches of 1000 rows.
 #include <benchmark/benchmark.h>
 
 #include <cstring>
@@ -27,7 +28,7 @@ std::string CriteoText() {
   return text;
 }
 
-// The same rows as a data generator writes them: numbers with `digits` digits, and hashed ids.
+// The same rows in the format of a data generator: numbers with `digits` digits, and hashed ids.
 std::string MultislotText(int digits) {
   StatusOr<std::unique_ptr<Parser>> criteo = MakeParser({"criteo"}, CriteoInputs());
   const std::string raw = CriteoText();
@@ -41,7 +42,7 @@ std::string MultislotText(int digits) {
     begin = end + 1;
     text += "13";
     for (const double value : batch.fields[0].values) {
-      // As a program prints a quotient of whole numbers: short when it is, long when it is not.
+      // Printed like a quotient of whole numbers: short if it is exact, long otherwise.
       text += digits == 0 ? fmt::format(" {}", value) : fmt::format(" {:.{}g}", value, digits);
     }
     for (int c = 1; c <= 26; ++c) text += fmt::format(" 1 {}", batch.fields[c].ids.ids[0]);
@@ -135,7 +136,8 @@ void BM_Criteo(benchmark::State& state) {
 }
 BENCHMARK(BM_Criteo);
 
-// Numbers of 6 digits, then as long as a double needs; ids declared single, then as bags.
+// Numbers of 6 digits, then with as many digits as a double needs; ids declared single, then as
+// bags.
 void BM_Multislot(benchmark::State& state) {
   ParserSpec spec{"multislot"};
   if (state.range(1) == 1) spec.params["single"] = "all";

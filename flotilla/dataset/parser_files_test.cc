@@ -1,5 +1,5 @@
-// Every format from files, through the reader that training uses: what a file does to its lines
-// (byte-order mark, headings, line ends of other systems) must not reach the rows.
+// Reads every format from files through the reader that training uses: properties of the file
+// (byte-order mark, header lines, line ends of other systems) must not affect the rows.
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/parser_testing.h"
@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 const InputSpec kLabelInput = {"label", InputKind::kLabel, 1};
 const InputSpec kIdsInput = {"F0", InputKind::kIds, 1};
 
-// A format, the inputs it fills here, one line and the row that it is.
+// A format, the inputs it fills here, one line and the resulting row.
 struct Format {
   ParserSpec spec;
   std::vector<InputSpec> inputs;
@@ -102,7 +102,7 @@ TEST(ParserFilesTest, OtherHeadingStopsTheRunWithItsPlace) {
   const std::string good = dir.Write("a", "F0,label\n7,1\n");
   const std::string path = dir.Write("b", "label,F0\n1,7\n");
   EXPECT_EQ(std::string(Message(ReadRows(csv, {good, path}).status())),
-            path + ":1:1: the heading names column 1 'label', the schema 'F0'");
+            path + ":1:1: the header names column 1 'label', the schema 'F0'");
 }
 
 TEST(ParserFilesTest, BlankLinesAreNoRowsWhereTheFormatSaysSo) {

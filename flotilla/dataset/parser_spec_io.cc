@@ -43,22 +43,22 @@ StatusOr<ParserSpec> ParserSpecFromJson(std::string_view text) {
   } catch (const nlohmann::json::exception& error) {
     return InvalidArgument("{}", error.what());
   }
-  if (!json.is_object()) return InvalidArgument("an object is expected");
+  if (!json.is_object()) return InvalidArgument("expected an object");
   const auto format = json.find("format");
   if (format == json.end() || !format->is_string()) {
-    return InvalidArgument("format: text is expected");
+    return InvalidArgument("format: expected a string");
   }
   const auto params = json.find("params");
   if (params == json.end() || !params->is_object()) {
-    return InvalidArgument("params: an object is expected");
+    return InvalidArgument("params: expected an object");
   }
   ParserSpec spec{.format = format->get<std::string>()};
   for (const auto& [name, value] : params->items()) {
-    if (!value.is_string()) return InvalidArgument("params.{}: text is expected", name);
+    if (!value.is_string()) return InvalidArgument("params.{}: expected a string", name);
     spec.params[name] = value.get<std::string>();
   }
   if (const auto pipe = json.find("pipe_command"); pipe != json.end()) {
-    if (!pipe->is_string()) return InvalidArgument("pipe_command: text is expected");
+    if (!pipe->is_string()) return InvalidArgument("pipe_command: expected a string");
     spec.pipe_command = pipe->get<std::string>();
   }
   return spec;

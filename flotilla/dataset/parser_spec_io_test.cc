@@ -30,7 +30,7 @@ TEST(ParserSpecIoTest, SpecsComeBackEqual) {
   }
 }
 
-// Otherwise another default in a later version would give old models other ids.
+// Otherwise a changed default in a later version would give old models other ids.
 TEST(ParserSpecIoTest, DefaultsAreWritten) {
   const auto again = ParserSpecFromJson(*ParserSpecToJson({.format = "criteo"}));
   ASSERT_TRUE(again.ok()) << again.status();
@@ -82,12 +82,12 @@ TEST(ParserSpecIoTest, TheContentOfAStatisticsFileIsStoredInItsPlace) {
 
 TEST(ParserSpecIoTest, ErrorsSayWhere) {
   EXPECT_THAT(SpecError("{"), HasSubstr("parse error"));
-  EXPECT_EQ(SpecError("[]"), "an object is expected");
-  EXPECT_EQ(SpecError("{}"), "format: text is expected");
-  EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: an object is expected");
-  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"), "params.k: text is expected");
+  EXPECT_EQ(SpecError("[]"), "expected an object");
+  EXPECT_EQ(SpecError("{}"), "format: expected a string");
+  EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: expected an object");
+  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"), "params.k: expected a string");
   EXPECT_EQ(SpecError(R"({"format": "csv", "params": {}, "pipe_command": 1})"),
-            "pipe_command: text is expected");
+            "pipe_command: expected a string");
   EXPECT_FALSE(ParserSpecToJson({.format = "\xff"}).ok());
 }
 

@@ -1,5 +1,5 @@
-// What the tests of all parsers share: rows as text, and the promises that hold for every parser on
-// every line. For test programs only.
+// Shared by the tests of all parsers: rows as text, and the guarantees that hold for every parser
+// on every line. For test programs only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ inline bool SameRows(const Batch& a, const Batch& b) {
   return true;
 }
 
-// Parses the lines into one batch, which must all be good, and gives each row as RowText does.
+// Parses the lines, which must all be good, into one batch and returns each row as RowText.
 inline std::vector<std::string> RowsOf(const Parser& parser,
                                        const std::vector<std::string>& lines) {
   Batch batch = EmptyBatchFor(parser);
@@ -53,14 +53,14 @@ inline std::string RowOf(const Parser& parser, const std::string& line) {
   return rows.size() == 1 ? rows[0] : "not one row";
 }
 
-// A line, and how its error must begin.
+// A bad line and the required beginning of its error.
 struct BadLine {
   std::string line;
   std::string error;
 };
 
-// Each line is a bad row, as the first of a batch and after `good`, with its error; the batch stays
-// as it was.
+// Expects that each line is a bad row with its error, both as the first of a batch and after
+// `good`, and that the batch stays unchanged.
 inline void ExpectBadRows(const Parser& parser, const std::string& good,
                           const std::vector<BadLine>& bad_lines) {
   for (const BadLine& bad : bad_lines) {

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kHead = "flotilla-position/1";
 
-// Cuts the part before `separator`, or all when there is none, off the front of `text`.
+// Removes and returns the front of `text` up to `separator`, or all of it when there is none.
 std::string_view CutFront(std::string_view* text, char separator) {
   const size_t place = text->find(separator);
   const std::string_view front = text->substr(0, place);
@@ -38,7 +38,7 @@ Status ReadPlace(std::string_view text, DatasetPosition::Place* place) {
     FL_RETURN_IF_ERROR(ReadNumber(CutFront(&text, ':'), value));
     if (*value < 0) return InvalidArgument("position: {} is negative", *value);
   }
-  if (!text.empty()) return InvalidArgument("position: '{}' after a place", text);
+  if (!text.empty()) return InvalidArgument("position: unexpected '{}' after a place", text);
   return absl::OkStatus();
 }
 

@@ -47,7 +47,7 @@ TEST(DatasetPositionTest, WrongTextsAreErrorsThatSayWhy) {
   EXPECT_THAT(error("flotilla-position/1 epoch=x"), HasSubstr("expected a number, found 'x'"));
   EXPECT_THAT(error("flotilla-position/1 ordinal=1"), HasSubstr("'epoch=' is missing"));
   EXPECT_THAT(error(good + "1:2:3"), HasSubstr("expected a number"));
-  EXPECT_THAT(error(good + "1:2:3:4:5:6"), HasSubstr("'6' after a place"));
+  EXPECT_THAT(error(good + "1:2:3:4:5:6"), HasSubstr("unexpected '6' after a place"));
   EXPECT_THAT(error(good + "1:-2:3:4:5"), HasSubstr("negative"));
 }
 

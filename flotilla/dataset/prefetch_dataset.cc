@@ -9,7 +9,7 @@ namespace flotilla {
 StatusOr<std::unique_ptr<PrefetchDataset>> PrefetchDataset::Make(std::unique_ptr<Dataset> inner,
                                                                  int depth,
                                                                  const Interrupt* interrupt) {
-  if (depth < 1) return InvalidArgument("dataset: a prefetch of {} batches", depth);
+  if (depth < 1) return InvalidArgument("dataset: prefetch of {} batches is less than 1", depth);
   return std::unique_ptr<PrefetchDataset>(new PrefetchDataset(std::move(inner), depth, interrupt));
 }
 
@@ -72,19 +72,19 @@ void PrefetchDataset::ReadAhead() {
 
 void PrefetchDataset::NoteState(State state) {
   std::lock_guard lock(mutex_);
-  // Workers that popped one after another may come here the other way round.
+  // Workers may arrive here in another order than the one in which they popped.
   if (state.number > handed_out_.number) handed_out_ = std::move(state);
 }
 
 StatusOr<std::optional<PrefetchDataset::Item>> PrefetchDataset::Take() {
   if (interrupt_ == nullptr) return ready_->Pop();
-  // In short waits: a signal handler cannot wake a waiter of the queue.
+  // Waits in short intervals, because a signal handler cannot wake a waiter of the queue.
   constexpr std::chrono::milliseconds kLook(50);
   while (true) {
     FL_RETURN_IF_ERROR(interrupt_->status());
     std::optional<Item> item = ready_->PopUntil(std::chrono::steady_clock::now() + kLook);
     if (item.has_value()) return item;
-    // Closed after the last item was pushed, so nothing is missed.
+    // The queue was closed after the last item was pushed, so no item is missed.
     if (ready_->closed()) return ready_->TryPop();
   }
 }

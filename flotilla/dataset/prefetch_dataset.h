@@ -1,6 +1,6 @@
-// A dataset around another that reads ahead on a thread of its own, so that workers find batches
-// ready: for sources that are slow or wait (generators, commands, remote files). Where parsing is
-// what costs, workers that parse for themselves are as fast.
+// A dataset that wraps another one and prefetches its batches on a separate thread, so that workers
+// find batches ready: for sources that are slow or block (generators, commands, remote files). When
+// parsing is the bottleneck, letting the workers parse is just as fast.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace flotilla {
 
-// Gives the batches of the inner dataset in the order in which it gives them to one worker. Counts
-// and position are those of the batches handed out, not of those read ahead.
+// Delivers the batches of the inner dataset in the order in which it delivers them to one worker.
+// Counts and position refer to the batches handed out, not to those prefetched.
 class PrefetchDataset : public Dataset {
  public:
-  // Keeps up to `depth` batches ready. InvalidArgument when that is less than 1. `interrupt`,
+  // Keeps up to `depth` batches ready. InvalidArgument when `depth` is less than 1. `interrupt`,
   // unless it is null, ends the waits of Next with its cause; it must outlive the dataset.
   static StatusOr<std::unique_ptr<PrefetchDataset>> Make(std::unique_ptr<Dataset> inner, int depth,
                                                          const Interrupt* interrupt = nullptr);
@@ -35,9 +35,9 @@ class PrefetchDataset : public Dataset {
   Status Resume(const DatasetPosition& position) override;
 
  private:
-  // What the reader knew right after a batch.
+  // State of the inner dataset right after a batch.
   struct State {
-    int64_t number = 0;  // of the batch, from 1 after a start
+    int64_t number = 0;  // number of the batch, from 1 after a start
     DatasetCounts counts;
     DatasetPosition position;
   };
@@ -62,7 +62,7 @@ class PrefetchDataset : public Dataset {
 
   // Written between epochs only. The reader thread alone uses the inner dataset while it runs.
   std::unique_ptr<BoundedQueue<Item>> ready_;   // null before the first epoch
-  std::unique_ptr<BoundedQueue<Batch>> spare_;  // batches whose memory is used again
+  std::unique_ptr<BoundedQueue<Batch>> spare_;  // batches whose memory is reused
   std::thread reader_;
 
   mutable std::mutex mutex_;

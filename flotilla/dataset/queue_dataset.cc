@@ -21,7 +21,7 @@ struct QueueDataset::Window {
   };
   TextLines text;
   std::vector<Line> lines;      // in the order of the files
-  std::vector<uint32_t> order;  // in which they are given out
+  std::vector<uint32_t> order;  // in which they are returned
 };
 
 struct QueueDataset::Lane {
@@ -164,8 +164,8 @@ DatasetPosition QueueDataset::position() const {
 Status QueueDataset::Resume(const DatasetPosition& position) {
   FL_RETURN_IF_ERROR(CheckSource(position, source_));
   if (position.places.size() != lanes_.size()) {
-    return FailedPrecondition("position: of {} readers, here are {}", position.places.size(),
-                              lanes_.size());
+    return FailedPrecondition("position: taken with {} readers, this dataset has {}",
+                              position.places.size(), lanes_.size());
   }
   FL_RETURN_IF_ERROR(ledger_.Start(position.epoch, CountsOf(position)));
   Status status = CheckStandardInput();
@@ -184,8 +184,8 @@ int64_t QueueDataset::OrdinalOf(const Lane& lane) const {
 
 QueueDataset::Lane* QueueDataset::LockLane(std::unique_lock<std::mutex>* lock) {
   while (true) {
-    Lane* first = nullptr;  // of those that have not ended
-    Lane* free = nullptr;   // the first of them that nobody reads, locked
+    Lane* first = nullptr;  // first lane that has not ended
+    Lane* free = nullptr;   // first such lane that no worker reads, locked
     for (const auto& lane : lanes_) {
       if (lane->ended) continue;
       if (first == nullptr || OrdinalOf(*lane) < OrdinalOf(*first)) first = lane.get();
@@ -232,7 +232,7 @@ StatusOr<int64_t> QueueDataset::TakeShuffled(Lane& lane, Work* work) {
   work->begin = std::min((lane.next_batch - lane.window_batch) * options_.batch_size, rows);
   work->end = std::min(work->begin + options_.batch_size, rows);
   work->window = lane.window;
-  // The last batch of a window takes it along.
+  // The last batch of a window takes ownership of it.
   if (lane.next_batch + 1 == lane.window_batch + window_batches_) {
     lane.window.reset();
     lane.window_batch = lane.next_batch + 1;
@@ -276,7 +276,7 @@ StatusOr<bool> QueueDataset::Take(int worker, Work** work, Batch* batch) {
     }
     if (last) {
       lane->window.reset();
-      lane->ended = true;  // only now: who sees it looks at what the ledger has counted
+      lane->ended = true;  // set last: a worker that sees it then reads the ledger's counts
     }
     if (given) return true;
   }

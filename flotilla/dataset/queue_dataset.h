@@ -1,6 +1,6 @@
-// A dataset that streams text: each epoch reads the files again and nothing stays in memory. A
+// A dataset that streams text: each epoch reads the files again and keeps nothing in memory. A
 // worker takes the lines of one batch under a lock, which costs little more than finding the line
-// ends, and parses them on its own: one file feeds all workers, in slices of one batch.
+// ends, and parses them outside of it: one file feeds all workers, in slices of one batch.
 #pragma once
 
 #include <cstdint>
@@ -20,31 +20,33 @@ namespace flotilla {
 
 struct QueueDatasetOptions {
   int64_t batch_size = 1000;
-  // Leave out the last batch of an epoch (of each reader) when it has fewer lines than batch_size.
+  // Drop the last batch of an epoch (of each reader) when it has fewer lines than batch_size.
   bool drop_last = false;
-  // How many bad rows of an epoch are skipped and counted; one more stops with an error that has
-  // file:line:column and what was expected. A batch is not filled up again after a skip.
+  // Number of bad rows per epoch that are skipped and counted; one more is an error with
+  // file:line:column and what was expected. A batch is not refilled after a skip.
   int64_t max_bad_rows = 0;
-  LineReaderOptions reader;  // its headings are set to the parser's, its log to the one below
-  // Shuffle rows within windows of so many lines, rounded up to whole batches; 0: in the order of
-  // the files. The order is a pure function of (seed, epoch, window). About two windows of text are
-  // in memory at a time.
+  // Its header lines and log are overwritten by those of the parser and by `log` below.
+  LineReaderOptions reader;
+  // Shuffle rows within windows of this many lines, rounded up to whole batches; 0: keep the order
+  // of the files. The order is a pure function of (seed, epoch, window). About two windows of text
+  // are in memory at a time.
   int64_t shuffle_rows = 0;
   uint64_t seed = 0;
-  // So many readers, each with a contiguous share of the files and one of them open: for pipe
-  // commands and compressed files, which one reader feeds no faster than one core. Batches depend
-  // on it (not on the number of workers): reader r of n gives the batches with ordinal % n == r.
+  // Number of readers, each with a contiguous share of the files and one file open at a time: for
+  // pipe commands and compressed files, which one reader processes no faster than one core. Batches
+  // depend on it (not on the number of workers): reader r of n yields the batches with ordinal % n
+  // == r.
   int readers = 1;
-  // For callers who read a part of the data: an epoch without rows is no error.
+  // For callers that read only part of the data: an epoch without rows is not an error.
   bool allow_empty = false;
   LogLine log;
 };
 
-// With one reader batch k of an epoch holds lines k * batch_size .. of all files joined, without
-// the bad ones; a batch of bad rows only is passed over. A line longer than the reader allows is a
-// bad row. One worker alone gets batches in the order of their ordinals.
+// With one reader, batch k of an epoch holds lines k * batch_size .. of the concatenated files,
+// without the bad ones; a batch with only bad rows is skipped. A line longer than the reader allows
+// is a bad row. A single worker gets batches in the order of their ordinals.
 //
-// Standard input ("-") can be read in one epoch only: the next is a FailedPrecondition.
+// Standard input ("-") can be read in one epoch only: starting another is a FailedPrecondition.
 class QueueDataset : public Dataset {
  public:
   // Opens nothing: a missing file is an error of Next.
@@ -61,13 +63,13 @@ class QueueDataset : public Dataset {
   DatasetPosition position() const override;
   Status Resume(const DatasetPosition& position) override;
 
-  // How many readers there are: no more than files.
+  // Number of readers: at most the number of files.
   int readers() const { return static_cast<int>(lanes_.size()); }
 
  private:
-  struct Lane;    // a reader, its files and where it stands
+  struct Lane;    // a reader, its files and its position
   struct Window;  // lines in a shuffled order
-  struct Work;    // what a worker has taken and parses
+  struct Work;    // the lines that a worker has taken and parses
 
   QueueDataset(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
                const QueueDatasetOptions& options);
@@ -75,16 +77,17 @@ class QueueDataset : public Dataset {
   uint64_t SourceOfPosition() const;
   Work* WorkOf(int worker);
   int64_t OrdinalOf(const Lane& lane) const;
-  // The lane with the lowest next ordinal, preferring one that nobody reads; null at the end.
+  // Locks and returns the lane with the lowest next ordinal, preferring one that no worker is
+  // reading; null at the end.
   Lane* LockLane(std::unique_lock<std::mutex>* lock);
-  // Takes the lines of the next batch, whose ordinal it gives; false at the end of the epoch.
+  // Takes the lines of the next batch and sets its ordinal; false at the end of the epoch.
   StatusOr<bool> Take(int worker, Work** work, Batch* batch);
-  // Takes the lines of a lane's next batch and returns how many; fewer than a batch only at its
+  // Takes the lines of a lane's next batch and returns their number; fewer than a batch only at its
   // end. REQUIRES: the lane's lock is held, here and below.
   StatusOr<int64_t> TakeLines(Lane& lane, Work* work);
   StatusOr<int64_t> TakeShuffled(Lane& lane, Work* work);
   Status FillWindow(Lane& lane);
-  // Parses what was taken, without the bad rows that may be skipped.
+  // Parses the lines that were taken, without the bad rows that may be skipped.
   Status Parse(const Work& work, Batch* batch);
   Status ParseLine(const Work& work, std::string_view line, bool too_long, int file, int64_t number,
                    Batch* batch);
@@ -101,7 +104,7 @@ class QueueDataset : public Dataset {
 
   EpochLedger ledger_;
   std::mutex works_mutex_;
-  // One per worker, who uses its own without the lock. Guarded by works_mutex_.
+  // One per worker, which uses its own without the lock. Guarded by works_mutex_.
   std::vector<std::unique_ptr<Work>> works_;
 };
 

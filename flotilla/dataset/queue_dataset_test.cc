@@ -96,7 +96,7 @@ TEST(QueueDatasetTest, BadRowsWithinTheLimitAreSkippedAndCounted) {
                              {.batch_size = 2, .max_bad_rows = 4});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 2);
   ASSERT_TRUE(batches.ok()) << batches.status();
-  // The last line is a batch of its own, has no good row and is passed over.
+  // The last line is a batch of its own without a good row, so it is skipped.
   EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(0)), Pair(1, ElementsAre(2)),
                                     Pair(2, ElementsAre(4))));
   const DatasetCounts counts = dataset->counts();
@@ -221,7 +221,7 @@ TEST(QueueDatasetTest, UnreadableFilesAreErrorsThatNameThem) {
 }
 
 TEST(QueueDatasetTest, FileWhoseReadingFailsIsAnErrorThatNamesIt) {
-  const std::string path = "/proc/self/mem";  // opens, and has nothing at its first address
+  const std::string path = "/proc/self/mem";  // opens, but reading its first address fails
   if (access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "skipped: no " << path;
   EXPECT_THAT(ErrorOf(*MakeDataset({path}, {})), StartsWith(path + ": "));
 }
@@ -446,7 +446,7 @@ int64_t ResidentBytes() {
   return pages * sysconf(_SC_PAGESIZE);
 }
 
-// One label per line, whatever the line is.
+// Appends one label per line, regardless of its content.
 class ZeroParser : public NumberParser {
  public:
   Status Parse(std::string_view, Batch* batch) const override {
@@ -455,7 +455,7 @@ class ZeroParser : public NumberParser {
 };
 
 TEST(QueueDatasetTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
-  // 300 MB of lines of 1000 bytes that never are on disk.
+  // 300 MB of lines of 1000 bytes that are never stored on disk.
   QueueDatasetOptions options =
       WithCommand("yes \"$(head -c 999 /dev/zero | tr '\\0' x)\" | head -c 300000000");
   options.batch_size = 1000;
@@ -478,7 +478,7 @@ TEST(QueueDatasetTest, AnInterruptedEpochGoesOnAfterTheLastBatch) {
   for (const int64_t shuffle_rows : {0, 4}) {
     Interrupt interrupt;
     QueueDatasetOptions options{.batch_size = 3, .shuffle_rows = shuffle_rows, .seed = 7};
-    // Silent in the middle of the third batch, or of the second window, unless it may go on.
+    // Blocks in the middle of the third batch, or of the second window, unless it may continue.
     const std::vector<std::string> files = {dir.Write("a", NumberLines(0, 12))};
     options.reader.source.pipe_command =
         "head -n 8 " + files[0] + "; [ -e " + go + " ] || sleep 1000; tail -n 4 " + files[0];

@@ -1,5 +1,5 @@
-// How the tests of datasets read epochs of NumberParser's rows (test_data.h): by several workers,
-// and with a break at every batch. For test programs only.
+// Helpers with which the dataset tests read epochs of NumberParser rows (test_data.h): by several
+// workers, and with an interruption at every batch. For test programs only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@ namespace flotilla {
 
 using BatchesByOrdinal = std::map<int64_t, std::vector<int>>;
 
-// The rest of an epoch that was begun, read by several workers at once, or the first error that one
-// of them met.
+// Reads the rest of a started epoch with several workers at once; returns the first error that one
+// of them encounters.
 inline StatusOr<BatchesByOrdinal> ReadRest(Dataset& dataset, int64_t epoch, int workers) {
   BatchesByOrdinal batches;
   Status error;
@@ -71,8 +71,9 @@ inline std::vector<int> Iota(int n) {
   return numbers;
 }
 
-// Stops after each number of batches in turn and goes on in another dataset, with the position's
-// text in between: what follows, and the counts, must be what follows without a break.
+// Stops after each possible number of batches and resumes in another dataset through the text form
+// of the position: the following batches and the counts must be the same as without an
+// interruption.
 inline void ExpectResumesExactly(const std::function<std::unique_ptr<Dataset>()>& make,
                                  int64_t epoch) {
   std::unique_ptr<Dataset> whole = make(), other = make();

@@ -1,4 +1,4 @@
-// How the lines that a parser is given are read: what a reader must know of the parser.
+// Derives the options of a reader from the parser that its lines are for.
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,8 @@
 
 namespace flotilla {
 
-// `options` with the parser's headings and with `log`. REQUIRES: the parser outlives the reader.
+// Returns `options` with the header lines of the parser and with `log`. REQUIRES: the parser
+// outlives the reader.
 inline LineReaderOptions ReaderOptionsFor(const Parser& parser, LineReaderOptions options,
                                           LogLine log) {
   options.log = std::move(log);

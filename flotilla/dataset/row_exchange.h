@@ -1,5 +1,5 @@
-// The seam between a dataset in memory and the trainers of a fleet: how rows change hands when the
-// data of all trainers is shuffled as one. Whoever connects trainers implements it; the dataset
+// Interface between an in-memory dataset and the trainers of a fleet: exchanges rows when the data
+// of all trainers is shuffled together. Implemented by the code that connects trainers; the dataset
 // knows nothing of connections.
 #pragma once
 
@@ -19,10 +19,10 @@ class RowExchange {
   // The number of this trainer, in [0, trainers()).
   virtual int trainer() const = 0;
 
-  // Gives outgoing[t] to trainer t (its own part it keeps) and returns what trainer 0, 1, .. gave
-  // to this one. Every trainer calls it once per shuffle; it returns when all have. An error on one
-  // side is an error on all, and then no rows have changed hands. REQUIRES: outgoing.size() ==
-  // trainers().
+  // Sends outgoing[t] to trainer t (its own part stays local) and returns the rows received from
+  // trainer 0, 1, .. Every trainer calls it once per shuffle; it returns when all have. An error on
+  // one trainer is an error on all, and in that case no rows have been exchanged. REQUIRES:
+  // outgoing.size() == trainers().
   virtual StatusOr<std::vector<Batch>> Exchange(std::vector<Batch> outgoing) = 0;
 };
 

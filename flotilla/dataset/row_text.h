@@ -1,5 +1,5 @@
-// A row of a batch as one line of text that says every bit of it, for `data check`, tests and
-// comparing with other programs. Not a format that is read back.
+// Formats a row of a batch as one line of text without loss of precision, for `data check`, tests
+// and comparison with other programs. The text is never parsed back.
 #pragma once
 
 #include <span>
@@ -11,8 +11,8 @@
 namespace flotilla {
 
 // The inputs in their order, separated by blanks; each is `name=` and its values separated by
-// commas: numbers with nine digits, which no two float32 share, ids in full, nothing for an empty
-// bag. REQUIRES: batch.Check(inputs) is ok and 0 <= row < batch.rows.
+// commas: numbers with nine digits, which distinguish any two float32 values; ids in full; nothing
+// for an empty bag. REQUIRES: batch.Check(inputs) is ok and 0 <= row < batch.rows.
 std::string RowText(std::span<const InputSpec> inputs, const Batch& batch, int64_t row);
 
 }  // namespace flotilla

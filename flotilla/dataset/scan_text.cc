@@ -8,9 +8,11 @@ namespace flotilla {
 namespace {
 
 constexpr size_t kMaxShown = 40;
-constexpr int kMaxExactPower = 22;                 // 10^22 is the last power that a double holds
-constexpr uint64_t kMaxExactInteger = 1ull << 53;  // and this the last of all the whole numbers
-constexpr ptrdiff_t kMaxDigits = 19;               // a number of so many fits in 64 bits
+// 10^22 is the largest power of ten that is exact in a double.
+constexpr int kMaxExactPower = 22;
+// All whole numbers up to this one are exact in a double.
+constexpr uint64_t kMaxExactInteger = 1ull << 53;
+constexpr ptrdiff_t kMaxDigits = 19;  // a number with this many digits fits in 64 bits
 
 constexpr std::array<double, kMaxExactPower + 1> kPowers = {
     1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
@@ -26,8 +28,8 @@ constexpr std::array<uint64_t, kMaxDigits> kWholePowers = [] {
   return powers;
 }();
 
-// The end of the exponent at `p`, where an 'e' stands; `p` itself when no digits follow, since the
-// 'e' is then not part of the number.
+// Returns the end of the exponent that begins with the 'e' at `p`; `p` itself when no digits
+// follow, since the 'e' is not part of the number then.
 const char* EndOfExponent(const char* p, const char* end) {
   const char* at = p + 1;
   if (at < end && (*at == '-' || *at == '+')) ++at;
@@ -36,9 +38,10 @@ const char* EndOfExponent(const char* p, const char* end) {
   return at == digits ? p : at;
 }
 
-// Whether the number [p, end), which no double holds, is too small for it and not too large.
+// Whether the number [p, end), which is out of range for a double, is too small rather than too
+// large.
 bool IsTiny(const char* p, const char* end) {
-  int64_t exponent = 0;  // of the first digit that is not 0
+  int64_t exponent = 0;  // exponent of the first nonzero digit
   bool after_point = false, after_digit = false;
   for (; p < end && *p != 'e' && *p != 'E'; ++p) {
     if (*p == '.') {
@@ -53,7 +56,7 @@ bool IsTiny(const char* p, const char* end) {
   const bool negative = *++p == '-';
   int64_t written = 0;
   for (; p < end; ++p) {
-    // A line is far shorter than the limit, so the zeros in front cannot outweigh it.
+    // A line is far shorter than the limit, so leading zeros cannot compensate for it.
     if (IsDigit(*p) && written < int64_t{1} << 40) written = written * 10 + (*p - '0');
   }
   return exponent + (negative ? -written : written) < 0;
@@ -105,7 +108,7 @@ const char* ScanDouble(const char* p, const char* end, double* value) {
   if (exact) {
     const uint64_t mantissa = whole * kWholePowers[fraction_digits] + fraction;
     exact = mantissa <= kMaxExactInteger;
-    // One operation on two exact doubles: the result is the nearest double.
+    // A single operation on two exact doubles: the result is the nearest double.
     number = static_cast<double>(mantissa) / kPowers[fraction_digits];
   }
   if (!exact && !ReadLongNumber(p, stop, &number)) return nullptr;

@@ -1,6 +1,6 @@
-// The pieces that hand-written parsers share: reading a number at a place in a line, and filling
-// the row of a batch such that a bad line can be undone. Nothing here allocates but the text of
-// errors.
+// Building blocks of the hand-written parsers: reading a number at a position in a line, and
+// filling the row of a batch such that a bad line can be undone. Nothing here allocates except for
+// error texts.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ inline const char* SkipBlanks(const char* p, const char* end) {
   return p;
 }
 
-// Where the features of a libsvm or libffm line end.
+// Whether the features of a libsvm or libffm line end at `p`.
 inline bool AtEndOrComment(const char* p, const char* end) { return p == end || *p == '#'; }
 
 namespace internal {
@@ -46,8 +46,8 @@ inline uint64_t ValueOfEightDigits(uint64_t digits) {
 inline const char* ScanDigits(const char* p, const char* end, uint64_t* value) {
   uint64_t number = 0;
   if constexpr (std::endian::native == std::endian::little) {
-    // Up to eight digits at once and without a branch per digit: the lengths of numbers are not
-    // predictable, and a wrong guess costs more than the arithmetic.
+    // Reads up to eight digits at once without a branch per digit: the lengths of numbers are not
+    // predictable, and a branch misprediction costs more than the arithmetic.
     if (end - p >= 8) {
       uint64_t word;
       std::memcpy(&word, p, 8);
@@ -56,7 +56,7 @@ inline const char* ScanDigits(const char* p, const char* end, uint64_t* value) {
       const uint64_t others = ((word + 0x7676767676767676) | word) & 0x8080808080808080;
       if (others != 0) {
         const int bits = std::countr_zero(others) & ~7;
-        // In front of the digits come zeros. Two shifts, since one by 64 is not defined.
+        // Pads the digits with leading zeros. Two shifts, since a shift by 64 is undefined.
         *value = internal::ValueOfEightDigits(word << (32 - bits / 2) << (32 - bits / 2));
         return p + bits / 8;
       }
@@ -70,7 +70,7 @@ inline const char* ScanDigits(const char* p, const char* end, uint64_t* value) {
 }
 
 namespace internal {
-// ScanUint64 of 20 and more digits.
+// ScanUint64 for 20 and more digits.
 const char* ScanLongUint64(const char* p, const char* end, uint64_t* value);
 }  // namespace internal
 
@@ -85,11 +85,11 @@ inline const char* ScanUint64(const char* p, const char* end, uint64_t* value) {
 
 // Reads a decimal number ([+-] digits [. digits] [e [+-] digits], digits on one side of the point
 // at least) at `p`: *value is the nearest double, 0 when it is too small for one. Returns where it
-// ends, null when there is none (nan, inf and hexadecimal are none) or it is too large.
+// ends, null when there is no number (nan, inf and hexadecimal do not count) or it is too large.
 const char* ScanDouble(const char* p, const char* end, double* value);
 
-// The nearest float32; false when its square is not finite in float32: optimizers keep sums of
-// squares, and an infinite one would stop a weight for ever.
+// Rounds to the nearest float32; false when its square is not finite in float32: optimizers keep
+// sums of squares, and an infinite sum would freeze a weight forever.
 inline bool ToFloat(double number, float* value) {
   constexpr double kFirstTooLarge = 0x1.ffffffp63;  // rounds to 2^64
   if (!(number > -kFirstTooLarge && number < kFirstTooLarge)) return false;
@@ -104,18 +104,18 @@ inline const char* ScanFloat(const char* p, const char* end, float* value) {
   return stop != nullptr && ToFloat(number, value) ? stop : nullptr;
 }
 
-// What to say behind a number at `p` that ScanFloat refuses: that it is too large, or nothing if
-// there is none.
+// Error text to append for a number at `p` that ScanFloat rejects: that it is too large, or nothing
+// if there is no number.
 std::string_view TooLargeNote(const char* p, const char* end);
 
-// What to show of a bad piece of a line that begins at `p`: enough to find it, on one line. It ends
-// at `end` or at a blank.
+// Excerpt of the bad word of a line that begins at `p`, for error messages: enough to find it, on
+// one line. The word ends at `end` or at a blank.
 std::string ShownWord(const char* p, const char* end);
-// The same of all the text up to `end`.
+// Like ShownWord, for all text up to `end`.
 std::string ShownText(const char* p, const char* end);
 
-// The ids of a row of a bag (an id input with offsets) are pushed between these two. EndBag gives
-// false when the batch has more ids than offsets can count.
+// The ids of one row of a bag (an id input with offsets) are pushed between these two calls. EndBag
+// returns false when the batch has more ids than offsets can count.
 inline void BeginBag(RaggedIds* ids) {
   if (ids->offsets.empty()) ids->offsets.push_back(0);
 }
@@ -124,7 +124,7 @@ inline bool EndBag(RaggedIds* ids) {
   return ids->ids.size() <= std::numeric_limits<uint32_t>::max();
 }
 
-// Takes back what was appended to the fields after the last row that batch->rows counts.
+// Removes what was appended to the fields after the last row that batch->rows counts.
 void DropUnfinishedRow(std::span<const InputSpec> inputs, Batch* batch);
 
 }  // namespace flotilla

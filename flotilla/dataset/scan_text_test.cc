@@ -18,10 +18,10 @@ std::string Uint64Of(const std::string& text) {
                          : std::to_string(value) + " " + std::to_string(stop - text.data());
 }
 
-// Expects the whole of `text` to be one number, equal to what strtod says.
+// Expects the whole of `text` to be one number, equal to the result of strtod.
 void ExpectDouble(const std::string& text) {
   double value = -1;
-  // A copy of exact size, so that sanitizers see a read behind its end.
+  // A copy of exact size, so that sanitizers detect a read past its end.
   const std::vector<char> exact(text.begin(), text.end());
   const char* const stop = ScanDouble(exact.data(), exact.data() + exact.size(), &value);
   ASSERT_EQ(stop, exact.data() + exact.size()) << text;
@@ -30,7 +30,7 @@ void ExpectDouble(const std::string& text) {
   EXPECT_EQ(std::signbit(value), std::signbit(expected)) << text;
 }
 
-// How much of `text` is a float32, or -1.
+// Length of the float32 at the start of `text`, or -1.
 ptrdiff_t FloatLength(const std::string& text) {
   float value = 0;
   const char* const stop = ScanFloat(text.data(), text.data() + text.size(), &value);
@@ -98,7 +98,7 @@ TEST(ScanTextTest, NumbersEqualThoseOfTheLibrary) {
                            "000000000000000000000000000001.5"}) {
     ExpectDouble(text);
   }
-  // Zeros in front do not make a number small, nor those behind it large.
+  // Leading zeros do not make a number small, and trailing zeros do not make it large.
   ExpectDouble(std::string(400, '0') + "1");
   ExpectDouble("0." + std::string(400, '0') + "1");
   ExpectDouble("0." + std::string(400, '0') + "1e401");

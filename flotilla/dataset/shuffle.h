@@ -1,4 +1,4 @@
-// Random orders of rows: pure functions of a key, so they repeat.
+// Random orders of rows: pure functions of a key, so they are reproducible.
 #pragma once
 
 #include <cstdint>

@@ -30,8 +30,8 @@ std::string Zstd(std::string_view text) {
   return packed;
 }
 
-// A stand-in for Hadoop's client, first on PATH while it lives: `hadoop fs -cat hdfs:/NAME` prints
-// the file NAME of a directory.
+// A fake Hadoop client, first on PATH during its lifetime: `hadoop fs -cat hdfs:/NAME` prints the
+// file NAME of a directory.
 class FakeHadoop {
  public:
   FakeHadoop() : path_before_(getenv("PATH")) {

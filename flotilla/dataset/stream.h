@@ -1,5 +1,5 @@
-// The one door to streamed rows: from text, or from the binary cache when a directory for it is
-// given.
+// The single entry point for streamed rows: from text, or from the binary cache when a cache
+// directory is given.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,12 @@ namespace flotilla {
 
 struct Stream {
   std::unique_ptr<Dataset> dataset;
-  // Batch k belongs to reader k % readers; the readers' shares of the files follow each other.
+  // Batch k belongs to reader k % readers; the readers' shares of the files are contiguous and in
+  // order.
   int readers = 1;
 };
 
-// Errors as QueueDataset::Make and CacheDataset::Make have them.
+// Errors are those of QueueDataset::Make and CacheDataset::Make.
 StatusOr<Stream> MakeStream(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
                             const QueueDatasetOptions& options, const CacheOptions& cache = {});
 

@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Behind the last of these characters, 0 if there is none.
+// Position after the last of these characters, 0 if there is none.
 size_t BehindLast(const std::string& text, char c) {
   const size_t at = text.rfind(c);
   return at == std::string::npos ? 0 : at + 1;

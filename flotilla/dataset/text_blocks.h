@@ -1,8 +1,8 @@
-// Text files as a sequence of blocks that end between words, so that many threads can work on one
-// file, and on one line. Where a block ends depends on the text alone: what is made of the blocks
-// and put together in their order does not depend on the number of threads.
+// Splits text files into a sequence of blocks that end between words, so that many threads can work
+// on one file, and even on one line. Block boundaries depend on the text alone: results computed
+// per block and combined in order do not depend on the number of threads.
 //
-// It reads bytes and knows lines and blanks only; tokenizer.h finds the words.
+// It handles bytes, lines and blanks only; tokenizer.h finds the words.
 #pragma once
 
 #include <atomic>
@@ -19,33 +19,35 @@ namespace flotilla {
 
 struct TextBlock {
   int64_t ordinal = 0;  // 0, 1, ..
-  int file = 0;         // of the list
+  int file = 0;         // index in the list of files
   int64_t line = 1;     // number of the first line in the file, from 1
-  // Ends behind a line feed, or, within a line that does not fit, behind a space, or with the file.
+  // Ends after a line feed, or after a space within a line that does not fit, or at the end of the
+  // file.
   std::string text;
-  // No line goes on in the next block. False only in the middle of a line that does not fit.
+  // The last line ends with this block. False only in the middle of a line that does not fit.
   bool ends_line = true;
 };
 
 struct TextBlocksOptions {
   size_t block_bytes = size_t{1} << 20;
-  // A word that is longer, counted with what a tokenizer deletes from it, is cut.
+  // A longer word is cut; the characters that a tokenizer deletes count towards its length.
   size_t max_word_bytes = size_t{2} << 20;
   SourceOptions source;
 };
 
-// Thread-safe but for Rewind. A UTF-8 byte-order mark at the start of a file is not part of it.
+// Thread-safe except for Rewind. A UTF-8 byte-order mark at the start of a file is not part of it.
 class TextBlocks {
  public:
   explicit TextBlocks(std::vector<std::string> files, const TextBlocksOptions& options = {});
 
-  // The next block, its memory reused; false at the end. After an error every call returns it.
+  // Returns the next block, reusing the memory of *block; false at the end. After an error every
+  // call returns that error.
   StatusOr<bool> Next(TextBlock* block);
 
-  // Starts again at the first file.
+  // Restarts at the first file.
   void Rewind();
 
-  // Of text, in blocks that were handed out.
+  // Bytes of text in the blocks returned so far.
   int64_t bytes() const { return bytes_.load(std::memory_order_relaxed); }
   const std::vector<std::string>& files() const { return files_; }
 
@@ -65,7 +67,7 @@ class TextBlocks {
   int file_index_ = -1;
   int64_t next_ordinal_ = 0;
   int64_t next_line_ = 1;
-  std::string rest_;  // read, and for the next block
+  std::string rest_;  // already read, belongs to the next block
   Status error_;
 };
 

@@ -16,9 +16,9 @@ class UniqueIds {
   // Clears everything and makes room for `occurrences` ids.
   void Reset(size_t occurrences);
 
-  // Adds occurrences; positions[i] becomes the index in ids() of occurrences[i]. REQUIRES:
-  // positions.size() == occurrences.size(), and the total over all calls does not exceed the number
-  // given to Reset.
+  // Adds occurrences; positions[i] becomes the index in ids() of occurrences[i].
+  // REQUIRES: positions.size() == occurrences.size(), and the total over all calls does not exceed
+  // the number given to Reset.
   void Add(std::span<const uint64_t> occurrences, std::span<uint32_t> positions);
 
   // Distinct ids in the order of their first occurrence.

@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// What a worker found in its slice.
+// The results of a worker for its slice.
 struct Found {
   Batch batch;
   std::vector<CheckReport::Ids> ids;

@@ -65,7 +65,7 @@ TEST(CheckRowsTest, HeadingsAreCheckedAndAreNoRows) {
   EXPECT_EQ(good->lines, 3);
   const std::string other = dir.Write("other", "b,label\nx,1\n");
   EXPECT_THAT(Message(CheckRows({other}, **parser, {.max_bad_rows = 9}).status()),
-              HasSubstr(other + ":1:1: the heading names column 1 'b'"));
+              HasSubstr(other + ":1:1: the header names column 1 'b'"));
 }
 
 TEST(CheckRowsTest, NothingToCheckIsAnError) {

@@ -23,7 +23,7 @@ namespace {
 
 using Buckets = CriteoPrepareOptions::Buckets;
 
-// The same value is counted apart in every column.
+// Values are counted separately in every column.
 uint64_t CategoryHash(int column, std::string_view value) {
   return HashBytes(value, static_cast<uint64_t>(column) + 1);
 }
@@ -62,9 +62,9 @@ class Preparation {
         counts_(options.memory_bytes),
         workers_(options.threads) {}
 
-  // The first pass: counts the categories of the training rows.
+  // First pass: counts the categories of the training rows.
   Status Count();
-  // The second, or only one.
+  // Second, or only, pass: writes the rows.
   Status Write(const std::string& directory);
   StatusOr<CriteoPrepared> Finish() const;
 
@@ -74,7 +74,7 @@ class Preparation {
     std::string text;
     int64_t lines = 0;
   };
-  // What a worker found in its slice.
+  // The results of a worker for its slice.
   struct Found {
     Side train, test;
     std::array<std::vector<int64_t>, kCriteoNumbers> numbers;  // of the training rows
@@ -109,7 +109,7 @@ class Preparation {
   int64_t rare_fields_ = 0;
   int64_t train_rows_ = 0, test_rows_ = 0;
   DatasetCounts bad_;
-  int64_t all_lines_ = 0;  // of the input, once a pass has seen them
+  int64_t all_lines_ = 0;  // of the input, known after the first pass
 };
 
 Status Preparation::Pass(std::string_view stage,
@@ -121,7 +121,7 @@ Status Preparation::Pass(std::string_view stage,
   int64_t lines = 0;
   if (options_.on_progress) {
     pass.on_progress = [&](PassProgress progress) {
-      if (all_lines_ > 0) {  // better than the bytes of compressed files
+      if (all_lines_ > 0) {  // more accurate than the bytes of compressed files
         progress.fraction = static_cast<double>(progress.lines) / static_cast<double>(all_lines_);
       }
       options_.on_progress(stage, progress);
@@ -300,7 +300,7 @@ StatusOr<CriteoPrepared> PrepareCriteo(const std::vector<std::string>& files,
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDir> staged, StagedDir::Make(out));
   FL_RETURN_IF_ERROR(MakeEmptyDirectory(staged->path() + "/train"));
   if (options.test_share > 0) FL_RETURN_IF_ERROR(MakeEmptyDirectory(staged->path() + "/test"));
-  // Large: on the heap.
+  // On the heap because it is large.
   const auto preparation = std::make_unique<Preparation>(files, options);
   if (options.min_count > 1) FL_RETURN_IF_ERROR(preparation->Count());
   FL_RETURN_IF_ERROR(preparation->Write(staged->path()));

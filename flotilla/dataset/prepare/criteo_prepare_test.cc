@@ -23,7 +23,7 @@ using Fields = std::vector<std::string>;
 
 constexpr size_t kRows = 5010;
 
-// Made once: making them takes longer than preparing them.
+// Generated once: generating them takes longer than preparing them.
 std::string Rows(size_t begin, size_t end) {
   static const std::vector<std::string>* const rows = [] {
     const auto synth = SynthCriteo::Make({.seed = 3});
@@ -103,7 +103,7 @@ TEST_F(CriteoPrepareTest, EveryRowIsOnOneSideInItsOrder) {
   EXPECT_EQ(static_cast<int64_t>(next_train), result->statistics.train_rows);
   EXPECT_EQ(static_cast<int64_t>(next_test), result->statistics.test_rows);
   EXPECT_EQ(next_train + next_test, 5000u);
-  EXPECT_NEAR(static_cast<double>(next_test), 500, 90);  // more than four deviations
+  EXPECT_NEAR(static_cast<double>(next_test), 500, 90);  // more than four standard deviations
 }
 
 TEST_F(CriteoPrepareTest, FilesDoNotDependOnTheThreads) {

@@ -1,5 +1,5 @@
-// Runs a generator, a shell command that turns each raw file into rows, and keeps what it writes:
-// the work of a pipe command done once instead of in every epoch.
+// Runs a generator, a shell command that converts each raw file into rows, and stores its output:
+// the work of a pipe command is done once instead of in every epoch.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace flotilla {
 
 struct GenerateOptions {
   SourceOptions source;  // with the pipe command
-  int threads = 1;       // commands that run at once; the files do not depend on it
-  LogLine log;           // told of a command that wrote nothing for a file
-  // Called by any thread, several at once, after so many lines more.
+  int threads = 1;       // commands to run concurrently; the output does not depend on it
+  LogLine log;           // receives a message when a command writes nothing for a file
+  // Called with the number of additional lines, from any thread and concurrently.
   std::function<void(int64_t lines)> on_lines;
 };
 
-// What becomes of the output of a command.
+// Receives the output of a command.
 using GenerateSink = std::function<Status(std::string_view text)>;
 
 struct Generated {
@@ -33,15 +33,15 @@ struct Generated {
   bool operator==(const Generated&) const = default;
 };
 
-// Writes the output for the i-th file to directory/part-00000i; a last line without an end gets
-// one. All of them appear at the end, or none. Errors are those of PipeCommand (exit code, signal,
-// hang, with the end of its standard error) and of writing, and that all files together gave
-// nothing.
+// Writes the output for the i-th file to directory/part-00000i; a missing line end is added to the
+// last line. Either all files appear at the end, or none. Errors are those of PipeCommand (exit
+// code, signal, hang, with the end of its standard error) and of writing, and empty output for all
+// files together.
 StatusOr<Generated> GenerateFiles(const std::vector<std::string>& files,
                                   const std::string& directory, const GenerateOptions& options);
 
-// The same, with all output given to `sink` piece by piece, one file after another. What was given
-// before an error stays given.
+// Like GenerateFiles, but passes all output to `sink` piece by piece, one file after another.
+// Output passed before an error is not retracted.
 StatusOr<Generated> GenerateStream(const std::vector<std::string>& files, const GenerateSink& sink,
                                    const GenerateOptions& options);
 

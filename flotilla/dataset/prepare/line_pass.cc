@@ -12,7 +12,7 @@
 namespace flotilla {
 namespace {
 
-// From a place in a list of files to the share of its bytes that lie before it.
+// Converts a position in a list of files to the fraction of its bytes before that position.
 class ByteShare {
  public:
   ByteShare(const std::vector<std::string>& files, bool piped) {
@@ -20,13 +20,13 @@ class ByteShare {
       const StatusOr<FileStamp> stamp = StampOf(file);
       if (!stamp.ok()) known_ = false;
       bytes_.push_back(stamp.ok() ? stamp->bytes : 0);
-      // Offsets are of the text that is read, which is not that of the file.
+      // Offsets refer to the text that is read, which differs from the content of the file.
       other_text_.push_back(piped || IsCompressed(file));
       total_ += bytes_.back();
     }
   }
 
-  // Calls must have ascending places.
+  // REQUIRES: positions ascend from call to call.
   double Before(const LinePosition& place) {
     if (!known_ || total_ == 0) return 0;
     for (; file_ < static_cast<size_t>(place.file); ++file_) finished_ += bytes_[file_];
@@ -71,11 +71,11 @@ class Pass {
   struct Taken {
     int64_t turn = 0;
     LineSlice slice;
-    Status status;  // an error of reading, which has a turn like a slice
+    Status status;  // a read error, which gets a turn like a slice
     PassProgress progress;
   };
 
-  // False when there is nothing more to do.
+  // Returns false when there is nothing left to do.
   bool Take(Taken* taken) {
     std::lock_guard lock(read_mutex_);
     if (read_all_) return false;
@@ -90,10 +90,10 @@ class Pass {
     return true;
   }
 
-  // False when the pass has failed.
+  // Returns false when the pass has failed.
   bool CommitInTurn(int worker, const Taken& taken) {
     std::unique_lock lock(turn_mutex_);
-    // The worker whose turn it is never waits for another, so this ends.
+    // The worker whose turn it is never waits for another one, so this wait ends.
     turned_.wait(lock, [&] { return !error_.ok() || turn_ == taken.turn; });
     if (!error_.ok()) return false;
     error_ = taken.status.ok() ? commit_(worker, taken.slice) : taken.status;

@@ -1,6 +1,6 @@
-// One pass over the lines of a file list on several threads: the frame of the tools that check and
-// prepare data. Workers look at slices of lines side by side; what they found is committed in the
-// order of the files, so results, and the first error, do not depend on the threads.
+// One pass over the lines of a file list on several threads: the framework of the tools that check
+// and prepare data. Workers process slices of lines in parallel; their results are committed in the
+// order of the files, so results and the first error do not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ struct LineSlice {
   TextLines lines;
 };
 
-// How far a pass is.
+// Progress of a pass.
 struct PassProgress {
   int64_t lines = 0;
-  // Of the bytes of the files; 0 when their sizes are not known. Compressed files count when they
-  // are finished.
+  // Fraction of the bytes of the files; 0 when their sizes are unknown. Compressed files count when
+  // they are finished.
   double fraction = 0;
 };
 
@@ -35,17 +35,17 @@ struct LinePassOptions {
 
 // Calls work(worker, slice) for every slice, on any of the threads, several at once; then
 // commit(worker, slice) by the same worker, one at a time and in the order of the slices. So a
-// worker keeps what `work` found in a place of its own, which `commit` then takes.
+// worker keeps the result of `work` in its own storage, from which `commit` takes it.
 //
-// Returns when all is committed, or the first error in the order of the slices: one of commit or of
-// reading. No slice after it is committed.
+// Returns when all slices are committed, or the first error in the order of the slices, of commit
+// or of reading. No slice after the error is committed.
 Status PassOverLines(const std::vector<std::string>& files, const LinePassOptions& options,
                      const std::function<void(int worker, const LineSlice&)>& work,
                      const std::function<Status(int worker, const LineSlice&)>& commit);
 
-// Calls row(ordinal, line) for every line of the slice, its ordinal being that among all lines. Of
-// every line that is too long for the reader, and of every one for which `row` returns an error
-// (made with BadRow()), appends "<file>:<line>:<column>: <what was expected and found>" to *bad.
+// Calls row(ordinal, line) for every line of the slice, where `ordinal` counts all lines. For every
+// line that is too long for the reader, and for every line for which `row` returns an error
+// (created with BadRow()), appends "<file>:<line>:<column>: <what was expected and found>" to *bad.
 void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions& reader,
                  const LineSlice& slice,
                  const std::function<Status(int64_t ordinal, std::string_view line)>& row,

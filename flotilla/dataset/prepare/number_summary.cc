@@ -8,9 +8,9 @@
 namespace flotilla {
 namespace {
 
-// The largest number of the step that `number` is in. A step is what agrees in the first eleven
-// binary digits, so it is less than 2^-10 of its numbers wide, and small numbers are alone in
-// theirs.
+// The largest number of the step that contains `number`. The numbers of a step agree in their first
+// eleven binary digits, so the relative width of a step is below 2^-10, and small numbers have a
+// step of their own.
 int64_t StepOf(int64_t number) {
   const uint64_t size = number < 0 ? -static_cast<uint64_t>(number) : static_cast<uint64_t>(number);
   const int shift = std::max(0, static_cast<int>(std::bit_width(size)) - 11);

@@ -1,5 +1,6 @@
-// The minimum and percentiles of many whole numbers in bounded memory: exact while there are few
-// distinct ones, then in steps of 0.1 %. Made for number columns, whose values mostly repeat.
+// Computes the minimum and percentiles of many whole numbers in bounded memory: exact while there
+// are few distinct numbers, then in steps of 0.1 %. Designed for number columns, whose values
+// mostly repeat.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +12,13 @@
 
 namespace flotilla {
 
-// Thread-safe while numbers are added. Results do not depend on the order of adding.
+// Thread-safe while numbers are added. Results do not depend on the order of insertion.
 class NumberSummary {
  public:
-  // Distinct numbers that are kept exactly: at most 9 MB.
+  // Maximum number of distinct numbers that are kept exactly: at most 9 MB.
   static constexpr size_t kMaxDistinct = 458'752;
 
-  // REQUIRES: max_distinct >= 110'000, the steps that there can be.
+  // REQUIRES: max_distinct >= 110'000, the maximum number of steps.
   explicit NumberSummary(size_t max_distinct = kMaxDistinct) : max_distinct_(max_distinct) {}
 
   void Add(std::span<const int64_t> numbers);
@@ -25,8 +26,8 @@ class NumberSummary {
   int64_t count() const { return count_; }
   // 0 when there are none.
   int64_t min() const { return count_ == 0 ? 0 : min_; }
-  // The smallest number that at least `percent` % of all do not exceed; 0 when there are none.
-  // Unless exact(), up to 0.1 % too large. REQUIRES: 0 < percent <= 100.
+  // The smallest number that at least `percent` % of all numbers do not exceed; 0 when there are no
+  // numbers. Unless exact(), up to 0.1 % too large. REQUIRES: 0 < percent <= 100.
   int64_t Percentile(int percent) const;
   bool exact() const { return exact_; }
 

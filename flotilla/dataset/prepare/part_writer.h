@@ -1,4 +1,4 @@
-// Writes lines into the part files of a directory, so many per file.
+// Writes lines into the part files of a directory, a fixed number per file.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace flotilla {
 
-// The name of a part file: "part-000012". Names sort as they count.
+// The name of a part file: "part-000012". Names sort in numeric order.
 std::string PartName(int64_t part);
 
-// Not thread-safe. Files are directory/part-000000 and so on, each of `part_lines` lines but the
-// last. Without lines there is no file.
+// Not thread-safe. Files are directory/part-000000 and so on, each with `part_lines` lines except
+// the last. Without lines no file is created.
 class PartFileWriter {
  public:
   // REQUIRES: the directory exists, part_lines >= 1.
   PartFileWriter(std::string directory, int64_t part_lines)
       : directory_(std::move(directory)), part_lines_(part_lines) {}
 
-  // Appends `lines` lines. REQUIRES: text has so many, each with its '\n'.
+  // Appends `lines` lines. REQUIRES: text has that many lines, each with its '\n'.
   Status Append(std::string_view text, int64_t lines);
   // Closes the last file.
   Status Finish();

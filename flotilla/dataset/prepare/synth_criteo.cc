@@ -35,8 +35,8 @@ constexpr std::array<NumberColumn, kCriteoNumbers> kNumbers = {{{.45, 20, 0},
                                                                 {.76, 10, 0},
                                                                 {.22, 50, 0}}};
 
-// A category column: how many values it has, how often it is missing, and how far the effects of
-// its values spread. Large columns have small effects, as few rows show each of their values.
+// A category column: its number of values, how often it is missing, and the spread of the effects
+// of its values. Large columns have small effects, since each of their values occurs in few rows.
 struct CategoryColumn {
   double values, missing, effect;
 };
@@ -49,14 +49,14 @@ constexpr std::array<CategoryColumn, kCriteoCategories> kCategories = {{
     {30000, .44, .06},
 }};
 
-// Two columns that act together: weight * trait of one value * trait of the other.
+// Two columns that interact: weight * trait of one value * trait of the other.
 struct CategoryPair {
   int a, b;
   double weight;
 };
 constexpr CategoryPair kCategoryPairs[] = {
     {5, 13, .45}, {8, 13, .45}, {16, 22, .6}, {5, 16, .45}, {19, 22, .4}};
-// A trait that turns a number's slope.
+// A category trait that changes the slope of a number.
 struct NumberPair {
   int number, category;
   double weight;
@@ -71,7 +71,7 @@ double NumberMean(int column) {
   return std::log(kNumbers[column].high) - kNormal95 * kNumberDeviation;
 }
 
-// The number on a scale where it is about standard normal.
+// The number transformed to an approximately standard normal scale.
 double Standardised(int column, int64_t number) {
   const double shifted = static_cast<double>(number) - kNumbers[column].shift;
   return (std::log(shifted + 0.5) - NumberMean(column)) / kNumberDeviation;
@@ -189,7 +189,7 @@ double SynthCriteo::NumberTerms(const Draw& draw) const {
   for (int i = 0; i < kCriteoNumbers; ++i) {
     if (!draw.present[i]) continue;
     const double z = std::clamp(Standardised(i, draw.number[i]), -3.0, 3.0);
-    // Four shapes in turn; each has about the same spread.
+    // Alternates between four shapes, each with about the same spread.
     switch (i % 4) {
       case 0:
         sum += .30 * std::sin(1.5 * z);

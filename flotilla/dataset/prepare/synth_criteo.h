@@ -1,10 +1,10 @@
-// Makes rows in the format of raw Criteo lines from a planted model, so that quality can be judged
-// without downloads: the generator knows the true probability of every click, and with it the best
-// AUC and logloss that any model can reach on these rows.
+// Generates rows in the format of raw Criteo lines from a planted model, so that quality can be
+// measured without downloads: the generator knows the true probability of every click, and with it
+// the best AUC and logloss that any model can reach on these rows.
 //
-// What is planted: categories follow Zipf's law and each value has an effect of its own; numbers
-// are spread like real counts and act in curves; some pairs of columns act together, so that a
-// network beats a linear model. About a quarter of the rows are clicks.
+// The planted model: categories follow Zipf's law and each value has its own effect; numbers are
+// distributed like real counts and have nonlinear effects; some pairs of columns interact, so that
+// a network beats a linear model. About a quarter of the rows are clicks.
 #pragma once
 
 #include <array>
@@ -27,8 +27,8 @@ struct SynthCriteoOptions {
   double signal = 1;             // multiplies the planted effects: 0 is pure noise
 };
 
-// The quality of the true probabilities as predictions of the labels drawn from them: what no model
-// can beat on average. Mergeable over threads; AUC to about 1e-5 (65536 buckets).
+// The quality of the true probabilities as predictions of the labels drawn from them, which no
+// model can beat on average. Mergeable over threads; AUC to about 1e-5 (65536 buckets).
 class OracleScore {
  public:
   OracleScore();
@@ -51,19 +51,20 @@ class OracleScore {
 // options and i: any split of the work gives the same file.
 class SynthCriteo {
  public:
-  // InvalidArgument that names the option when one is out of its range.
+  // InvalidArgument with the name of the option when one is out of range.
   static StatusOr<SynthCriteo> Make(const SynthCriteoOptions& options);
 
   // Appends row i to `text`, without line end, and returns the true probability of its click. The
   // label is the first character appended, '0' or '1'.
   double Row(uint64_t i, std::string* text) const;
 
-  // Appends rows [begin, end), each with "\n", to `text`; returns the score of their truth.
+  // Appends rows [begin, end), each with "\n", to `text`; returns the score of their true
+  // probabilities.
   OracleScore Rows(uint64_t begin, uint64_t end, std::string* text) const;
 
  private:
-  // What the text of a row shows, and nothing else: the click depends only on it, so that a model
-  // can in principle know all that the oracle knows.
+  // Exactly the information in the text of a row: the click depends only on it, so that a model can
+  // in principle know all that the oracle knows.
   struct Draw {
     std::array<bool, kCriteoNumbers> present;
     std::array<int64_t, kCriteoNumbers> number;

@@ -72,7 +72,7 @@ TEST(SynthCriteoTest, ClickRateIsTheOneAskedFor) {
 }
 
 TEST(SynthCriteoTest, ProbabilitiesAreTrue) {
-  // Among rows of about the same probability the share of clicks must be that probability.
+  // Among rows of about the same probability, the fraction of clicks must equal that probability.
   const SynthCriteo synth = MakeSynth({.seed = 6});
   std::vector<double> rows(10), clicks(10), sums(10);
   for (uint64_t i = 0; i < 40000; ++i) {

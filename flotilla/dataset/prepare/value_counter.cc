@@ -12,8 +12,8 @@ namespace {
 
 constexpr uint32_t kMaxCount = std::numeric_limits<uint32_t>::max();
 
-// Bytes per slot of absl::flat_hash_map<uint64_t, uint32_t>, which has 2^n - 1 slots of which it
-// fills 7 in 8 before it grows.
+// Bytes per slot of absl::flat_hash_map<uint64_t, uint32_t>, which has 2^n - 1 slots and fills 7 of
+// 8 before it grows.
 constexpr size_t kSlotBytes = 17;
 
 uint32_t CappedSum(uint32_t a, uint32_t b) { return b > kMaxCount - a ? kMaxCount : a + b; }
@@ -89,7 +89,7 @@ double ValueCounter::likely_excess() const {
   for (const Shard& shard : shards_) {
     if (!shard.sketch.empty()) most = std::max(most, shard.added);
   }
-  // Each of the kDepth rows is too high by more than this with probability 1/e.
+  // Each of the kDepth rows overestimates by more than this with probability 1/e.
   return most == 0 ? 0 : std::numbers::e * static_cast<double>(most) / static_cast<double>(width_);
 }
 

@@ -13,11 +13,11 @@
 
 namespace flotilla {
 
-// Two values with the same hash count as one; a billion distinct values have such a pair in one
-// case of 40. Results do not depend on the order of adding or on threads.
+// Two values with the same hash count as one; among a billion distinct values such a pair exists
+// with probability 1/40. Results do not depend on the order of insertion or on threads.
 class ValueCounter {
  public:
-  // What a worker adds at once. Not thread-safe; each worker has its own.
+  // A batch of values that a worker adds at once. Not thread-safe; each worker has its own.
   class Batch {
    public:
     void Add(uint64_t hash) { hashes_[ShardOf(hash)].push_back(hash); }
@@ -27,22 +27,22 @@ class ValueCounter {
     std::array<std::vector<uint64_t>, 64> hashes_;
   };
 
-  // `memory_bytes` 0: exact, whatever memory that takes (about 30 bytes per distinct value).
-  // Otherwise about so many are used; a share of the values whose exact counts need more is
+  // `memory_bytes` 0: exact, regardless of the memory needed (about 30 bytes per distinct value).
+  // Otherwise about that many bytes are used; if exact counts need more, part of the values is
   // estimated.
   explicit ValueCounter(size_t memory_bytes = 0);
 
   // Counts the batch and empties it. Thread-safe.
   void Add(Batch* batch);
 
-  // How often the value was added; not less, and more only when not exact().
-  // REQUIRES: no Add is under way, here and below.
+  // How often the value was added: never too low, and too high only when not exact().
+  // REQUIRES: no Add is in progress, here and below.
   uint64_t CountOf(uint64_t hash) const;
 
   bool exact() const;
-  // How much too high estimates are at most, for 98 % of the values; 0 when exact.
+  // Upper bound of the overestimation for 98 % of the values; 0 when exact.
   double likely_excess() const;
-  // Distinct values; only when exact().
+  // Number of distinct values; valid only when exact().
   int64_t distinct() const;
 
  private:
@@ -63,8 +63,8 @@ class ValueCounter {
   void Estimate(Shard* shard) const;
 
   // Constant after construction.
-  size_t max_distinct_ = 0;  // of a shard
-  size_t width_ = 0;         // of a sketch
+  size_t max_distinct_ = 0;  // maximum number of exact counts per shard
+  size_t width_ = 0;         // width of a sketch
 
   std::array<Shard, 64> shards_;
 };
