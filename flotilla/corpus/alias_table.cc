@@ -10,7 +10,7 @@ namespace flotilla {
 AliasTable::AliasTable(std::span<const double> weights) : entries_(weights.size()) {
   const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
   FL_CHECK(sum > 0 && weights.size() < std::numeric_limits<uint32_t>::max());
-  // Shares of a place: those below 1 are filled up by those above.
+  // Weights scaled to a mean of 1: entries below 1 are filled up from entries above 1.
   std::vector<double> share(weights.size());
   std::vector<uint32_t> small, large;
   for (size_t i = 0; i < weights.size(); ++i) {
@@ -27,7 +27,7 @@ AliasTable::AliasTable(std::span<const double> weights) : entries_(weights.size(
       small.push_back(high);
     }
   }
-  // What is left is 1 but for rounding; either way it means itself.
+  // The remaining entries are 1 except for rounding errors; they always draw their own index.
   for (const std::vector<uint32_t>* rest : {&small, &large}) {
     for (const uint32_t i : *rest) entries_[i] = {std::numeric_limits<uint32_t>::max(), i};
   }

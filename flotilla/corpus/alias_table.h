@@ -1,5 +1,5 @@
-// Draws from any distribution over 0 .. n - 1 in constant time (the alias method): how negatives
-// are chosen by the frequency of words.
+// Samples from any distribution over 0 .. n - 1 in constant time (the alias method). Used to draw
+// negatives according to word frequency.
 #pragma once
 
 #include <cstdint>
@@ -8,17 +8,17 @@
 
 namespace flotilla {
 
-// Constant after it was made. Each probability is exact to about 2^-32.
+// Constant after construction. Each probability is exact to about 2^-32.
 class AliasTable {
  public:
   AliasTable() = default;
-  // Number i with a probability in proportion to weights[i].
+  // Draws number i with a probability proportional to weights[i].
   // REQUIRES: no weight is negative or infinite, at least one is positive, fewer than 2^32.
   explicit AliasTable(std::span<const double> weights);
 
   size_t size() const { return entries_.size(); }
 
-  // The number that 64 random bits mean.
+  // Maps 64 random bits to a number.
   uint32_t Draw(uint64_t bits) const {
     const uint64_t place = ((bits >> 32) * entries_.size()) >> 32;
     const Entry& entry = entries_[place];
@@ -27,8 +27,8 @@ class AliasTable {
 
  private:
   struct Entry {
-    uint32_t limit;  // of 2^32: how often the place itself is meant
-    uint32_t other;  // what is meant otherwise
+    uint32_t limit;  // of 2^32: threshold below which the index itself is drawn
+    uint32_t other;  // the number drawn otherwise
   };
   std::vector<Entry> entries_;
 };

@@ -24,7 +24,7 @@ namespace {
 Status MakeDirectory(const std::string& path) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
-  if (error) return FailedPrecondition("{}: cannot be made: {}", path, error.message());
+  if (error) return FailedPrecondition("{}: cannot be created: {}", path, error.message());
   return absl::OkStatus();
 }
 
@@ -46,8 +46,8 @@ StatusOr<std::vector<std::string>> NamesBelow(const std::vector<std::string>& fi
   return names;
 }
 
-// The same words with the same ids; those with at most min_count have the count 0, and <UNK>, if
-// there is one, has theirs.
+// The same words with the same ids; words with at most min_count occurrences get the count 0, and
+// their counts are added to <UNK>, if there is one.
 Vocabulary WithoutRare(const Vocabulary& vocabulary, uint64_t min_count) {
   std::vector<WordCount> words = vocabulary.words();
   const std::optional<uint32_t> unknown = vocabulary.unknown();
@@ -56,7 +56,7 @@ Vocabulary WithoutRare(const Vocabulary& vocabulary, uint64_t min_count) {
     if (words[id].count <= min_count && id != unknown) rare += std::exchange(words[id].count, 0);
   }
   if (unknown) words[*unknown].count += rare;
-  return *Vocabulary::FromWords(std::move(words));  // they were in a vocabulary before
+  return *Vocabulary::FromWords(std::move(words));  // cannot fail: the words come from a vocabulary
 }
 
 // Text and counts of one block.
@@ -97,7 +97,7 @@ class BlockFilter {
     ++out->written;
     fmt::format_to(std::back_inserter(out->text), FMT_COMPILE("{} "), *id);
   }
-  // Instead of the blank behind the last id.
+  // Replaces the blank after the last id.
   static void EndLine(std::string* text) {
     if (text->ends_with(' ')) text->pop_back();
     text->push_back('\n');
@@ -106,12 +106,12 @@ class BlockFilter {
   const Vocabulary& vocabulary_;
   const std::optional<uint32_t> unknown_;
   const DownSampling sampling_;
-  const bool drops_rare_;  // those with the count 0
+  const bool drops_rare_;  // words with the count 0
   const RngKey key_;
   const TokenizerKind tokenizer_;
 };
 
-// Files that are written one after the other.
+// Output files that are written one after the other.
 class FileSequence {
  public:
   explicit FileSequence(std::vector<std::string> names) : names_(std::move(names)) {}
@@ -120,7 +120,7 @@ class FileSequence {
     while (open_ <= file) FL_RETURN_IF_ERROR(OpenNext());
     return current_->Write(text);
   }
-  // Also makes the files that nothing was written to.
+  // Also creates the files that nothing was written to.
   Status Finish() {
     while (open_ < names_.size()) FL_RETURN_IF_ERROR(OpenNext());
     return FinishCurrent();
@@ -142,7 +142,7 @@ class FileSequence {
   }
 
   const std::vector<std::string> names_;
-  size_t open_ = 0;  // files that were begun
+  size_t open_ = 0;  // number of files started
   std::unique_ptr<OutputFile> current_;
 };
 
@@ -166,7 +166,7 @@ StatusOr<int64_t> CountLines(const std::vector<std::string>& files,
   return lines.load();
 }
 
-// Hands out lines to files: file i gets the lines up to (i + 1) lines / parts.
+// Distributes lines over files: file i gets the lines up to (i + 1) lines / parts.
 class LineDealer {
  public:
   LineDealer(int64_t lines, std::vector<std::string> names)
@@ -247,7 +247,7 @@ StatusOr<ResplitResult> ResplitCorpus(const std::vector<std::string>& files, int
   }
   WorkerPool pool(options.threads);
   FL_ASSIGN_OR_RETURN(const int64_t lines, CountLines(files, options, pool));
-  if (lines == 0) return InvalidArgument("there are no lines in {} files", files.size());
+  if (lines == 0) return InvalidArgument("no lines in {} files", files.size());
   FL_RETURN_IF_ERROR(MakeDirectory(directory));
   std::vector<std::string> names;
   for (int64_t i = 0; i < parts; ++i) names.push_back(fmt::format("{}/part-{}", directory, i));
@@ -262,7 +262,7 @@ StatusOr<ResplitResult> ResplitCorpus(const std::vector<std::string>& files, int
   }
   FL_RETURN_IF_ERROR(dealer.Finish());
   if (dealer.done() != lines) {
-    return FailedPrecondition("{} lines at first, {} at the second reading: the files changed",
+    return FailedPrecondition("{} lines in the first pass, {} in the second: the files changed",
                               lines, dealer.done());
   }
   return ResplitResult{.lines = lines, .files = parts};

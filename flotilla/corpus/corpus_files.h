@@ -1,6 +1,6 @@
-// From raw text to a corpus of ids on disk, the way of the original: filter writes every word as
-// its id, without the ones that down-sampling leaves out; resplit cuts any lines into files of
-// equal parts. Streaming, on all cores; the files do not depend on the number of threads.
+// Converts raw text to a corpus of ids on disk, like PaddlePaddle's word2vec example: filter writes
+// every word as its id, without the words that down-sampling drops; resplit splits lines into files
+// of equal size. Streaming, on all cores; the output does not depend on the number of threads.
 #pragma once
 
 #include <cstdint>
@@ -17,28 +17,28 @@ namespace flotilla {
 
 struct CorpusFilesOptions {
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
-  // Filter: words of the vocabulary with this count or a lower one are treated as if they were not
-  // in it; the ids of the others stay. 0: none.
+  // Filter: words of the vocabulary with at most this count are treated as if they were not in it;
+  // the ids of the other words do not change. 0: no such words.
   uint64_t min_count = 0;
   double downsample = 1e-3;  // threshold of down_sampling.h; 0: every word is kept
-  uint64_t seed = 0;         // of the down-sampling
+  uint64_t seed = 0;         // seed of the down-sampling
   int threads = 1;
   TextBlocksOptions blocks;
-  // Told now and then, by any thread, how many bytes of text were read so far.
+  // Called from time to time, from any thread, with the number of bytes of text read so far.
   std::function<void(int64_t bytes)> on_progress;
 };
 
 struct FilterResult {
-  std::vector<std::string> files;  // that were written
-  uint64_t words = 0;              // that were read
-  uint64_t unknown = 0;            // of them, not in the dictionary
+  std::vector<std::string> files;  // files written
+  uint64_t words = 0;              // words read
+  uint64_t unknown = 0;            // words read that are not in the dictionary
   uint64_t written = 0;            // ids in the files
 };
 
 // Writes `directory`/NAME for each file .../NAME (without .gz or .zst): a line of ids for every
-// line of text, empty if nothing of it is kept. Words that are not in the vocabulary are
-// <UNK>, or left out if it has none. Makes the directory. Errors name the file; two files of one
-// name are an error before anything is written.
+// line of text, empty if none of its words is kept. Words that are not in the vocabulary are
+// written as <UNK>, or dropped if the vocabulary has no <UNK>. Creates the directory. Errors name
+// the file; two files of the same name are an error before anything is written.
 StatusOr<FilterResult> FilterCorpus(const std::vector<std::string>& files,
                                     const Vocabulary& vocabulary, const std::string& directory,
                                     const CorpusFilesOptions& options);
@@ -50,8 +50,8 @@ struct ResplitResult {
 
 // Writes all lines of all files, in their order, as `directory`/part-0 .. part-(parts - 1): part i
 // has the lines [i lines / parts, (i + 1) lines / parts). Reads the files twice, so none may be
-// standard input. The last line of a file gets a line feed if it has none. No lines at all are an
-// error. REQUIRES: parts >= 1.
+// standard input. A line feed is added to the last line of a file if it has none. Input without any
+// lines is an error. REQUIRES: parts >= 1.
 StatusOr<ResplitResult> ResplitCorpus(const std::vector<std::string>& files, int64_t parts,
                                       const std::string& directory,
                                       const CorpusFilesOptions& options);

@@ -62,7 +62,7 @@ TEST(FilterCorpusTest, RareWordsOfTheDictionaryBecomeUnknownAndIdsStay) {
   };
   EXPECT_EQ(filter(words(true), 0), "0 1 2 4 0 3\n");
   EXPECT_EQ(filter(words(true), 5), "0 4 4 4 0 3\n");
-  EXPECT_EQ(filter(words(false), 5), "0 0 3\n");  // no <UNK>: left out
+  EXPECT_EQ(filter(words(false), 5), "0 0 3\n");  // no <UNK>: dropped
 }
 
 TEST(FilterCorpusTest, DownSamplingDependsOnTheSeedAndNotOnThreads) {

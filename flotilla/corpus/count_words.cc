@@ -10,8 +10,8 @@
 namespace flotilla {
 namespace {
 
-// Counts the words of one text, each a few words after it was seen: by then its slot, which for a
-// rare word is far away, has come near.
+// Counts the words of one text, each with a delay of a few words: by then its slot, which is not in
+// the caches for a rare word, has been prefetched.
 class LaggingCounter {
  public:
   LaggingCounter(std::string_view text, WordTable* counts) : text_(text), counts_(counts) {}
@@ -20,7 +20,7 @@ class LaggingCounter {
   }
 
   void Add(std::string_view word) {
-    // A word that had to be changed stands elsewhere, and not for long.
+    // A word that had to be changed is in a scratch buffer that is soon overwritten.
     if (word.data() < text_.data() || word.data() >= text_.data() + text_.size()) {
       ++(*counts_)[word];
       return;
@@ -47,7 +47,8 @@ class LaggingCounter {
   Seen ring_[kLag] = {};
 };
 
-// How much of each block is looked at for letters that are lost: a few per cent of the time.
+// Size of the sample of each block that is checked for lost letters: costs a few percent of the
+// time.
 constexpr size_t kLossSample = size_t{1} << 16;
 
 Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTable* counts,
@@ -66,12 +67,12 @@ Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTab
   }
 }
 
-// The words of one part of all hashes, from the tables of all threads.
+// Collects the words of one range of hashes from the tables of all threads.
 std::vector<WordCount> MergePart(const std::vector<WordTable>& tables, uint64_t part) {
   WordTable merged;
   for (const WordTable& table : tables) {
     table.ForEach([&](std::string_view word, uint64_t hash, uint64_t count) {
-      // The low bits choose the slot within a table.
+      // The low bits select the slot within a table.
       if ((hash >> 32) % tables.size() == part) merged[word] += count;
     });
   }

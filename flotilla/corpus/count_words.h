@@ -1,5 +1,5 @@
 // Counts the words of a corpus on all cores: the first pass over raw text, from which the
-// vocabulary is made. Memory grows with the distinct words only.
+// vocabulary is built. Memory grows only with the number of distinct words.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ struct CountWordsOptions {
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
   int threads = 1;
   TextBlocksOptions blocks;
-  // Told now and then, by any thread, how many bytes of text were read so far.
+  // Called from time to time, from any thread, with the number of bytes of text read so far.
   std::function<void(int64_t bytes)> on_progress;
 };
 
 struct CorpusCounts {
   std::vector<WordCount> words;  // every distinct word once, in no particular order
-  uint64_t total = 0;            // words in all
-  int64_t bytes = 0;             // of text
-  LetterLoss loss;               // of a sample of the text; the english tokenizer's
+  uint64_t total = 0;            // total number of words
+  int64_t bytes = 0;             // bytes of text
+  LetterLoss loss;               // loss of the english tokenizer on a sample of the text
 };
 
-// Exact, whatever the number of threads. Errors name the file.
+// Exact for any number of threads. Errors name the file.
 StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
                                   const CountWordsOptions& options);
 

@@ -1,5 +1,5 @@
-// How often a word of a corpus is kept: frequent words say little about their neighbours, so they
-// are left out at random, the more the more frequent they are.
+// Down-sampling of frequent words: they carry little information about their neighbours, so they
+// are dropped at random, with a probability that grows with their frequency.
 #pragma once
 
 #include <cmath>
@@ -11,15 +11,15 @@
 
 namespace flotilla {
 
-// (sqrt(f / t) + 1) * t / f with f = count / total; 1 or more: always kept. So it is for t = 0,
-// which means no down-sampling, and for words that do not occur.
+// (sqrt(f / t) + 1) * t / f with f = count / total; 1 or more means always kept. This is also the
+// result for t = 0, which disables down-sampling, and for words that do not occur.
 inline double KeepProbability(uint64_t count, uint64_t total, double threshold) {
   if (threshold <= 0 || count == 0) return 1;
   const double scaled = threshold * static_cast<double>(total) / static_cast<double>(count);
   return (std::sqrt(1 / scaled) + 1) * scaled;
 }
 
-// The same for every word of a vocabulary, as what a draw is compared with.
+// The keep probabilities of all words of a vocabulary, as thresholds for a random draw.
 class DownSampling {
  public:
   DownSampling() = default;

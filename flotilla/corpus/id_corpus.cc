@@ -12,7 +12,7 @@
 namespace flotilla {
 namespace {
 
-// With the blank, in English: a guess where nothing better is known.
+// Bytes per word, including the blank, in English text: an estimate when nothing better is known.
 constexpr int64_t kBytesOfWord = 6;
 
 // Turns text blocks into ids. Thread-safe.
@@ -67,7 +67,7 @@ class BlockToIds {
   const bool text_is_ids_;
 };
 
-// Which of the blocks that are read belong to a part, and the ordinals of its batches.
+// Selects the blocks that belong to a part, and computes the ordinals of its batches.
 class BlockShare {
  public:
   explicit BlockShare(const IdCorpusOptions& options)
@@ -77,7 +77,7 @@ class BlockShare {
   bool Has(const TextBlock& block) const {
     return !share_blocks_ || block.ordinal % parts_ == part_;
   }
-  // Of the batch with this number within the part.
+  // Ordinal of the batch with this number within the part.
   int64_t OrdinalOf(int64_t batch) const { return batch * parts_ + part_; }
   int64_t OrdinalOf(const TextBlock& block) const {
     return share_blocks_ ? block.ordinal : OrdinalOf(block.ordinal);

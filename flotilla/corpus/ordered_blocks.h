@@ -1,5 +1,6 @@
-// Works on the blocks of a text on many threads and takes the results in the order of the blocks:
-// how the corpus tools use all cores and still write the same bytes with any number of them.
+// Processes the blocks of a text on many threads and consumes the results in the order of the
+// blocks, so that the corpus tools use all cores and still write the same bytes for any number of
+// threads.
 #pragma once
 
 #include <condition_variable>
@@ -13,9 +14,9 @@
 namespace flotilla {
 
 // Calls work(worker, block, &result) on all workers of the pool at once, and take(block, result)
-// for one block at a time, in order; both return a Status. A worker's result is used again for its
-// later blocks. The first error ends it: of those whose turn it was, the earliest block's.
-// A worker waits for its turn as long as the blocks before its own are worked on.
+// for one block at a time, in order; both return a Status. A worker reuses its result object for
+// its later blocks. The first error ends the processing: among the blocks whose turn had come, that
+// of the earliest block. A worker waits for its turn until the blocks before its own are done.
 template <class Result, class Work, class Take>
 Status ProcessInOrder(TextBlocks& blocks, WorkerPool& pool, Work work, Take take) {
   std::mutex mutex;
@@ -27,7 +28,7 @@ Status ProcessInOrder(TextBlocks& blocks, WorkerPool& pool, Work work, Take take
     if (error.ok()) error = status;
     turn_changed.notify_all();
   };
-  // False when there is nothing more to do.
+  // Returns false when there is nothing left to do.
   const auto run_one = [&](int w, TextBlock* block, Result* result) -> StatusOr<bool> {
     FL_ASSIGN_OR_RETURN(const bool any, blocks.Next(block));
     if (!any) return false;
@@ -36,7 +37,7 @@ Status ProcessInOrder(TextBlocks& blocks, WorkerPool& pool, Work work, Take take
     turn_changed.wait(lock, [&] { return turn == block->ordinal || !error.ok(); });
     if (!error.ok()) return false;
     FL_RETURN_IF_ERROR(worked);
-    // The turn is its own lock: nobody else takes meanwhile.
+    // Holding the turn acts as a lock: no other worker calls take meanwhile.
     lock.unlock();
     FL_RETURN_IF_ERROR(take(*block, *result));
     lock.lock();

@@ -6,21 +6,21 @@
 namespace flotilla {
 namespace {
 
-constexpr int64_t kItemWords = 3;  // of a pair
-constexpr int64_t kRoleWords = 6;  // of a side of a relation
+constexpr int64_t kItemWords = 3;  // per pair
+constexpr int64_t kRoleWords = 6;  // per side of a relation
 constexpr int64_t kMaxDistinctWords = 1'000'000;
 
-// Words on each side of a planted word: within the window of every common training.
+// Number of words on each side of a planted word: within any common training window.
 constexpr int kReach = 3;
-// Of them, these shares are of the item and of the role; the others are background.
+// The fractions of these words that belong to the item and to the role; the others are background.
 constexpr double kItemShare = 0.45;
 constexpr double kRoleShare = 0.35;
-// Sentences without a planted word.
+// Length of sentences without a planted word.
 constexpr uint64_t kLeastSentenceWords = 4;
 constexpr uint64_t kMostSentenceWords = 14;
 
-// Three syllables of a consonant and a vowel: a million words. The factor, which has no divisor in
-// common with a million, makes neighbours look different.
+// Three syllables of a consonant and a vowel: a million words. The factor, which is coprime to a
+// million, makes neighbouring words look different.
 void AppendWord(int64_t word, std::string* text) {
   constexpr std::string_view kConsonants = "bcdfghjklmnpqrstvwxz";
   constexpr std::string_view kVowels = "aeiou";

@@ -60,7 +60,7 @@ TEST(SynthCorpusTest, BlockHasExactlyTheWordsAskedFor) {
     EXPECT_EQ(std::count_if(text.begin(), text.end(), [](char c) { return c == ' ' || c == '\n'; }),
               static_cast<int64_t>(words) + 1);
     EXPECT_EQ(text.back(), '\n');
-    // A shorter block is the beginning of the whole one.
+    // A shorter block is a prefix of the whole block.
     EXPECT_EQ(text.substr(7, text.size() - 8), whole.substr(0, text.size() - 8));
   }
 }
@@ -124,8 +124,8 @@ TEST(SynthCorpusTest, QuestionsAreAllOrderedPairsOfARelation) {
   EXPECT_EQ(corpus.QuestionCount(), 12u);
 }
 
-// A word as the words within three places of it, by how much more often than by chance: what
-// skip-gram factorises.
+// Represents a word by the words within three positions of it, weighted by how much more often they
+// occur there than by chance: the matrix that skip-gram factorises.
 using Vector = std::map<std::string, double>;
 
 Vector Normalised(Vector v) {

@@ -62,8 +62,8 @@ std::string_view ChangedWord(TokenizerKind kind, const CharClasses& classes, con
 
 namespace {
 
-// How many bytes at the front of `s` are one valid sequence, or 0 and how many are the maximal
-// invalid part.
+// Length of the valid sequence at the front of `s`, or 0 and the length of the maximal invalid
+// part.
 struct Sequence {
   size_t valid = 0;
   size_t invalid = 0;
@@ -79,7 +79,7 @@ Sequence FirstSequence(std::string_view s) {
                                                        : 0;
   if (length == 0) return {.invalid = 1};
   for (size_t i = 1; i < length; ++i) {
-    // The second byte has narrower bounds after some leads: no overlong forms, no surrogates,
+    // The second byte has narrower bounds after some lead bytes: no overlong forms, no surrogates,
     // nothing above U+10FFFF.
     const uint8_t low = i > 1 ? 0x80 : lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;
     const uint8_t high = i > 1 ? 0xbf : lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;
@@ -120,7 +120,8 @@ void LetterLoss::Count(std::string_view text) {
     if (!in_word) ++words;
     in_word = true;
     const bool ascii_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-    // The first byte of a letter in UTF-8. Below U+00C0 and in U+2000 .. U+2FFF there are signs.
+    // The first byte of a letter in UTF-8. Characters below U+00C0 and in U+2000 .. U+2FFF are
+    // symbols.
     const bool other_letter = byte >= 0xC3 && byte != 0xE2;
     letters += ascii_letter || other_letter;
     lost_letters += other_letter;

@@ -1,13 +1,13 @@
-// From text to words, as bytes, for the corpus tools and for training on raw text. It knows nothing
-// of files and keeps no state between texts.
+// Splits text into words, as bytes, for the corpus tools and for training on raw text. It knows
+// nothing of files and keeps no state between texts.
 //
-//   english     the original's rule: lower-case, delete every character outside [a-z ], split on
-//               blanks. A tab is deleted, so it does not separate words.
+//   english     the rule of PaddlePaddle's word2vec example: lower-case, delete every character
+//               outside [a-z ], split on blanks. A tab is deleted, so it does not separate words.
 //   whitespace  any language: split on ASCII blanks (space, tab, CR, VT, FF); everything else is
 //               part of a word. Bytes that are not UTF-8 become U+FFFD, one for each maximal
 //               invalid part, so that words are always valid UTF-8.
 //
-// In both a line feed ends a line and a word; empty words do not exist.
+// In both, a line feed ends a line and a word; there are no empty words.
 #pragma once
 
 #include <array>
@@ -19,20 +19,20 @@ namespace flotilla {
 
 enum class TokenizerKind { kEnglish, kWhitespace };
 
-// The bytes with each maximal invalid part replaced by U+FFFD, as decoders usually do.
+// Returns the bytes with each maximal invalid part replaced by U+FFFD, as decoders usually do.
 std::string RepairUtf8(std::string_view bytes);
 bool IsUtf8(std::string_view bytes);
 
-// What the english tokenizer deletes of a text that is in another language: letters beyond a-z and
-// A-Z, and the words (between ASCII blanks) that have such a letter.
+// Statistics of what the english tokenizer deletes from a text in another language: letters other
+// than a-z and A-Z, and the words (between ASCII blanks) that contain such a letter.
 struct LetterLoss {
   uint64_t letters = 0, lost_letters = 0;
   uint64_t words = 0, broken_words = 0;
 
   void Count(std::string_view text);
   void Add(const LetterLoss& other);
-  // One sentence that names the tokenizer which keeps them, where more than 5 % of the letters or
-  // of the words are affected. Else empty.
+  // If more than 5 % of the letters or of the words are affected: one sentence that names the
+  // tokenizer that keeps them. Otherwise empty.
   std::string Warning() const;
 };
 
@@ -43,14 +43,14 @@ using CharClasses = std::array<CharClass, 256>;
 extern const CharClasses kEnglishClasses;
 extern const CharClasses kWhitespaceClasses;
 
-// The word that begins at `from`, of which something must be changed; moves *from to its end.
+// Returns the word that begins at `from`, part of which must be changed; moves *from to its end.
 std::string_view ChangedWord(TokenizerKind kind, const CharClasses& classes, const char** from,
                              const char* end, std::string* scratch);
 
 }  // namespace internal
 
 // Calls on_word(word) for each word and on_line_end() at each line feed, in order. The word is
-// valid during the call. The ends of `text` are ends of words, and not of lines.
+// valid during the call. The beginning and end of `text` are word boundaries, but not line ends.
 template <class OnWord, class OnLineEnd>
 void Tokenize(TokenizerKind kind, std::string_view text, OnWord on_word, OnLineEnd on_line_end) {
   using internal::CharClass;

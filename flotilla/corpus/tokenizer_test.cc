@@ -75,7 +75,7 @@ std::string LossOf(std::string_view text) {
 TEST(LetterLossTest, TellsTextsThatTheEnglishTokenizerBreaks) {
   EXPECT_EQ(LossOf(""), "");
   EXPECT_EQ(LossOf("1 2 3 ... \t\n"), "");
-  // Signs are no letters: typographic quotes, a dash, a degree sign.
+  // Symbols are not letters: typographic quotes, a dash, a degree sign.
   EXPECT_EQ(LossOf("\u201cThe cat\u201d \u2013 20\u00b0 \u2013 sat on the mat"), "");
   EXPECT_NE(LossOf("\u6211\u4eec \u7684 caf\u00e9"), "");
   EXPECT_NE(LossOf("\u6211\u4eec"), "");

@@ -14,11 +14,11 @@
 namespace flotilla {
 namespace {
 
-// The largest number stands for the end of a sentence where ids stand in a row.
+// The largest number marks the end of a sentence in a sequence of ids.
 constexpr size_t kMaxWords = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaxWordBytes = (size_t{1} << 24) - 1;
 
-// `word count` of one line.
+// Parses `word count` from one line.
 StatusOr<WordCount> ParseLine(std::string_view line) {
   const size_t blank = line.rfind(' ');
   if (blank == std::string_view::npos || blank == 0) {
@@ -26,7 +26,7 @@ StatusOr<WordCount> ParseLine(std::string_view line) {
   }
   const std::string_view number = line.substr(blank + 1);
   const std::optional<uint64_t> count = ParseWhole<uint64_t>(number);
-  if (!count) return InvalidArgument("expected a count behind the word, found '{}'", number);
+  if (!count) return InvalidArgument("expected a count after the word, found '{}'", number);
   const std::string_view word = line.substr(0, blank);
   if (word.find(' ') != std::string_view::npos) {
     return InvalidArgument("expected `word count`, found more than two parts: '{}'", line);
@@ -53,7 +53,7 @@ Status Vocabulary::Add(WordCount word) {
   }
   if (size() == kMaxWords) return InvalidArgument("more than {} words", kMaxWords);
   uint64_t& id = ids_[word.word];
-  if (ids_.size() == size()) return InvalidArgument("the word {} stands there twice", word.word);
+  if (ids_.size() == size()) return InvalidArgument("duplicate word {}", word.word);
   id = size();
   total_ += word.count;
   words_.push_back(std::move(word));

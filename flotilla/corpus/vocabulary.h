@@ -1,5 +1,6 @@
-// The words of a model: each has an id, its place in the order of counts, and how often it stands
-// in the corpus. Built by count_words.h, kept in a dictionary file, used wherever words become ids.
+// The words of a model: each has an id, which is its rank in the order of counts, and its number of
+// occurrences in the corpus. Built by count_words.h, stored in a dictionary file, used wherever
+// words are mapped to ids.
 #pragma once
 
 #include <cstdint>
@@ -20,33 +21,35 @@ struct WordCount {
   bool operator==(const WordCount&) const = default;
 };
 
-// The word that stands for all that are too rare.
+// The word that represents all words that are too rare.
 inline constexpr std::string_view kUnknownWord = "<UNK>";
 
 struct VocabularyOptions {
-  // Words that are rarer are left out.
+  // Words that occur less often are dropped.
   uint64_t min_count = 5;
-  // Have kUnknownWord for those that are left out; its count is the sum of theirs, maybe 0.
+  // Add kUnknownWord for the dropped words; its count is the sum of theirs, possibly 0.
   bool unknown_word = false;
 };
 
-// Constant after it was made: safe to use from any number of threads.
+// Constant after construction: safe to use from any number of threads.
 class Vocabulary {
  public:
   Vocabulary() = default;
 
-  // From all words of a corpus, in any order, each once. Sorted by count, the largest first, then
-  // by the word's bytes. A corpus that has kUnknownWord itself adds it to the rare words, if there
-  // is an unknown word. Errors as FromWords.
+  // Builds a vocabulary from all distinct words of a corpus, in any order. Sorted by descending
+  // count, then by the word's bytes. If the corpus itself contains kUnknownWord and
+  // options.unknown_word is set, its count is added to that of the rare words. Errors as FromWords.
   static StatusOr<Vocabulary> FromCounts(std::vector<WordCount> counts,
                                          const VocabularyOptions& options);
-  // The words as they stand. An error names the word that is empty, too long or stands twice.
+  // Keeps the words in the given order. The error names a word that is empty, too long or
+  // duplicate.
   static StatusOr<Vocabulary> FromWords(std::vector<WordCount> words);
-  // A dictionary file: lines `word count`, in the order of ids. Errors name file and line.
+  // Reads a dictionary file: lines `word count`, in the order of ids. Errors name file and line.
   static StatusOr<Vocabulary> Load(const std::string& path);
 
   Status Save(const std::string& path) const;
-  // Lines `word id`, the file that the original puts beside a filtered corpus.
+  // Writes lines `word id`: the file that PaddlePaddle's word2vec example puts next to a filtered
+  // corpus.
   Status SaveIds(const std::string& path) const;
 
   size_t size() const { return words_.size(); }
@@ -60,7 +63,7 @@ class Vocabulary {
     const uint64_t* id = ids_.Find(word);
     return id == nullptr ? std::nullopt : std::optional(static_cast<uint32_t>(*id));
   }
-  // Of kUnknownWord.
+  // The id of kUnknownWord, if there is one.
   std::optional<uint32_t> unknown() const { return Find(kUnknownWord); }
 
  private:

@@ -56,10 +56,10 @@ TEST(VocabularyTest, ErrorsOfADictionaryNameFileAndLine) {
     return std::string(Message(Vocabulary::Load(dir.Write("d", content)).status()));
   };
   EXPECT_THAT(error("a 1\nb\n"), HasSubstr("/d:2: expected `word count`, found 'b'"));
-  EXPECT_THAT(error("a x\n"), HasSubstr("/d:1: expected a count behind the word, found 'x'"));
+  EXPECT_THAT(error("a x\n"), HasSubstr("/d:1: expected a count after the word, found 'x'"));
   EXPECT_THAT(error("a -1\n"), HasSubstr("/d:1: expected a count"));
   EXPECT_THAT(error("a b 1\n"), HasSubstr("/d:1: expected `word count`, found more than two"));
-  EXPECT_THAT(error("a 1\nb 2\na 3\n"), HasSubstr("/d:3: the word a stands there twice"));
+  EXPECT_THAT(error("a 1\nb 2\na 3\n"), HasSubstr("/d:3: duplicate word a"));
   EXPECT_THAT(error(""), HasSubstr("/d: has no words"));
   EXPECT_THAT(error(" 3\n"), HasSubstr("/d:1: expected `word count`"));
 }

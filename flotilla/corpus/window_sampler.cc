@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Window and negatives at most, so that products stay small.
+// Upper limit of window and negatives, so that products stay small.
 constexpr int kMostWindowWords = 10000;
 
 Status CheckOptions(const WindowOptions& options) {

@@ -19,7 +19,7 @@ uint64_t LoadBytes(const char* from) {
   return value;
 }
 
-// The first eight bytes of a word, or all of a shorter one, without reading beyond it.
+// The first eight bytes of a word, or all of a shorter one, without reading past its end.
 uint64_t HeadOf(std::string_view word) {
   const char* p = word.data();
   const size_t n = word.size();

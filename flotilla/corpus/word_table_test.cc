@@ -15,7 +15,7 @@ TEST(WordTableTest, CountsLikeAMap) {
   std::map<std::string, uint64_t> expected;
   const RngKey key(5);
   for (uint64_t i = 0; i < 100000; ++i) {
-    // Few letters and all lengths: words that share heads, tails and both.
+    // Few letters and all lengths: words that share prefixes, suffixes and both.
     std::string word(1 + key.Below(3 * i, 20), 'a');
     for (size_t c = 0; c < 3; ++c) {
       const uint64_t bits = key.Bits(3 * i + c) >> 8;
