@@ -13,7 +13,7 @@
 namespace flotilla {
 namespace {
 
-// Input and parameter that hold the weights of the elements of the checked value.
+// Names of the input and the parameter that hold the weights of the elements of the checked value.
 constexpr char kWeights[] = "grad_check.weights";
 
 float Draw(const GradCheckOptions& options, const RngKey& key, uint64_t counter) {
@@ -25,7 +25,7 @@ void FillIds(const GradCheckOptions& options, const RngKey& key, RaggedIds* ids)
   if (options.max_bag > 1) ids->offsets.push_back(0);
   for (int64_t r = 0; r < options.rows; ++r) {
     const RngKey row = key.With(static_cast<uint64_t>(r));
-    // The first two rows are the cases that go wrong: an empty bag, and a single id.
+    // The first two rows are error-prone cases: an empty bag and a single id.
     const int64_t random = static_cast<int64_t>(row.Below(0, options.max_bag + 1));
     const int64_t count = options.max_bag == 1 ? 1 : r < 2 ? r : random;
     for (int64_t i = 1; i <= count; ++i) ids->ids.push_back(row.Below(i, options.ids));
@@ -57,7 +57,7 @@ AlignedVector<float> MakeDense(const GraphDef& graph, const DenseLayout& layout,
   AlignedVector<float> dense(layout.size());
   for (int p = 0; p < layout.parameters(); ++p) {
     const RngKey key = RngKey(options.seed).With(graph.parameters[p].name);
-    // Statistics are used as variances too: keep them positive.
+    // Statistics are also used as variances: keep them positive.
     const bool statistic = graph.parameters[p].moving_average_keep > 0;
     for (int64_t i = 0; i < layout.length(p); ++i) {
       const float value = Draw(options, key, i);
@@ -67,8 +67,8 @@ AlignedVector<float> MakeDense(const GraphDef& graph, const DenseLayout& layout,
   return dense;
 }
 
-// A plan on random data. Values of table rows can be moved by a small step, and so can the dense
-// block, to see how the result moves.
+// A plan on random data. Table rows and the dense block can be shifted by a small step to observe
+// how the result changes.
 class Probe {
  public:
   static StatusOr<std::unique_ptr<Probe>> Make(const GraphDef& graph, PlanOptions plan_options,
@@ -126,7 +126,8 @@ class Probe {
   float moved_by_ = 0;
 };
 
-// A copy of the graph with a scalar behind the checked value, so that the caller's stays as it is.
+// A copy of the graph with a scalar added after the checked value, so that the caller's graph is
+// unchanged.
 struct LossGraph {
   Graph graph;
   Var output;
@@ -216,8 +217,8 @@ class Checker {
   }
 
  private:
-  // A kink within a step spoils the central difference, but not the difference on its other side:
-  // after smaller steps each side is tried alone.
+  // A kink within a step spoils the central difference, but not the one-sided difference on the
+  // other side: after smaller steps, each side is tried alone.
   template <typename Move>
   Status Compare(const std::string& where, double analytic, Move move) {
     double central = 0;
@@ -232,7 +233,7 @@ class Checker {
     return Internal("{}: gradient is {}, central differences say {}", where, analytic, central);
   }
 
-  // Rounding of the result weighs more the smaller the step.
+  // The smaller the step, the larger the effect of rounding in the result.
   bool Near(double analytic, double numeric, float step) const {
     return std::abs(analytic - numeric) <=
            (options_.tolerance + 2e-6 / step) * (1 + std::abs(numeric));
@@ -252,7 +253,7 @@ class Checker {
   const GradCheckOptions options_;
 };
 
-// Gradients of the loss; run twice, because the second run finds used memory.
+// Gradients of the loss; run twice, because the second run starts with used memory.
 StatusOr<Gradients> RunTwice(Probe& probe) {
   Gradients first;
   FL_RETURN_IF_ERROR(probe.Run(&first));
@@ -307,7 +308,8 @@ Status CheckGradients(const Graph& graph, Var output, const GradCheckOptions& op
   FL_RETURN_IF_ERROR(graph.status());
   const LossGraph check = AddLoss(graph, output);
   FL_RETURN_IF_ERROR(check.graph.status());
-  // Two plans: fetching the output would keep it from sharing memory in the one that is checked.
+  // Two plans: fetching the output would prevent it from sharing memory in the plan that is
+  // checked.
   FL_ASSIGN_OR_RETURN(
       auto analytic,
       Probe::Make(check.graph.def(), {.loss = check.loss.index(), .fetches = {}}, options));

@@ -5,7 +5,7 @@
 namespace flotilla {
 namespace {
 
-// A gradient that is wrong on purpose: half of the square is taken for a constant.
+// A gradient that is wrong on purpose: half of the square is treated as a constant.
 Var HalfSquare(Var x) { return x * StopGradient(x); }
 
 TEST(GradCheckTest, ARightGradientPasses) {

@@ -1,10 +1,10 @@
 // The definition of a network: inputs, parameters, tables, and ops in the order in which they were
-// written. It computes nothing and knows nothing of distribution; plan.h turns it into something
-// that runs, graph_io.h into text and back.
+// written. It computes nothing and knows nothing of distribution; plan.h prepares it for execution,
+// graph_io.h converts it to text and back.
 //
-// Users build graphs with the functions of layers.h. A mistake (a wrong shape, an unknown table)
-// does not throw: the graph keeps its first error, which names the layer, and the Var returned is
-// invalid; further layers on it do nothing. Whoever takes the graph asks status() first.
+// Users build graphs with the functions of layers.h. An error (a wrong shape, an unknown table)
+// does not throw: the graph keeps its first error, which names the layer, and the returned Var is
+// invalid; further layers on it do nothing. Code that receives a graph must check status() first.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@
 
 namespace flotilla {
 
-// What an op is told besides its inputs. Stored in saved graphs, so names and types are stable.
+// Parameters of an op besides its inputs. Stored in saved graphs, so names and types are stable.
 using Attribute = std::variant<int64_t, double, bool, std::string, std::vector<int64_t>>;
 using Attributes = std::map<std::string, Attribute>;
 
@@ -33,7 +33,7 @@ enum class DType {
   kIds,  // ragged 64-bit ids: only embeddings read them
 };
 
-// One value of the graph. Exactly one of node, input, parameter is >= 0: where it comes from.
+// One value of the graph. Exactly one of node, input, parameter is >= 0: the source of the value.
 struct VarDef {
   std::string name;  // unique in the graph
   DType dtype = DType::kFloat;
@@ -46,7 +46,7 @@ struct VarDef {
 
 // One op of the graph.
 struct NodeDef {
-  std::string op;            // a name that ops/registry.cc knows
+  std::string op;            // a name in ops/registry.cc
   std::string name;          // unique in the graph, e.g. "fc_0"
   std::vector<int> inputs;   // vars
   std::vector<int> outputs;  // vars
@@ -66,11 +66,11 @@ struct NodeDef {
 struct GraphDef {
   std::vector<InputSpec> inputs;
   std::vector<VarDef> vars;
-  std::vector<NodeDef> nodes;  // an op's inputs are made before it
+  std::vector<NodeDef> nodes;  // in order: the inputs of an op are computed before it
   std::vector<ParameterSpec> parameters;
   std::vector<TableSpec> tables;
-  // Attributes of a table were given explicitly at its first use (a second use may omit them).
-  std::map<std::string, int> name_counts;  // for names such as fc_0, fc_1
+  // Counters of generated names, by prefix: the number of the next name.
+  std::map<std::string, int> name_counts;  // names such as fc_0, fc_1
   Status status;
 
   // Index of a var, parameter or table by name, -1 if there is none.
@@ -80,13 +80,13 @@ struct GraphDef {
 };
 
 // A value of a graph under construction: a definition and an index. Cheap to copy; valid as long as
-// the Graph, wherever that was moved to.
+// the Graph, even if the Graph is moved.
 class Var {
  public:
   Var() = default;
   Var(GraphDef* graph, int index) : graph_(graph), index_(index) {}
 
-  // False after an error in the layer that made it (graph->status tells which).
+  // False after an error in the layer that created it (see graph->status).
   bool valid() const { return graph_ != nullptr && index_ >= 0; }
   int index() const { return index_; }
   GraphDef* graph() const { return graph_; }
@@ -111,7 +111,7 @@ class Graph {
   Var Ids(const std::string& name);
   Var Label(const std::string& name);
 
-  // A free dense parameter as a value, for MatMul and the like.
+  // A standalone dense parameter as a value, for MatMul and the like.
   Var Parameter(const std::string& name, std::vector<int64_t> shape,
                 ParameterAttributes attributes);
 
@@ -124,17 +124,17 @@ class Graph {
   std::unique_ptr<GraphDef> def_;
 };
 
-// What layers.cc is written with. Each returns an invalid Var, and records the error, on failure.
+// Building blocks of layers.cc. On failure each records the error and returns an invalid Var.
 
-// Adds an op; its output shapes come from Op::Infer. `name` may be empty: then op_N, counted anew
-// in each graph. Outputs are named NAME.out_K unless the op has one output, then NAME.
+// Adds an op; its output shapes come from Op::Infer. An empty `name` becomes op_N, counted
+// separately in each graph. Outputs are named NAME.out_K unless the op has one output, then NAME.
 std::vector<Var> AddNode(GraphDef* graph, const std::string& op, const std::string& name,
                          std::span<const Var> inputs, Attributes attributes, int table = -1);
-// A new dense parameter, or the existing one of that name: an error if the shapes differ.
+// Returns a new dense parameter, or the existing one of that name: an error if the shapes differ.
 Var AddParameter(GraphDef* graph, ParameterSpec spec);
-// A name that no layer has taken: PREFIX_0, PREFIX_1, ..
+// Returns a name that no layer uses: PREFIX_0, PREFIX_1, ..
 std::string NextName(GraphDef* graph, const std::string& prefix);
-// Keeps the first error.
+// Records the error if it is the first one. Returns an invalid Var.
 Var Fail(GraphDef* graph, Status error);
 
 }  // namespace flotilla

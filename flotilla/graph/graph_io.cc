@@ -112,7 +112,7 @@ Json ToJson(const GraphDef& graph) {
 
 // ---- Reading ----
 
-// A value of the text and the way to it.
+// A JSON value and its path in the text.
 struct Cursor {
   const Json& json;
   std::string where;
@@ -280,7 +280,7 @@ Status Read(const Cursor& at, VarDef* out) {
   return OptionalMember(at, "node", &out->node);
 }
 
-// The type of the text's value is that of the attribute.
+// The JSON type of the value determines the type of the attribute.
 template <typename T>
 Status ReadAs(const Cursor& at, Attribute* out) {
   T value{};

@@ -1,5 +1,5 @@
-// A graph as text and back: versioned JSON that is stored in model directories, so that inference
-// needs no code of the model. Op names and attributes are those of ops/registry.cc.
+// Converts a graph to text and back: versioned JSON that is stored in model directories, so that
+// inference needs no model code. Op names and attributes are those of ops/registry.cc.
 //
 //   {"format": "flotilla graph", "version": 1,
 //    "inputs":     [{"name", "kind": "dense" | "ids" | "label", "width"}],
@@ -10,11 +10,12 @@
 //    "nodes":      [{"op", "name", "inputs", "outputs", "table", "attributes"}],
 //    "name_counts": {prefix: next number}}
 //
-// Indices count from 0 within their list; "table" is -1 where there is none. A shape is a list of
-// dimensions with "batch" in front of per-row values. The attributes of a parameter are {"init":
-// {"kind", "a", "b"}, "learning_rate_factor", "decay": {"l1", "l2"} or null, "trainable"}; those of
-// a node are whole numbers, floats (written with a point), true, false, text, or lists of whole
-// numbers. Floats that are not finite are the texts "inf", "-inf", "nan" under the key "float".
+// Indices count from 0 within their list; "table" is -1 if there is none. A shape is a list of
+// dimensions that starts with "batch" for per-row values. The attributes of a parameter are
+// {"init": {"kind", "a", "b"}, "learning_rate_factor", "decay": {"l1", "l2"} or null, "trainable"};
+// those of a node are whole numbers, floats (written with a point), true, false, text, or lists of
+// whole numbers. Floats that are not finite are the texts "inf", "-inf", "nan" under the key
+// "float".
 #pragma once
 
 #include <string>
@@ -27,13 +28,13 @@ namespace flotilla {
 
 inline constexpr int kGraphFormatVersion = 1;
 
-// Exact: GraphFromJson gives back an equal definition.
-// Errors: the graph's own, and names that are not UTF-8.
+// Lossless: GraphFromJson restores an equal definition. Errors: the graph's own, and names that are
+// not UTF-8.
 StatusOr<std::string> GraphToJson(const GraphDef& graph);
 
-// A graph that runs: ops are known, indices are in range, and every shape is what the op infers.
-// Errors say where in the text, e.g. "graph: nodes[3].inputs[0]: ..". Never aborts, whatever the
-// text.
+// Returns a graph that is ready to run: ops are known, indices are in range, and every shape
+// matches the one that the op infers. Errors name the location in the text, e.g. "graph:
+// nodes[3].inputs[0]: ..". Never aborts, for any text.
 StatusOr<Graph> GraphFromJson(std::string_view text);
 
 }  // namespace flotilla

@@ -134,7 +134,7 @@ std::string ReadError(const std::string& text) {
   return read.ok() ? "OK" : std::string(Message(read.status()));
 }
 
-// The error after `change` was made to the text of a small graph.
+// The error after `change` was applied to the text of a small graph.
 template <typename F>
 std::string ErrorAfter(F change) {
   Graph g;
@@ -159,9 +159,9 @@ TEST(GraphIoTest, ErrorsSayWhere) {
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][2]["inputs"][0] = "x"; }),
             "graph: nodes[2].inputs[0]: string where a whole number is expected");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 7; }),
-            "graph: nodes[1].inputs[0]: reduce_sum_0 is not made before it");
+            "graph: nodes[1].inputs[0]: reduce_sum_0 is not computed before it");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 3; }),
-            "graph: nodes[1].inputs[0]: concat_0 is not made before it");
+            "graph: nodes[1].inputs[0]: concat_0 is not computed before it");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 0.5; }),
             "graph: nodes[1].inputs[0]: number where a whole number is expected");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][0]["table"] = 1; }),
@@ -172,9 +172,10 @@ TEST(GraphIoTest, ErrorsSayWhere) {
             "graph: nodes[1]: concat concat_0: attribute 'axis' is of type float, not int");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["parameters"][0]["shape"][0] = -5; }),
             "graph: parameters[0].shape: dimension -5");
-  EXPECT_EQ(ErrorAfter([](Json& j) { j["vars"][3]["shape"][1] = 6; }),
-            "graph: nodes[1]: concat concat_0: output concat_0 of shape (batch, 6) is made with "
-            "shape (batch, 5), or another type");
+  EXPECT_EQ(
+      ErrorAfter([](Json& j) { j["vars"][3]["shape"][1] = 6; }),
+      "graph: nodes[1]: concat concat_0: output concat_0 of shape (batch, 6) is inferred with "
+      "shape (batch, 5), or another type");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["inputs"][0]["kind"] = "text"; }),
             "graph: inputs[0].kind: 'text' is not one of dense, ids, label");
   EXPECT_EQ(
@@ -189,7 +190,7 @@ TEST(GraphIoTest, WhatIsNotJsonIsAnErrorWithItsPlace) {
   EXPECT_NE(ReadError(std::string(100000, '[')).find("graph: "), std::string::npos);
 }
 
-// Every place in the text, as pointers that survive changes of values.
+// Every location in the text, as JSON pointers that stay valid when values change.
 void CollectPlaces(const Json& json, const Json::json_pointer& at,
                    std::vector<Json::json_pointer>* places) {
   places->push_back(at);
@@ -201,8 +202,8 @@ void CollectPlaces(const Json& json, const Json::json_pointer& at,
   }
 }
 
-// Whatever is read must also be planned and run, or refused with an error. Graphs that became huge
-// are not run.
+// A graph that can be read must also plan and run, or be rejected with an error. Graphs that became
+// huge are not run.
 void PlanAndRun(const std::string& text) {
   auto read = GraphFromJson(text);
   if (!read.ok()) return;
@@ -248,7 +249,7 @@ TEST(GraphIoTest, ValuesReplacedAtRandomNeverCrash) {
       const auto& place = places[key.Below(10 + change, places.size())];
       if (!json.contains(place)) continue;
       const uint64_t pick = key.Below(20 + change, std::size(values) + 1);
-      // One choice of many takes a value from elsewhere: right type, wrong meaning.
+      // One of the choices copies a value from elsewhere: right type, wrong meaning.
       json[place] = pick < std::size(values)
                         ? values[pick]
                         : original[places[key.Below(30 + change, places.size())]];

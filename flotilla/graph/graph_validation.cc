@@ -9,7 +9,8 @@
 namespace flotilla {
 namespace {
 
-// Elements of one value (of one row, if it has rows): what fits in any machine, far from overflow.
+// Maximum number of elements of one value (of one row, if it has rows): fits into any machine, far
+// from overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 36;
 
 std::string At(const char* list, size_t index) { return fmt::format("{}[{}]", list, index); }
@@ -72,7 +73,7 @@ Status CheckSpecs(const GraphDef& graph) {
 
 bool InRange(int index, size_t size) { return index >= 0 && index < static_cast<int>(size); }
 
-// What a var must be that comes from an input or a parameter.
+// The expected definition of a var whose source is an input or a parameter.
 VarDef ExpectedSource(const GraphDef& graph, const VarDef& var) {
   VarDef expected;
   if (var.input >= 0) {
@@ -91,7 +92,7 @@ VarDef ExpectedSource(const GraphDef& graph, const VarDef& var) {
 Status CheckVar(const GraphDef& graph, const VarDef& var, const std::string& where) {
   FL_RETURN_IF_ERROR(CheckDims(where + ".shape", var.shape.dims));
   const int sources = (var.input >= 0) + (var.parameter >= 0) + (var.node >= 0);
-  if (sources != 1) return InvalidArgument("{}: comes from {} places, not one", where, sources);
+  if (sources != 1) return InvalidArgument("{}: has {} sources, expected one", where, sources);
   if (var.input >= 0 && !InRange(var.input, graph.inputs.size())) {
     return InvalidArgument("{}.input: {} is out of range", where, var.input);
   }
@@ -139,7 +140,7 @@ Status CheckLinks(const GraphDef& graph, int index, const std::string& where) {
                              input, graph.vars.size());
     }
     if (graph.vars[input].node >= index) {
-      return InvalidArgument("{}.inputs[{}]: {} is not made before it", where, i,
+      return InvalidArgument("{}.inputs[{}]: {} is not computed before it", where, i,
                              graph.vars[input].name);
     }
   }
@@ -148,7 +149,7 @@ Status CheckLinks(const GraphDef& graph, int index, const std::string& where) {
     const int output = node.outputs[k];
     if (!InRange(output, graph.vars.size()) || graph.vars[output].node != index ||
         !outputs.insert(output).second) {
-      return InvalidArgument("{}.outputs[{}]: value {} is not one that this op makes", where, k,
+      return InvalidArgument("{}.outputs[{}]: value {} is not an output of this op", where, k,
                              output);
     }
   }
@@ -164,13 +165,13 @@ Status CheckInference(const GraphDef& graph, const NodeDef& node) {
   FL_RETURN_IF_ERROR(op->Infer(context));
   context.output_types.resize(context.output_shapes.size(), DType::kFloat);
   if (context.output_shapes.size() != node.outputs.size()) {
-    return InvalidArgument("{} outputs, but it makes {}", node.outputs.size(),
+    return InvalidArgument("{} outputs, but it has {}", node.outputs.size(),
                            context.output_shapes.size());
   }
   for (size_t k = 0; k < node.outputs.size(); ++k) {
     const VarDef& var = graph.vars[node.outputs[k]];
     if (var.shape != context.output_shapes[k] || var.dtype != context.output_types[k]) {
-      return InvalidArgument("output {} of shape {} is made with shape {}, or another type",
+      return InvalidArgument("output {} of shape {} is inferred with shape {}, or another type",
                              var.name, var.shape.ToString(), context.output_shapes[k].ToString());
     }
   }
@@ -190,7 +191,8 @@ Status CheckNodes(const GraphDef& graph) {
   const auto from_nodes = std::count_if(graph.vars.begin(), graph.vars.end(),
                                         [](const VarDef& var) { return var.node >= 0; });
   if (static_cast<size_t>(from_nodes) != made) {
-    return InvalidArgument("vars: {} say that an op makes them, but ops make {}", from_nodes, made);
+    return InvalidArgument("vars: {} have an op as source, but ops have {} outputs", from_nodes,
+                           made);
   }
   return absl::OkStatus();
 }

@@ -6,7 +6,7 @@
 namespace flotilla {
 namespace {
 
-// Null if no input belongs to a graph: then the error is already kept by the graph that failed.
+// Null if no input belongs to a graph: the error is then already recorded in the graph that failed.
 GraphDef* GraphOf(const std::vector<Var>& inputs) {
   for (const Var& input : inputs) {
     if (input.graph() != nullptr) return input.graph();
@@ -29,12 +29,12 @@ Var Apply(const std::string& op, const std::vector<Var>& inputs, Attributes attr
 
 // ---- Parameters ----
 
-// Error if a later use says something else than the first use did.
+// Error if a later use differs from the first use.
 template <typename T>
 Status CheckSame(const std::string& owner, const char* what, const std::optional<T>& given,
                  const T& known) {
   if (!given.has_value() || *given == known) return absl::OkStatus();
-  return InvalidArgument("{}: {} differs from what its first use said", owner, what);
+  return InvalidArgument("{}: {} differs from its first use", owner, what);
 }
 
 Status CheckSameAttributes(const std::string& owner, const ParameterOptions& given,
@@ -43,7 +43,7 @@ Status CheckSameAttributes(const std::string& owner, const ParameterOptions& giv
   FL_RETURN_IF_ERROR(CheckSame(owner, "learning_rate_factor", given.learning_rate_factor,
                                known.learning_rate_factor));
   if (given.decay.has_value() && given.decay != known.decay) {
-    return InvalidArgument("{}: decay differs from what its first use said", owner);
+    return InvalidArgument("{}: decay differs from its first use", owner);
   }
   return CheckSame(owner, "trainable", given.trainable, known.trainable);
 }
@@ -55,7 +55,7 @@ ParameterAttributes MakeAttributes(const ParameterOptions& options, InitializerS
           .trainable = options.trainable.value_or(true)};
 }
 
-// The parameter of a layer, new or used before.
+// The parameter of a layer, newly created or used before.
 Var UseParameter(GraphDef* graph, const std::string& default_name, std::vector<int64_t> shape,
                  const ParameterOptions& options, InitializerSpec default_init) {
   const std::string& name = options.name.empty() ? default_name : options.name;
@@ -69,7 +69,7 @@ Var UseParameter(GraphDef* graph, const std::string& default_name, std::vector<i
   return AddParameter(graph, {.name = name, .shape = std::move(shape), .attributes = attributes});
 }
 
-// Elements that the last axis has; an error, kept by the graph, for a value without axes.
+// Number of elements of the last axis; an error, recorded in the graph, for a value without axes.
 int64_t LastDim(const std::string& layer, Var x) {
   const Shape& shape = x.shape();
   if (x.def().dtype != DType::kIds && shape.rank() > 0 && shape.dims.back() > 0) {
@@ -98,7 +98,7 @@ std::string TableShape(int64_t rows, int64_t dim) {
   return rows == 0 ? fmt::format("(any, {})", dim) : fmt::format("({}, {})", rows, dim);
 }
 
-// What is known of a table from its first use, sparse or dense.
+// The properties of a table known from its first use, sparse or dense.
 struct KnownTable {
   int64_t rows, dim;
   bool sparse, keep_meta;
@@ -135,7 +135,7 @@ Status CheckFirstUse(const GraphDef& graph, const std::string& name,
                      const EmbeddingOptions& options) {
   const int64_t rows = options.rows.value_or(0);
   if (!options.dim.has_value()) {
-    return InvalidArgument("unknown table {}: its first use must say dim", name);
+    return InvalidArgument("unknown table {}: its first use must set dim", name);
   }
   const int64_t dim = *options.dim;
   if (dim < 1 || rows < 0) {
@@ -204,7 +204,8 @@ const char* FusedActivation(ActivationLayer activation) {
 
 Var Reduce(const std::string& op, Var x, std::vector<int64_t> axes, bool keep_dims) {
   if (!x.valid()) return Var();
-  // The op counts from the front; what is outside stays so, and the op says it.
+  // The op counts axes from the front; an axis that is out of range stays so, and the op reports
+  // it.
   for (int64_t& axis : axes) {
     if (axis < 0 && axis >= -x.shape().rank()) axis += x.shape().rank();
   }

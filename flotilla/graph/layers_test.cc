@@ -109,7 +109,7 @@ TEST(FcLayerTest, ASecondUseOfAWeightMayOmitItsAttributesButNotChangeThem) {
   Fc(x, 4, nullptr, {.weight = {.name = "W", .init = Constant(2)}});
   ASSERT_TRUE(g.status().ok()) << g.status();
   Fc(x, 4, nullptr, {.weight = {.name = "W", .init = Constant(3)}});
-  EXPECT_ERROR(g, "parameter W: init differs from what its first use said");
+  EXPECT_ERROR(g, "parameter W: init differs from its first use");
 }
 
 TEST(EmbeddingLayerTest, ASecondUseTakesWhatTheFirstSaid) {
@@ -177,7 +177,7 @@ std::string FirstUseError(const EmbeddingOptions& options) {
 
 TEST(EmbeddingLayerTest, AnUnknownTableAndBadShapesAreErrors) {
   EXPECT_EQ(FirstUseError({.table = "t"}),
-            "embedding embedding_0: unknown table t: its first use must say dim");
+            "embedding embedding_0: unknown table t: its first use must set dim");
   EXPECT_EQ(FirstUseError({.table = "t", .dim = -4}),
             "embedding embedding_0: table t: shape (0, -4) has a dimension that is not positive");
   EXPECT_EQ(FirstUseError({.table = "t", .dim = 4, .rows = -1}),

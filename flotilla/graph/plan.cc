@@ -24,7 +24,7 @@ Plan::Arena Plan::AssignBuffers(int64_t rows) const {
     }
     sizes[b] = (size + kAlign - 1) / kAlign * kAlign;
   }
-  // Large ones first, each at the lowest place that is free for all of its time.
+  // Places large buffers first, each at the lowest offset that is free for its whole lifetime.
   std::vector<int> order(buffers_.size());
   std::iota(order.begin(), order.end(), 0);
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return sizes[a] > sizes[b]; });

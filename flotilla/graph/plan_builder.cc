@@ -170,7 +170,7 @@ Status PlanBuilder::CheckLossIsReached() const {
   return absl::OkStatus();
 }
 
-// Blocks of rows add up only if everything behind a sum over rows is linear in sums over rows.
+// Blocks of rows add up only if everything computed from a sum over rows is linear in such sums.
 void PlanBuilder::DecideRowBlocks() {
   std::vector<char>& summed = plan_->summed_;
   for (const PlannedNode& planned : plan_->nodes_) {
@@ -281,7 +281,7 @@ void PlanBuilder::OrderGradients() {
     const bool overwrites = planned.op->traits().overwrites_gradients;
     for (size_t i = 0; i < node.inputs.size(); ++i) {
       const int input = node.inputs[i];
-      // What was gathered into a concat's columns has its gradient there too.
+      // A value gathered into the columns of a concat also has its gradient there.
       if (plan_->values_[input].kind == Place::Kind::kColumns) planned.input_gradient[i] = 0;
       if (!planned.input_gradient[i]) continue;
       if (graph_.vars[input].parameter >= 0) last_writer[graph_.vars[input].parameter] = p;
@@ -306,7 +306,7 @@ void PlanBuilder::OrderGradients() {
 bool PlanBuilder::GivesPartsOf(const PlannedNode& planned, int var) const {
   const std::vector<int>& inputs = graph_.nodes[planned.node].inputs;
   const int given = planned.op->traits().gives_parts_of;
-  // A parameter that is another input too would change while that one is still read.
+  // A parameter that is also another input would change while that input is still read.
   return given >= 0 && inputs[given] == var && std::count(inputs.begin(), inputs.end(), var) == 1;
 }
 
@@ -409,7 +409,7 @@ void PlanBuilder::PlaceGradients() {
     if (static_cast<int>(v) == options_.loss) begin = Count();
     const int producer = planned_of_[var.node];
     int end = producer < 0 ? EndTime() : BackwardTime(producer);
-    // Lookups that were gathered into this value's columns read their gradient at the very end.
+    // Lookups gathered into the columns of this value read their gradient at the very end.
     if (producer >= 0 && graph_.nodes[var.node].op == "concat") end = EndTime();
     plan_->gradients_[v] = {Place::Kind::kBuffer,
                             AddBuffer(static_cast<int>(v), std::min(begin, end), end), 0};

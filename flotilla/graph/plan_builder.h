@@ -1,5 +1,5 @@
-// How a plan is made, pass by pass. Internal to plan.cc and plan_builder.cc; plan.h says what the
-// passes are for.
+// Builds a plan, pass by pass. Internal to plan.cc and plan_builder.cc; plan.h describes the
+// purpose of the passes.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ class PlanBuilder {
  private:
   struct Use {
     int planned;  // index in plan nodes
-    int input;    // which of its inputs
+    int input;    // index of the input
   };
 
   Status CheckRequest() const;
@@ -37,9 +37,10 @@ class PlanBuilder {
   bool IsLookup(int node) const { return graph_.nodes[node].op == "embedding"; }
   bool IsFetched(int var) const;
   bool IsStatistic(int var) const;
-  // Whether the node's op follows the statistics among its inputs (OpTraits::keeps_statistics).
+  // Whether the node's op updates the statistics among its inputs (OpTraits::keeps_statistics).
   bool KeepsStatistics(const NodeDef& node) const;
-  // Whether the op can hand over the gradient of this parameter, complete after it, in parts.
+  // Whether the op can deliver the gradient of this parameter, which is complete after it, in
+  // parts.
   bool GivesPartsOf(const PlannedNode& planned, int var) const;
   int AddBuffer(int var, int begin, int end);
   int ForwardTime(int planned) const { return planned; }
@@ -53,10 +54,10 @@ class PlanBuilder {
   const PlanOptions options_;
   std::unique_ptr<Plan> plan_;
   std::vector<char> needed_;            // per node of the graph
-  std::vector<char> keeps_statistics_;  // per node of the graph; none where nothing is trained
+  std::vector<char> keeps_statistics_;  // per node of the graph; none if nothing is trained
   std::vector<int> planned_of_;         // per node of the graph: index in plan nodes, or -1
   std::vector<std::vector<Use>> uses_;  // per var: planned nodes that read it
-  std::vector<char> wants_;             // per var: depends on something that is trained
+  std::vector<char> wants_;             // per var: depends on a trained parameter or table
   std::vector<char> on_path_;           // per var: the loss depends on it
 };
 

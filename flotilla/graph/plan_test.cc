@@ -164,7 +164,7 @@ TEST(PlanTest, ErrorsSayWhatIsWrongWithTheLoss) {
   EXPECT_FALSE(plan.ok());
   Fc(n.concat, -3);
   plan = Plan::Make(n.graph.def(), {.loss = n.loss.index()});
-  EXPECT_FALSE(plan.ok());  // the graph's own error
+  EXPECT_FALSE(plan.ok());  // the error of the graph
 }
 
 }  // namespace

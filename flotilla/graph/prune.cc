@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Marks what is needed, then copies it. A mark becomes the new index.
+// Marks the needed items, then copies them. A mark becomes the new index.
 class Pruner {
  public:
   explicit Pruner(const GraphDef& graph)

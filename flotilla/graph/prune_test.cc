@@ -19,8 +19,8 @@ std::vector<std::string> Names(const std::vector<T>& items) {
   return names;
 }
 
-// A click and, from a table and layers of its own, a price; the click also has a batch norm, whose
-// statistics are parameters.
+// Predicts a click and, from a separate table and layers, a price; the click part also has a batch
+// norm, whose statistics are parameters.
 struct TwoHeads {
   Graph g;
   Var click, price, label, loss;

@@ -149,7 +149,8 @@ void Step::ZeroGradients(const PlannedNode& planned, OpContext& context, bool fi
   const NodeDef& node = plan_->graph().nodes[planned.node];
   for (size_t i = 0; i < node.inputs.size(); ++i) {
     if (!planned.input_gradient[i]) continue;
-    // A parameter's gradient goes on from block to block; any other starts anew in each.
+    // The gradient of a parameter accumulates over blocks; any other gradient starts from zero in
+    // each block.
     const bool goes_on = !first && plan_->graph().vars[node.inputs[i]].parameter >= 0;
     context.accumulate_flags[i] = planned.accumulate[i] || goes_on;
     if (planned.zero_first[i] && !goes_on) {
@@ -235,7 +236,7 @@ float* Step::ValueOf(int var) const {
       return dense_ + place.index;
     case Place::Kind::kBuffer:
       return const_cast<float*>(arena_.data()) + arena_layout_.offsets[place.index];
-    case Place::Kind::kColumns:  // gathered into the concat that reads it, which need not copy
+    case Place::Kind::kColumns:  // gathered into the concat that reads it, which copies nothing
     case Place::Kind::kNone:
       return nullptr;
   }
@@ -318,7 +319,7 @@ Status Step::ExplainBadLoss() {
   return Annotate(FindBadValue(), where);
 }
 
-// Buffers may have been used again since, so the ops run once more, one by one.
+// Buffers may have been reused since, so the ops run once more, one by one.
 Status Step::FindBadValue() const {
   const GraphDef& graph = plan_->graph();
   for (size_t p = 0; p < graph.parameters.size(); ++p) {
@@ -356,7 +357,7 @@ Status Step::FindBadValue() const {
                                 node.name);
     }
   }
-  return FailedPrecondition("no single value is to blame");
+  return FailedPrecondition("no single value is the cause");
 }
 
 void Step::FinishGradients() {

@@ -1,5 +1,5 @@
-// A step runs a plan on batches: one per worker, with its own memory. It tells which rows it needs,
-// is given them, and returns gradients; where parameters live is not its business.
+// A step runs a plan on batches: one per worker, with its own memory. It reports which rows it
+// needs, receives them, and returns gradients; it does not know where parameters live.
 //
 //   step.Prepare(slice)            -> step.rows()[t].ids
 //   communicator.Pull(step.rows()) -> step.rows()[t].values
@@ -29,18 +29,19 @@ namespace flotilla {
 
 struct StepOptions {
   uint64_t seed = 0;
-  // Of a job whose trainers have batches of the same ordinals: each draws other random numbers.
+  // Index of the trainer in a job whose trainers have batches of the same ordinals: each trainer
+  // draws different random numbers.
   int trainer = 0;
-  // Rows computed at a time where the plan allows it: few enough that a block's activations stay in
-  // the second-level cache, many enough that the weights' way through it is worth while.
+  // Number of rows computed at a time if the plan allows it: few enough that the activations of a
+  // block stay in the L2 cache, many enough to amortise streaming the weights through it.
   int64_t block_rows = 256;
   // Whether ops behave as in training (dropout, batch norm).
   bool training = true;
 };
 
-// Told during a run that the gradient of a dense parameter can be had, and that the run does not
-// read the parameter any more: it may be updated at once, while both are in the caches. The source
-// is for this call alone.
+// Called during a run when the gradient of a dense parameter is available and the run no longer
+// reads the parameter: it may be updated at once, while both are in the caches. The source is valid
+// only during this call.
 using DenseReady = std::function<void(int parameter, GradientSource gradient)>;
 
 class Step {
@@ -48,8 +49,8 @@ class Step {
   // REQUIRES: the plan outlives the step.
   Step(const Plan* plan, StepOptions options);
 
-  // Finds the distinct ids of the slice: rows()[t].ids. The slice's batch must stay until Run ends.
-  // Errors: no rows, or a batch that does not fit the model's inputs.
+  // Finds the distinct ids of the slice: rows()[t].ids. The slice's batch must stay valid until Run
+  // ends. Errors: no rows, or a batch that does not fit the model's inputs.
   Status Prepare(BatchSlice slice);
 
   // One entry per table of the graph, in order of declaration; tables that the plan does not use
@@ -57,12 +58,12 @@ class Step {
   std::span<SparseRows> rows() { return rows_; }
 
   // Forward and, when `gradients` is not null, backward over the prepared slice, with the values in
-  // rows() and the flat dense block. Sets every field of *gradients, which takes over the ids and
-  // locations of rows(), without those that only untrained slots look up. Errors: a loss that is
-  // not finite, naming the first value that is not; ids that an op refuses. REQUIRES: Prepare, then
-  // rows()[t].values filled, before every Run; the plan has a loss if gradients is not null.
-  // `ready` is called once for every dense parameter, unless the run fails before its backward
-  // pass; it may be empty. If it is not, gradients->dense is scratch.
+  // rows() and the flat dense block. Sets every field of *gradients, which takes ownership of the
+  // ids and locations of rows(), without those that only untrained slots look up. Errors: a loss
+  // that is not finite, naming the first value that is not; ids that an op rejects. REQUIRES:
+  // Prepare, then rows()[t].values filled, before every Run; the plan has a loss if gradients is
+  // not null. `ready` is called once for every dense parameter, unless the run fails before its
+  // backward pass; it may be empty. If it is not, gradients->dense is scratch.
   Status Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready = {});
 
   // Values of the last run, in the order of PlanOptions::fetches.
@@ -93,7 +94,7 @@ class Step {
 
   float* ValueOf(int var) const;
   float* GradientOf(int var) const;
-  // Where a value or gradient stands, with the distance between its rows.
+  // Location of a value or gradient, with the stride between its rows.
   StridedRows Locate(const Place& place, float* (Step::*owner)(int) const, int var) const;
 
   const Plan* const plan_;
@@ -108,7 +109,7 @@ class Step {
   std::vector<TableLookup> lookups_;  // per planned table
   std::vector<Fetch> fetches_;
 
-  // Of the current run.
+  // State of the current run.
   BatchSlice slice_;
   int64_t block_begin_ = 0;
   int64_t block_end_ = 0;

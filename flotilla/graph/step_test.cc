@@ -14,11 +14,11 @@
 #include "flotilla/graph/layers.h"
 
 namespace {
-// Counts allocations of the whole program, so that a test can show that a step makes none.
+// Counts the allocations of the whole program, so that a test can verify that a step makes none.
 std::atomic<int64_t> allocations = 0;
 }  // namespace
 
-// GCC takes the replaced operators for a mismatch when it inlines only one of a pair.
+// GCC reports the replaced operators as a mismatch when it inlines only one of a pair.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 
 void* operator new(size_t size) {
@@ -67,7 +67,7 @@ BaggedCtr MakeBaggedCtr(bool train_table = true) {
   return n;
 }
 
-// Slot 0 has one id in every row, slots 1 and 2 have bags, empty ones among them.
+// Slot 0 has one id in every row, slots 1 and 2 have bags, some of them empty.
 Batch RandomBatch(int64_t rows, uint64_t seed) {
   const RngKey key(seed);
   Batch batch{.rows = rows, .ordinal = 5, .fields = std::vector<Field>(5)};
@@ -90,7 +90,7 @@ Batch RandomBatch(int64_t rows, uint64_t seed) {
   return batch;
 }
 
-// Runs a slice with made-up parameters: the weights of a row depend on its id alone.
+// Runs a slice with synthetic parameters: the weights of a row depend on its id alone.
 Status RunSlice(Step& step, const Plan& plan, const BatchSlice& slice, Gradients* gradients,
                 const DenseReady& ready = {}) {
   FL_RETURN_IF_ERROR(step.Prepare(slice));
@@ -187,7 +187,7 @@ TEST(StepTest, EveryDenseParameterIsToldReadyOnceWithItsFinalGradient) {
     const int64_t offset = (*plan)->layout().offset(parameter);
     const int64_t row = n.graph.def().parameters[parameter].shape.back();
     for (int64_t at = 0; at < (*plan)->layout().length(parameter);) {
-      // Rows, and the first in two halves.
+      // Whole rows, and the first row in two halves.
       const int64_t length = at == 0 ? (row + 1) / 2 : row - at % row;
       const float* part = gradient(at, length, {});
       for (int64_t i = 0; i < length; ++i, ++at) {
@@ -212,8 +212,8 @@ TEST(StepTest, ATableThatIsNotTrainedGetsNoGradient) {
   EXPECT_TRUE(gradients.sparse[0].values.empty());
 }
 
-// A slot behind StopGradient looks rows up and leaves them alone, also where another slot trains
-// the same table.
+// A slot behind StopGradient looks up rows without changing them, even if another slot trains the
+// same table.
 TEST(StepTest, RowsThatOnlyAnUntrainedSlotLooksUpHaveNoGradient) {
   Graph g;
   const Var watched = Embedding(g.Ids("watched"), {.table = "t", .dim = 2});
@@ -282,7 +282,7 @@ TEST(StepTest, MasksDifferByTrainerEpochAndBatch) {
   EXPECT_NE(mask(1, 3, 17), mask(2, 3, 17));
   EXPECT_NE(first, mask(0, 4, 17));
   EXPECT_NE(first, mask(0, 3, 18));
-  // A run of one trainer repeats that of any version: its key has no trainer in it.
+  // A run of one trainer is reproducible across versions: its key does not include the trainer.
   const RngKey key = RngKey(9).With(g.def().nodes[0].name).With(3).With(17).With(0);
   for (uint64_t i = 0; i < 16; ++i) EXPECT_EQ(first[i], key.Uniform(i) < 0.5f ? 0 : 2);
 }

@@ -1,5 +1,5 @@
-// All slots of one table in one step: distinct ids once per batch, one gather into the places where
-// the slots' values are wanted, one scatter of their gradients. Part of a step.
+// Handles all slots of one table in one step: deduplicates ids once per batch, gathers rows into
+// the locations of the slots' values, and scatters their gradients. Part of a step.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,19 @@ class TableLookup {
   // REQUIRES: graph and table outlive the object.
   TableLookup(const GraphDef* graph, const PlannedTable* table);
 
-  // Makes the slice's ids distinct: rows->ids, rows->dim. Those of trained slots come first.
+  // Deduplicates the ids of the slice: sets rows->ids and rows->dim. The ids of trained slots come
+  // first.
   void Prepare(const BatchSlice& slice, SparseRows* rows);
-  // How many ids of the last Prepare are those of trained slots: the rows that have a gradient.
+  // Number of ids of the last Prepare that belong to trained slots: the rows that have a gradient.
   size_t trained_ids() const { return trained_ids_; }
 
-  // Fills the slots' values for rows [begin, end) of the batch from rows.values. place(var) tells
-  // where a slot's values go.
+  // Fills the slots' values for rows [begin, end) of the batch from rows.values. place(var) is the
+  // destination of a slot's values.
   using PlaceOf = std::function<StridedRows(int var)>;
   void Gather(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
               const PlaceOf& place) const;
-  // Adds the slots' gradients for rows [begin, end) to grads->values. place(var).data is null where
-  // a slot has no gradient.
+  // Adds the slots' gradients for rows [begin, end) to grads->values. place(var).data is null if a
+  // slot has no gradient.
   void Scatter(const Batch& batch, int64_t begin, int64_t end, SparseRows* grads,
                const PlaceOf& place) const;
 

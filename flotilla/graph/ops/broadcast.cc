@@ -3,7 +3,7 @@
 namespace flotilla {
 namespace {
 
-// Distances between neighbours along each dimension of `full`, 0 where the operand is repeated.
+// Strides of an operand along each dimension of `full`, 0 where the operand is broadcast.
 std::array<int64_t, kMaxRank> Strides(std::span<const int64_t> full,
                                       std::span<const int64_t> operand) {
   std::array<int64_t, kMaxRank> strides{};
@@ -27,7 +27,7 @@ Walk MakeWalk(std::span<const int64_t> full, std::span<const int64_t> a,
   int rank = 0;
   for (size_t d = 0; d < full.size(); ++d) {
     if (full[d] == 1) continue;
-    // The dimension before moves on exactly where this one ends: one longer dimension.
+    // The preceding dimension continues exactly where this one ends: merge them into one.
     const bool merges = rank > 0 && walk.a_strides[rank - 1] == a_strides[d] * full[d] &&
                         walk.b_strides[rank - 1] == b_strides[d] * full[d];
     if (!merges) {

@@ -1,6 +1,6 @@
-// A walk over all elements of a value together with two others that are smaller and are repeated
-// along some axes: the loop behind elementwise ops with broadcasting (two operands) and behind
-// reductions (a result that stands still along the reduced axes).
+// Iterates over all elements of a value together with two smaller values that are broadcast along
+// some axes: the loop behind elementwise ops with broadcasting (two operands) and behind reductions
+// (a result that does not move along the reduced axes).
 #pragma once
 
 #include <array>
@@ -25,8 +25,8 @@ struct Walk {
   bool b_moves() const { return b_strides[rank - 1] != 0; }
 };
 
-// Over `full`, whose operands a and b are aligned with its last dimensions; an operand's dimension
-// is 1 or the full one.
+// Builds the walk over `full`; the operands a and b are aligned with its last dimensions, and a
+// dimension of an operand is 1 or the full one.
 // REQUIRES: at most kMaxRank dimensions in `full`, and no more in a and b.
 Walk MakeWalk(std::span<const int64_t> full, std::span<const int64_t> a,
               std::span<const int64_t> b);

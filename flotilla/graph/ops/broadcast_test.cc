@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-// Offset of an operand for element `index` of the full shape, the slow way.
+// Reference computation of the offset of an operand for element `index` of the full shape.
 int64_t NaiveOffset(const std::vector<int64_t>& full, const std::vector<int64_t>& operand,
                     int64_t index) {
   int64_t offset = 0, distance = 1;

@@ -9,11 +9,11 @@
 namespace flotilla {
 namespace {
 
-// The common shape, or nothing.
+// The common shape, or nullopt.
 bool Broadcast(const Shape& a, const Shape& b, Shape* out) {
   const Shape& longer = a.rank() >= b.rank() ? a : b;
   const Shape& shorter = a.rank() >= b.rank() ? b : a;
-  // The batch's axis may meet only the batch's, a 1, or nothing.
+  // The batch axis is compatible only with the batch axis, a 1, or a missing axis.
   if (shorter.per_row() && shorter.rank() != longer.rank()) return false;
   *out = longer;
   const int missing = longer.rank() - shorter.rank();
@@ -79,8 +79,8 @@ class ElementwiseOp : public Op {
   }
 
  private:
-  // grad += dy * slope(a, b), summed where the operand is repeated. `moves`: the operand is not
-  // repeated along the innermost runs.
+  // grad += dy * slope(a, b), summed where the operand is broadcast. `moves`: the operand is not
+  // broadcast along the innermost runs.
   template <float (*slope)(float, float)>
   static void AddGradient(const OpContext& context, const Walk& walk, bool moves, float* grad,
                           bool of_a) {
@@ -89,7 +89,8 @@ class ElementwiseOp : public Op {
     ForEachRun(walk, [&](int64_t at, int64_t a_at, int64_t b_at) {
       const float* dy = context.grad_out(0) + at;
       float* to = grad + (of_a ? a_at : b_at);
-      // Linear functions have constant slopes, and their inputs are gone by now.
+      // Linear functions have constant slopes, and the memory of their inputs may already be
+      // reused.
       const float* a = F::kLinear ? dy : context.in(0) + a_at;
       const float* b = F::kLinear ? dy : context.in(1) + b_at;
       float sum = 0;

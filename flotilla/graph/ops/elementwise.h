@@ -1,6 +1,6 @@
 // Elementwise ops of two values. Shapes are aligned at the end and an axis of size 1, or a missing
-// one, is repeated; the batch's axis stays in front: (batch, n) goes with (batch, n), (batch, 1),
-// (n), (1, n) and (), not with (batch).
+// one, is broadcast; the batch axis stays first: (batch, n) is compatible with (batch, n), (batch,
+// 1), (n), (1, n) and (), not with (batch).
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ std::unique_ptr<Op> MakeAdd(const NodeDef& node);
 std::unique_ptr<Op> MakeSub(const NodeDef& node);
 std::unique_ptr<Op> MakeMul(const NodeDef& node);
 std::unique_ptr<Op> MakeDiv(const NodeDef& node);
-// Where both are equal the gradient goes to the first.
+// If both are equal, the gradient goes to the first.
 std::unique_ptr<Op> MakeMax(const NodeDef& node);
 
 }  // namespace flotilla

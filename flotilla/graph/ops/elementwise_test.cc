@@ -37,7 +37,7 @@ float At(const Tensor& operand, const std::vector<int64_t>& full, int64_t index)
 class ElementwiseTest : public testing::TestWithParam<std::pair<Dims, Dims>> {};
 
 TEST_P(ElementwiseTest, EqualsANaiveLoopAndHasRightGradients) {
-  // Away from 0, for the division; the ranges differ so that Max takes from both sides.
+  // Values away from 0, for the division; the ranges differ so that Max selects from both sides.
   const GradCheckOptions options{.low = 0.5, .high = 2};
   for (const BinaryFunction& f : kBinaryFunctions) {
     Graph g;

@@ -1,6 +1,6 @@
 // Lookups of rows by id: in a sparse table, or in a dense parameter.
 //
-// Attribute "pooling" of both: how the rows of a bag of ids become one: sum, mean, or sqrtn (the
+// Attribute "pooling" of both: how the rows of a bag of ids are combined: sum, mean, or sqrtn (the
 // sum divided by the square root of their number). An empty bag gives zeros.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace flotilla {
 
-// Input: ids. Output: (batch, dim). Attribute "dim"; NodeDef::table names the table.
-// The op only has a shape: the step looks up all slots of a table at once.
+// Input: ids. Output: (batch, dim). Attribute "dim"; NodeDef::table names the table. The op only
+// defines the shape: the step looks up all slots of a table at once.
 std::unique_ptr<Op> MakeEmbedding(const NodeDef& node);
 
 // Inputs: ids, parameter (rows, dim). Output: (batch, dim). An id outside [0, rows) is an error of

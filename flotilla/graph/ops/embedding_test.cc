@@ -16,7 +16,7 @@ double Divisor(Pooling pooling, size_t count) {
   return pooling == Pooling::kMean ? n : std::sqrt(n);
 }
 
-// Bags: empty, one id, an id twice, several; in the second slot one id per row.
+// Bags: empty, one id, a repeated id, several ids; the second slot has one id per row.
 Batch Bags() {
   Batch batch;
   batch.rows = 4;

@@ -1,5 +1,5 @@
-// A product, then bias and activation in one pass over its result; narrow results take the skinny
-// kernels, which no GEMM library serves well.
+// A product, then bias and activation in one pass over its result; narrow results use the skinny
+// kernels, since GEMM libraries are slow on such shapes.
 #include "flotilla/graph/ops/fc.h"
 
 #include <optional>
@@ -114,8 +114,8 @@ class FcOp : public Op {
     return {context.in_size(0) / in, in, out};
   }
 
-  // The gradient of the weights strip by strip, each in the place of the one before it, unless
-  // there is something to add to.
+  // Computes the gradient of the weights strip by strip, each strip in the memory of the previous
+  // one, unless it accumulates.
   static void HandOverWeights(const Sizes& s, const OpContext& context, const float* dy) {
     const bool add = context.accumulate(1);
     (*context.take_gradient)([&](int64_t begin, int64_t length, auto soon) {
@@ -134,7 +134,7 @@ class FcOp : public Op {
     kernels::BiasActivationBackward(*activation_, s.rows, s.out, context.out(0), dy, dbias);
   }
 
-  // dy = y (dy - <y, dy>), row by row. The kernel adds to another array instead.
+  // dy = y (dy - <y, dy>), row by row. Not done by the softmax kernel, which adds to another array.
   static void SoftmaxBackwardInPlace(const Sizes& s, const float* y, float* dy) {
     for (int64_t r = 0; r < s.rows; ++r, y += s.out, dy += s.out) {
       const float mean = kernels::Dot(s.out, y, dy);

@@ -1,4 +1,4 @@
-// The fully connected layer, the op that carries most of a step's time.
+// The fully connected layer, the op that takes most of a step's time.
 #pragma once
 
 #include <memory>

@@ -125,7 +125,7 @@ class SoftmaxWithCrossEntropyOp : public LabelLossOp {
   }
 };
 
-// A loss of each pair of elements. Derived classes are functions of one pair.
+// A loss per pair of elements. Derived classes implement the function of one pair.
 template <typename Loss>
 class PairLossOp : public Op {
  public:

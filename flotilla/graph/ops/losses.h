@@ -1,4 +1,4 @@
-// Losses, one value per row or per element; a reduction behind them makes the scalar.
+// Losses, one value per row or per element; a subsequent reduction yields the scalar.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace flotilla {
 std::unique_ptr<Op> MakeCrossEntropy(const NodeDef& node);
 inline constexpr float kSmallestProbability = 1e-12f;
 
-// -log softmax(x)[label], exact for any x. Inputs and output as above, x in place of p.
+// -log softmax(x)[label], exact for any x. Inputs and output as for MakeCrossEntropy, with x
+// instead of p.
 std::unique_ptr<Op> MakeSoftmaxWithCrossEntropy(const NodeDef& node);
 
 // max(x, 0) - x z + log(1 + exp(-|x|)). Inputs: x, and z of the same shape. Output: that shape.

@@ -9,7 +9,7 @@ namespace flotilla {
 namespace {
 
 TEST(CrossEntropyTest, EqualsANaiveLoopAndHasRightGradients) {
-  // Probabilities that are not from a softmax: the two cannot be joined.
+  // Probabilities that are not from a softmax: the two cannot be fused.
   const GradCheckOptions options{.low = 0.2, .high = 0.9, .labels = 4};
   Graph g;
   const Var p = RandomRows(g, "p", {4});

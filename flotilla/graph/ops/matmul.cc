@@ -74,8 +74,8 @@ class MatMulOp : public Op {
   }
 
  private:
-  // `count` products of (m, k) and (k, n); the inputs move on by a_step and b_step, 0 for one that
-  // serves all. lda, ldb: as stored.
+  // `count` products of (m, k) and (k, n); the inputs advance by a_step and b_step, 0 for an input
+  // shared by all. lda, ldb: row strides as stored.
   struct Sizes {
     int64_t count, m, k, n, lda, ldb, a_step, b_step;
   };

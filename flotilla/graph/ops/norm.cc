@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-// What the three share: an epsilon, a last axis of n elements, parameters (n), the shape kept.
+// Base of the three ops: an epsilon, a last axis of n elements, parameters (n), the shape is kept.
 class NormOp : public Op {
  public:
   explicit NormOp(const NodeDef& node) : epsilon_(static_cast<float>(node.Float("epsilon"))) {}
@@ -82,8 +82,8 @@ class BatchNormOp : public NormOp {
   void Backward(OpContext& context) const override {
     const int64_t n = Columns(context);
     const float* inverse = context.saved + 2 * n;
-    float* sums = context.saved + 3 * n;      // of dy
-    float* products = context.saved + 4 * n;  // of dy times the normalised x
+    float* sums = context.saved + 3 * n;      // sums of dy
+    float* products = context.saved + 4 * n;  // sums of dy times the normalised x
     AddStatistics(context);
     if (context.grad_out(0) == nullptr) return;
     SumGradients(context, sums, products);
@@ -105,7 +105,7 @@ class BatchNormOp : public NormOp {
   }
 
  private:
-  // Two passes, so that a large mean does not drown the variance.
+  // Two passes, so that the variance stays accurate when the mean is large.
   static void Statistics(const OpContext& context, float* mean, float* variance) {
     const int64_t n = Columns(context);
     const int64_t runs = Runs(context);

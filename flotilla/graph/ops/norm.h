@@ -7,18 +7,19 @@
 
 namespace flotilla {
 
-// Columns to mean 0 and variance 1, then scaled and shifted. Inputs: x (batch, .., n); scale,
-// shift, mean, variance (n). In training the statistics are those of the rows at hand (the variance
-// divided by their number), and Backward hands them on as the "gradients" of mean and variance,
-// weighted with the part of the batch that they saw, so that parts of a batch add up; see
-// ParameterSpec::moving_average_keep. In inference mean and variance are used and stay.
+// Normalises columns to mean 0 and variance 1, then scales and shifts. Inputs: x (batch, .., n);
+// scale, shift, mean, variance (n). In training the statistics are those of the current rows (the
+// variance divided by their number), and Backward passes them on as the "gradients" of mean and
+// variance, weighted with the fraction of the batch that they cover, so that parts of a batch add
+// up; see ParameterSpec::moving_average_keep. In inference mean and variance are used and do not
+// change.
 std::unique_ptr<Op> MakeBatchNorm(const NodeDef& node);
 
-// Runs of the last axis to mean 0 and variance 1, then scaled and shifted. Inputs: x (.., n);
-// scale, shift (n).
+// Normalises runs along the last axis to mean 0 and variance 1, then scales and shifts. Inputs: x
+// (.., n); scale, shift (n).
 std::unique_ptr<Op> MakeLayerNorm(const NodeDef& node);
 
-// Runs of the last axis divided by sqrt(sum(x^2) + epsilon).
+// Divides runs along the last axis by sqrt(sum(x^2) + epsilon).
 std::unique_ptr<Op> MakeL2Normalize(const NodeDef& node);
 
 }  // namespace flotilla

@@ -117,8 +117,8 @@ TEST(BatchNormTest, StatisticsTravelAsGradientsAndPartsOfABatchAddUp) {
   EXPECT_FLOAT_EQ(value(first, mean) + value(rest, mean), 5);
 }
 
-// Statistics are what inference computes with, so they follow the batches also where no gradient
-// comes by: behind StopGradient, in a value that is only fetched, in one that nobody reads yet.
+// Inference computes with the statistics, so they follow the batches even where no gradient
+// arrives: behind StopGradient, in a value that is only fetched, in one that is not read at all.
 TEST(BatchNormTest, StatisticsFollowBatchesThatTheLossDoesNotReach) {
   Graph g;
   const Var x = g.Dense("x", 1);
@@ -137,7 +137,7 @@ TEST(BatchNormTest, StatisticsFollowBatchesThatTheLossDoesNotReach) {
   EXPECT_FLOAT_EQ(value("fetched.mean"), 10);
   EXPECT_FLOAT_EQ(value("fetched.variance"), 56);
   EXPECT_FLOAT_EQ(value("unread.mean"), 15);
-  // What the loss does not reach has no gradient: scale and shift of the three.
+  // Parameters that do not affect the loss have no gradient: scale and shift of the three.
   const std::span<const int> unused = (*plan)->unused_parameters();
   EXPECT_EQ(unused.size(), 6u);
   for (const int parameter : unused) {

@@ -1,4 +1,4 @@
-// What the tests of ops share. Included by tests only.
+// Shared by the tests of ops. Included by tests only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,8 @@ inline Var Operand(Graph& g, const std::string& name, const Dims& dims) {
   return g.Parameter(name, dims, {});
 }
 
-// The wanted values on random data; the test fails, with empty values, if the graph does not run.
+// Returns the requested values on random data; if the graph does not run, the test fails and the
+// values are empty.
 inline std::vector<Tensor> Evaluate(const Graph& graph, const std::vector<Var>& wanted,
                                     const GradCheckOptions& options = {}) {
   auto values = EvaluateRandom(graph, wanted, options);

@@ -23,7 +23,7 @@ class DropoutOp : public Op {
     return {.backward_reads_inputs = false, .backward_reads_outputs = false};
   }
 
-  // What each element was multiplied with.
+  // The factor that each element was multiplied with.
   int64_t saved_floats(const InferContext& context, int64_t rows) const override {
     return context.in(0).shape.size(rows);
   }

@@ -19,7 +19,7 @@ TEST(DropoutTest, KeptElementsAreScaledAndTheOthersAreZero) {
       ASSERT_NEAR(v[1].data[i], v[0].data[i] / 0.6, 1e-5);
     }
   }
-  // 10000 draws: the deviation of the share is 0.005.
+  // 10000 draws: the standard deviation of the fraction is 0.005.
   EXPECT_NEAR(static_cast<double>(dropped) / 10000, 0.4, 0.025);
 }
 

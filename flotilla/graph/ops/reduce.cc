@@ -18,7 +18,7 @@ class ReduceOp : public Op {
   Status Infer(InferContext& context) const override {
     FL_RETURN_IF_ERROR(CheckValues(context));
     const Shape& in = context.in(0).shape;
-    // traits() must know whether the batch is among them without knowing the shape.
+    // traits() must know whether the batch axis is reduced without knowing the shape.
     if (std::any_of(axes_.begin(), axes_.end(), [](int64_t axis) { return axis < 0; })) {
       return InvalidArgument("axes of a reduction are counted from the front");
     }
@@ -41,7 +41,7 @@ class ReduceOp : public Op {
     return axes_.empty() || std::find(axes_.begin(), axes_.end(), axis) != axes_.end();
   }
 
-  // Over the input, with the input itself as a and the result as b.
+  // Walk over the input, with the input itself as a and the result as b.
   Walk WalkOf(const OpContext& context) const {
     const Shape& in = *context.inputs[0].shape;
     std::array<int64_t, kMaxRank> full, out;
@@ -53,7 +53,7 @@ class ReduceOp : public Op {
     return MakeWalk(dims, dims, std::span<const int64_t>(out.data(), in.rank()));
   }
 
-  // Elements of the input behind each element of the result; the batch counts whole.
+  // Number of input elements per element of the result, counting the whole batch.
   int64_t ReducedElements(const OpContext& context) const {
     const Shape& in = *context.inputs[0].shape;
     int64_t count = 1;
@@ -125,7 +125,7 @@ class ReduceMaxOp : public ReduceOp {
 
   OpTraits traits() const override { return {.row_wise = !over_first_axis()}; }
 
-  // One mark per result: its gradient has been given away.
+  // One flag per result: its gradient has been assigned.
   int64_t saved_floats(const InferContext& context, int64_t rows) const override {
     return context.graph.vars[context.node.outputs[0]].shape.size(rows);
   }

@@ -1,5 +1,5 @@
-// Reductions along axes. Attribute "axes": which, counted from the front; none means all, the
-// batch included. Optional "keep_dims": reduced axes stay with size 1.
+// Reductions along axes. Attribute "axes": the axes, counted from the front; none means all,
+// including the batch. Optional "keep_dims": reduced axes are kept with size 1.
 #pragma once
 
 #include <memory>
@@ -10,7 +10,8 @@ namespace flotilla {
 
 std::unique_ptr<Op> MakeReduceSum(const NodeDef& node);
 
-// Over the batch it divides by the rows of the whole batch, so that the results of blocks add up.
+// A mean over the batch divides by the rows of the whole batch, so that the results of blocks add
+// up.
 std::unique_ptr<Op> MakeReduceMean(const NodeDef& node);
 
 // The gradient goes to the first of equal maxima.

@@ -73,7 +73,7 @@ TEST(ReduceOpTest, ParametersAreReducedOnceHoweverManyBlocks) {
       Graph g;
       const Var p = g.Parameter("p", {3, 4}, {});
       const Var y = Layer(kind, p, axes);
-      // A value with rows beside it, so that the batch would be cut.
+      // An additional value with rows, so that the batch would be split.
       const Var rows = ReduceSum(RandomRows(g, "x", {2}));
       const auto v = Evaluate(g, {p, y, rows}, {.block_rows = 3});
       ExpectNear(v[1], NaiveReduce(kind, v[0], axes));

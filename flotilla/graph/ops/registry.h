@@ -1,7 +1,8 @@
 // The table of ops. Names are stored in saved graphs: they never change once released.
 //
-// The table also says how many inputs an op takes and which attributes it reads, so that MakeOp
-// refuses a node from a broken file before any op sees it: makers and ops may rely on both.
+// The table also defines how many inputs an op takes and which attributes it reads, so that MakeOp
+// rejects a node from a broken file before any op sees it: factory functions and ops may rely on
+// both.
 #pragma once
 
 #include <memory>
@@ -19,8 +20,8 @@ struct OpEntry {
   OpMaker make;
   int min_inputs = 1;
   int max_inputs = 1;  // kAnyInputs: no limit
-  // Blank-separated "key:type", type one of int, float, bool, text, ints; "key:type?" may be left
-  // out, and then the op has a default.
+  // Blank-separated "key:type", type one of int, float, bool, text, ints; "key:type?" may be
+  // omitted, and the op then uses a default.
   std::string_view attributes;
 };
 

@@ -49,7 +49,7 @@ class TopKOp : public Op {
   // Indices are float32: exact up to here.
   static constexpr int64_t kMaxColumns = 1 << 24;
 
-  // Keeps the best so far in order; k is small. NaN counts as the smallest.
+  // Keeps the largest values so far in order; k is small. NaN counts as the smallest.
   void Choose(const float* x, int64_t n, float* values, float* indices) const {
     int64_t kept = 0;
     for (int64_t i = 0; i < n; ++i) {

@@ -1,4 +1,4 @@
-// Ops that choose, convert or make values.
+// Ops that select, convert or create values.
 #pragma once
 
 #include <memory>
@@ -8,15 +8,15 @@
 namespace flotilla {
 
 // The "k" largest along the last axis. (.., n) -> values (.., k), descending, and indices (.., k),
-// whole numbers; of equal values the first in the input stands first. The gradient goes to the
-// chosen ones.
+// whole numbers; equal values keep the order of the input. The gradient goes to the selected
+// elements.
 std::unique_ptr<Op> MakeTopK(const NodeDef& node);
 
-// Attribute "to": "int" cuts towards zero and lets no gradient through, "float" is the identity.
+// Attribute "to": "int" truncates towards zero and passes no gradient, "float" is the identity.
 std::unique_ptr<Op> MakeCast(const NodeDef& node);
 
-// (batch, shape..) of one value, for the batch that the input belongs to; the input's values are
-// not read, and it may be ids. Attributes "shape", "value".
+// (batch, shape..) filled with one value, for the batch that the input belongs to; the input's
+// values are not read, and it may be ids. Attributes "shape", "value".
 std::unique_ptr<Op> MakeFillLikeBatch(const NodeDef& node);
 
 // The identity, without a gradient.

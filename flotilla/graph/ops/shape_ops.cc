@@ -52,7 +52,7 @@ class ConcatOp : public Op {
     int64_t column = 0;
     for (size_t i = 0; i < context.inputs.size(); ++i) {
       const int64_t width = WidthOf(context, i);
-      // A null input was gathered straight into its columns.
+      // A null input was gathered directly into its columns.
       if (context.in(i) != nullptr) {
         kernels::CopyRows(b.count, width, context.in(i), width, context.out(0) + column, b.width);
       }
@@ -172,7 +172,7 @@ class ReshapeOp : public Op {
     bool valid = std::count(dims.begin(), dims.end(), -1) <= 1;
     for (int64_t dim : dims) {
       valid = valid && (dim == -1 || (dim >= 1 && dim <= size));
-      // Bounded before it is multiplied: a file may say anything.
+      // Bounded before the multiplication: a file may contain any value.
       if (dim > 0 && valid) known = std::min(known * dim, size + 1);
     }
     const auto rest = std::find(dims.begin(), dims.end(), -1);

@@ -42,7 +42,7 @@ TEST(ConcatTest, JoinsColumnsOfLookupsDenseInputsAndComputedValues) {
     EXPECT_EQ(y.shape(), Shape::PerRow({9}));
     const auto v = Evaluate(g, {a, b, c, y}, {.block_rows = block_rows});
     ExpectNear(v[3], NaiveConcat({v[0], v[1], v[2]}, 1), 0);
-    // Without the fetches the first two are gathered straight into the result.
+    // Without the fetches the first two are gathered directly into the result.
     ExpectNear(Evaluate(g, {y}, {.block_rows = block_rows})[0], NaiveConcat({v[0], v[1], v[2]}, 1),
                0);
     EXPECT_OK(CheckGradientsOfManyBatches(g, Tanh(y)));

@@ -7,8 +7,8 @@
 
 namespace flotilla {
 
-// When the plan joined it with a cross entropy, the gradient that arrives is already that of the
-// input and is passed on.
+// When the plan fused it with a cross entropy, the incoming gradient is already that of the input
+// and is passed on.
 std::unique_ptr<Op> MakeSoftmax(const NodeDef& node);
 std::unique_ptr<Op> MakeLogSoftmax(const NodeDef& node);
 

@@ -33,7 +33,7 @@ TEST(SoftmaxTest, JoinedWithCrossEntropyOrReadTwiceTheGradientIsRight) {
   const Var p = Softmax(RandomRows(g, "x", {3}));
   const Var loss = CrossEntropy(p, g.Label("label"));
   EXPECT_OK(CheckGradientsOfManyBatches(g, loss, {.labels = 3}));
-  // A second reader with a gradient: the two cannot be joined.
+  // A second reader with a gradient: the two cannot be fused.
   EXPECT_OK(CheckGradientsOfManyBatches(g, ReduceSum(loss) + ReduceSum(Square(p)), {.labels = 3}));
 }
 

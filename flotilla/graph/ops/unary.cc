@@ -8,8 +8,8 @@
 namespace flotilla {
 namespace {
 
-// A function whose slope is known from its result (kFromOutput: it may then run in place) or from
-// its argument. F has Check(), Value(n, x, y), and Slope(v) with v = y or x.
+// A function whose derivative is computed from its result (kFromOutput: it may then run in place)
+// or from its argument. F has Check(), Value(n, x, y), and Slope(v) with v = y or x.
 template <typename F>
 class UnaryOp : public Op {
  public:

@@ -8,7 +8,7 @@
 namespace flotilla {
 
 std::unique_ptr<Op> MakeRelu(const NodeDef& node);
-// Attribute "slope", above 0: what values below 0 are multiplied with.
+// Attribute "slope", above 0: the factor of values below 0.
 std::unique_ptr<Op> MakeLeakyRelu(const NodeDef& node);
 std::unique_ptr<Op> MakeSigmoid(const NodeDef& node);
 std::unique_ptr<Op> MakeTanh(const NodeDef& node);

@@ -59,7 +59,7 @@ TEST_P(UnaryTest, GradientsAreRight) {
 
 TEST_P(UnaryTest, GradientsAreRightWhereItMayRunInPlaceAndOnParameters) {
   Graph g;
-  // The inner sum is read by nobody else: its memory may be used for the result.
+  // The inner sum has no other reader: its memory may be used for the result.
   const Var x = RandomRows(g, "x", {3}) + g.Parameter("p", {3}, {});
   GradCheckOptions positive = options();
   EXPECT_OK(CheckGradientsOfManyBatches(g, GetParam().layer(x) * 2.0, positive));
