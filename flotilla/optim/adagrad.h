@@ -13,7 +13,7 @@ namespace flotilla {
 
 struct AdagradOptions {
   double epsilon = 1e-6;           // > 0, outside the root
-  double initial_accumulator = 0;  // >= 0; above zero it tames the first steps of a row
+  double initial_accumulator = 0;  // >= 0; a positive value dampens the first steps of a row
 };
 
 OptimizerSpec Adagrad(double learning_rate, AdagradOptions options = {});

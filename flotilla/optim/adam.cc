@@ -34,16 +34,16 @@ class AdamRule final : public UpdateRule {
 
 namespace {
 
-// What the moments are divided by at a step, because they start at 0: first, and the root of
-// second.
+// Bias corrections at a step, needed because the moments start at 0: of the first moment, and the
+// root of that of the second.
 struct Correction {
   float beta1 = 0, beta2 = 0;
   int64_t step = -1;
   double first = 1, root = 1;
 };
 
-// A push asks for the same step some fifty times, once for each piece of the dense parameters: the
-// powers are kept from one call to the next.
+// A push requests the same step about fifty times, once for each piece of the dense parameters: the
+// powers are cached between calls.
 const Correction& CorrectionAt(float beta1, float beta2, int64_t step) {
   thread_local Correction last;
   if (last.step != step || last.beta1 != beta1 || last.beta2 != beta2) {
@@ -61,8 +61,8 @@ const Correction& CorrectionAt(float beta1, float beta2, int64_t step) {
 
 kernels::AdamTerms AdamTermsAt(const AdamOptions& options, const UpdateContext& context,
                                double decoupled_decay) {
-  // The moments are kept with the betas rounded to float, so the correction takes the powers of
-  // those: with 0.999 itself the first steps would be off by 1e-5.
+  // The moments are computed with the betas rounded to float, so the correction uses the powers of
+  // the rounded values: with 0.999 itself the first steps would be off by 1e-5.
   const float beta1 = static_cast<float>(options.beta1);
   const float beta2 = static_cast<float>(options.beta2);
   const Correction& correction = CorrectionAt(beta1, beta2, context.step);

@@ -1,4 +1,4 @@
-// Adamax (Kingma and Ba), Adam with the infinity norm, with epsilon where PyTorch has it:
+// Adamax (Kingma and Ba), Adam with the infinity norm, with epsilon as in PyTorch:
 //   m = beta1 * m + (1 - beta1) * g
 //   u = max(beta2 * u, |g| + epsilon)
 //   w -= rate / (1 - beta1^t) * m / u

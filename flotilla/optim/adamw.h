@@ -1,8 +1,9 @@
-// AdamW (Loshchilov and Hutter): Adam with weight decay that does not pass through the moments.
+// AdamW (Loshchilov and Hutter): Adam with decoupled weight decay, which does not affect the
+// moments.
 //   w -= rate * weight_decay * w
 //   then Adam's update of adam.h, with the gradient as it is
-// OptimizerSpec::decay, if given, acts too, inside the gradient; AdamW is usually used without it.
-// On sparse tables a row decays only when it is touched.
+// OptimizerSpec::decay, if given, is applied as well, inside the gradient; AdamW is usually used
+// without it. On sparse tables a row decays only when it is touched.
 // State: m, then v; both start at zero.
 #pragma once
 

@@ -1,7 +1,7 @@
-// Adagrad that forgets:
+// Adagrad with an exponentially decaying accumulator:
 //   h = rho * h + (1 - rho) * g^2
 //   w -= rate * g / (sqrt(h) + epsilon)
-// State: h, which starts at zero. On sparse rows h is forgotten only when the row is touched.
+// State: h, which starts at zero. On sparse rows h decays only when the row is touched.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace flotilla {
 
 struct DecayedAdagradOptions {
-  double rho = 0.95;      // [0, 1): how much of h is kept (Paddle calls it decay)
+  double rho = 0.95;      // [0, 1): fraction of h that is kept (Paddle calls it decay)
   double epsilon = 1e-6;  // > 0, outside the root
 };
 

@@ -41,7 +41,7 @@ class FtrlRule final : public UpdateRule {
     const double after = Power(n);
     sum += rate * g - (after - before) * w;
     z = static_cast<float>(sum);
-    // Without beta and without a gradient yet nothing holds the weight but l2: leave it.
+    // With beta 0 and no gradient yet, only l2 acts on the weight: leave it unchanged.
     if (options_.beta + after == 0) return;
     const double curvature = options_.beta + after + rate * options_.l2;
     const double beyond = std::max(std::abs(sum) - rate * options_.l1, 0.0);

@@ -3,20 +3,19 @@
 //   n' = n + g^2
 //   z += rate * g - (n'^-lr_power - n^-lr_power) * w
 //   w  = -soft(z, rate * l1) / (beta + n'^-lr_power + rate * l2)
-// where soft(z, c) moves z towards zero by c and stops there: l1 gives weights that are exactly
+// where soft(z, c) moves z towards zero by c and stops at zero: l1 yields weights that are exactly
 // zero.
 //
-// Three points to know:
-// - z is the paper's z multiplied by the rate. With a constant rate the weights are the same; with
-// a
-//   schedule the weights stay where they are when the rate falls, instead of shrinking with it. l1
-//   and l2 act in proportion to the rate of the moment.
-// - l2 is the paper's; TensorFlow and Paddle write 2 * l2 in the same place, so halve it to
-// compare.
+// Notes:
+// - z is the z of the paper multiplied by the rate. With a constant rate the weights are the same;
+//   with a schedule the weights do not change when the rate falls, instead of shrinking with it. l1
+//   and l2 act in proportion to the current rate.
+// - l2 is that of the paper; TensorFlow and Paddle use 2 * l2 in the same place, so halve it to
+//   compare.
 // - The paper starts from w = 0. Here a row's first value is the first centre of the proximal term:
 //   its first update begins with z = -(beta + n^-lr_power) * w, which is zero for w = 0, so that
 //   small random values of an embedding are not erased.
-// OptimizerSpec::decay, if given, acts inside g, as in every rule.
+// OptimizerSpec::decay, if given, is applied inside g, as in every rule.
 // State: n, then z. InitState sets n to initial_accumulator and z to zero.
 #pragma once
 

@@ -6,8 +6,7 @@ namespace flotilla {
 namespace {
 
 // The paper's algorithm 1, z in the units of gradients: state = {n, z, sum of sigma}. The sum of
-// the sigmas is 1 / eta from the first step on, so the first one holds beta and the first n as
-// well.
+// the sigmas is 1 / eta from the first step on, so the first sigma includes beta and the first n.
 NaiveRule Paper(const FtrlOptions& o) {
   return [o](double alpha, double t, double g, NaiveWeight& x) {
     auto& [n, z, sigma_sum] = x.state;
@@ -36,7 +35,7 @@ TEST(FtrlTest, MatchesThePaperFromOtherFirstValues) {
   }
 }
 
-// z that starts at zero and l2 that counts twice, as TensorFlow and Paddle write it.
+// z starts at zero and l2 counts twice, as in TensorFlow and Paddle.
 TEST(FtrlTest, WithoutBetaAndAccumulatorEqualsTensorFlowsForm) {
   const auto formula = [](double lr, double, double g, NaiveWeight& x) {
     auto& [n, z, unused] = x.state;

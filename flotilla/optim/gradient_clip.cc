@@ -22,7 +22,7 @@ void ForEachGradient(const DenseLayout& layout, std::span<const ParameterSpec> p
   }
 }
 
-// The factor that brings a norm down to the limit; 1 where it must not be touched.
+// The factor that reduces a norm to the limit; 1 if the gradient must not be changed.
 float Factor(double limit, double sum_squares) {
   const double norm = std::sqrt(sum_squares);
   return std::isfinite(norm) && norm > limit ? static_cast<float>(limit / norm) : 1.0f;

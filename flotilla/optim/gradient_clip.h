@@ -1,4 +1,4 @@
-// Gradient clipping: what a trainer does to a step's gradients before it pushes them.
+// Gradient clipping, which a trainer applies to the gradients of a step before it pushes them.
 //
 // A parameter is a dense parameter or the whole gradient of one table. Statistics (parameters with
 // moving_average_keep > 0) are not gradients: they are neither clipped nor counted in a norm.
@@ -18,12 +18,13 @@ ClipSpec ClipByValue(double limit);
 ClipSpec ClipByNorm(double limit);
 ClipSpec ClipByGlobalNorm(double limit);
 
-// Ok, or an error: a limit that is not finite or not above zero where there is clipping.
+// Error if clipping is enabled and the limit is not finite or not above zero.
 Status CheckClip(const ClipSpec& clip);
 
-// Clips in place. Norms are taken in double. A norm that is not finite clips nothing, so that a NaN
-// stays where it arose instead of spreading; clipping by value keeps a NaN, too.
-// REQUIRES: CheckClip(clip).ok(); layout was made from `parameters` and is that of gradients.dense.
+// Clips in place. Norms are taken in double. If a norm is not finite, nothing is clipped, so that a
+// NaN stays where it arose instead of spreading; clipping by value keeps a NaN, too.
+// REQUIRES: CheckClip(clip).ok(); layout was created from `parameters` and is that of
+// gradients.dense.
 void ClipGradients(const ClipSpec& clip, const DenseLayout& layout,
                    std::span<const ParameterSpec> parameters, Gradients& gradients);
 

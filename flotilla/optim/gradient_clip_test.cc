@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::FloatEq;
 using ::testing::HasSubstr;
 
-// Two parameters with a statistic between them, and two tables of which one got no rows.
+// Two parameters with a statistic between them, and two tables, one of which received no rows.
 class ClipGradientsTest : public ::testing::Test {
  protected:
   ClipGradientsTest()

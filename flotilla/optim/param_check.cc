@@ -22,7 +22,7 @@ bool IsWhole(double x) { return x == std::floor(x) && x <= 0x1p53; }
 }  // namespace
 
 bool InRange(ParamRange range, double x) {
-  // Rules compute in float, so a value must keep its meaning there.
+  // Rules compute in float, so a value must stay within its range after rounding.
   const float rounded = static_cast<float>(x);
   if (!std::isfinite(rounded)) return false;
   switch (range) {

@@ -1,5 +1,5 @@
-// The rules against PyTorch: tests/testdata/optim_reference.py runs torch.optim on the same weights
-// and gradients and records the weights after ten steps.
+// Compares the rules with PyTorch: tests/testdata/optim_reference.py runs torch.optim on the same
+// weights and gradients and records the weights after ten steps.
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -25,7 +25,7 @@ OptimizerSpec WithL2(OptimizerSpec spec, double l2) {
   return spec;
 }
 
-// The same settings under the same names stand in the script.
+// The script has the same settings under the same names.
 std::map<std::string, OptimizerSpec> Cases() {
   return {
       {"sgd", Sgd(0.1)},
@@ -88,7 +88,7 @@ TEST(PytorchReferenceTest, TenStepsOfEveryRuleMatch) {
     const std::vector<float> w = Train(spec);
     for (int64_t i = 0; i < kSize; ++i) {
       const double expected = recorded->second[i];
-      // A weight near zero is the difference of larger ones, so 0.1 is the least scale.
+      // A weight near zero is the difference of larger numbers, so 0.1 is the smallest scale.
       EXPECT_NEAR(w[i], expected, 1e-5 * std::max(0.1, std::abs(expected)))
           << name << ", weight " << i;
     }

@@ -1,5 +1,5 @@
-// What the tests of the update rules share: a rule is run beside a plain formula in double, weight
-// by weight, over many steps, sizes and weight decays.
+// Shared by the tests of the update rules: a rule is compared with a plain formula in double,
+// weight by weight, over many steps, sizes and weight decays.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -16,13 +16,13 @@
 
 namespace flotilla {
 
-// One weight and what a formula keeps beside it.
+// One weight and the state that a formula keeps for it.
 struct NaiveWeight {
   double w = 0;
   std::array<double, 3> state{};
 };
 
-// One update of one weight; g already has the decay in it.
+// One update of one weight; g already includes the decay.
 using NaiveRule = std::function<void(double rate, double step, double g, NaiveWeight& weight)>;
 
 inline std::unique_ptr<UpdateRule> MustMakeRule(const OptimizerSpec& spec) {
@@ -37,8 +37,7 @@ inline UpdateContext ContextAt(const OptimizerSpec& spec, int64_t step, const De
           .decay = {static_cast<float>(decay.l1), static_cast<float>(decay.l2)}};
 }
 
-// A gradient with noise and a drift of its own for each weight; zero now and then, as ReLU makes
-// it.
+// A gradient with noise and a separate drift for each weight; sometimes zero, as after ReLU.
 inline float TestGradient(int64_t step, int64_t i) {
   const RngKey key = RngKey(17).With(i);
   const float drift = key.Normal(1000000);

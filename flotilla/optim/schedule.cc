@@ -21,7 +21,7 @@ bool GetFlag(const ScheduleSpec& spec, const char* name) {
   return flag;
 }
 
-// How many times decay_steps have passed.
+// Number of decay_steps periods that have passed.
 double Periods(const ScheduleSpec& spec, int64_t step) {
   const double periods = static_cast<double>(step) / Get(spec, "decay_steps");
   return GetFlag(spec, "staircase") ? std::floor(periods) : periods;
@@ -71,7 +71,7 @@ struct ScheduleEntry {
   std::vector<KnownParam> params;
 };
 
-// Every schedule there is.
+// All schedules.
 const std::vector<ScheduleEntry>& Schedules() {
   constexpr KnownParam kRate{"rate", ParamRange::kNonNegative, true};
   constexpr KnownParam kDecaySteps{"decay_steps", ParamRange::kSteps, true};
@@ -135,7 +135,7 @@ Status CheckPieces(const ScheduleSpec& spec) {
   return absl::OkStatus();
 }
 
-// The warm-up's parameters stand in any schedule, all three or none.
+// The warm-up parameters may occur in any schedule, all three or none.
 std::vector<KnownParam> WithWarmup(const ScheduleSpec& spec, std::vector<KnownParam> known) {
   const bool warm = spec.params.contains("warmup_steps") || spec.params.contains("warmup_start") ||
                     spec.params.contains("warmup_end");

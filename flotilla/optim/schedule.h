@@ -1,5 +1,5 @@
-// Learning rates as functions of the global step (design: applied rounds in sync, batches of all
-// trainers otherwise), so nobody divides anything by the number of trainers.
+// Learning rates as functions of the global step (the number of applied rounds in sync mode, of
+// batches of all trainers otherwise), so that no code has to divide by the number of trainers.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace flotilla {
 
-// Makers of specs. Steps count from 0. Makers do not check; CheckSchedule does.
+// Functions that create specs. Steps count from 0. They do not validate; CheckSchedule does.
 ScheduleSpec ConstantRate(double rate);
 // rate * decay_rate ^ (step / decay_steps), the quotient floored when staircase.
 ScheduleSpec ExponentialDecay(double rate, int64_t decay_steps, double decay_rate,
                               bool staircase = false);
-// rate * exp(-decay_rate * step / decay_steps), likewise.
+// rate * exp(-decay_rate * step / decay_steps), the quotient floored when staircase.
 ScheduleSpec NaturalExponentialDecay(double rate, int64_t decay_steps, double decay_rate,
                                      bool staircase = false);
-// rate / (1 + decay_rate * step / decay_steps), likewise.
+// rate / (1 + decay_rate * step / decay_steps), the quotient floored when staircase.
 ScheduleSpec InverseTimeDecay(double rate, int64_t decay_steps, double decay_rate,
                               bool staircase = false);
 // (rate - end) * (1 - min(step, decay_steps) / decay_steps) ^ power + end. With cycle, decay_steps
 // grows to the next multiple that is not below step.
 ScheduleSpec PolynomialDecay(double rate, int64_t decay_steps, double end = 1e-4, double power = 1,
                              bool cycle = false);
-// values[i] while step < boundaries[i], then the last. CheckSchedule wants boundaries that ascend
-// and one more value than boundaries.
+// values[i] while step < boundaries[i], then the last value. CheckSchedule requires ascending
+// boundaries and one more value than boundaries.
 ScheduleSpec PiecewiseDecay(std::vector<double> boundaries, std::vector<double> values);
 // rate * (1 + cos(pi * min(step, total_steps) / total_steps)) / 2
 ScheduleSpec CosineDecay(double rate, int64_t total_steps);
@@ -34,12 +34,12 @@ ScheduleSpec CosineDecay(double rate, int64_t total_steps);
 // After them `then` continues at the global step, as if it had run from step 0. A schedule has one
 // warm-up: a second call replaces the first.
 //
-// Encoding: the spec is `then` itself with three parameters more, "warmup_steps", "warmup_start"
-// and "warmup_end"; any schedule may carry them, all three or none.
+// Encoding: the spec is `then` itself with three additional parameters, "warmup_steps",
+// "warmup_start" and "warmup_end"; any schedule may carry them, all three or none.
 ScheduleSpec LinearWarmup(ScheduleSpec then, int64_t warmup_steps, double start, double end);
 
-// Ok, or what is wrong with the spec: an unknown name, a missing or unknown parameter, a value that
-// makes no sense (negative steps, boundaries out of order), with the known names.
+// Returns an error if the spec is invalid: an unknown name, a missing or unknown parameter (with
+// the known names), an invalid value (negative steps, boundaries out of order).
 Status CheckSchedule(const ScheduleSpec& spec);
 
 // The rate at a step. REQUIRES: CheckSchedule(spec).ok(), step >= 0.

@@ -24,11 +24,11 @@ namespace {
 struct RuleEntry {
   std::string_view name;
   std::unique_ptr<UpdateRule> (*make)(const ParamMap& params);
-  // A parameter that a spec leaves out has the default of the rule's options.
+  // A parameter that a spec omits has the default of the rule's options.
   std::vector<KnownParam> params;
 };
 
-// Every optimizer there is.
+// All optimizers.
 const std::vector<RuleEntry>& Rules() {
   constexpr KnownParam kBeta1{"beta1", ParamRange::kFraction};
   constexpr KnownParam kBeta2{"beta2", ParamRange::kFraction};
