@@ -1,4 +1,4 @@
-// The share of rows whose most probable class is the label.
+// The fraction of rows whose most probable class is the label.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@ MetricSpec AccuracySpec(int predict, int label);
 
 class AccuracyMeter final : public Metric {
  public:
-  // The class of a row is its first largest column; of one column, whether it is above 0.5. A row
-  // with a NaN among its scores or as its label is broken.
+  // The predicted class of a row is its first largest column; with a single column, class 1 if it
+  // is above 0.5. A row with a NaN among its scores or as its label is broken.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;

@@ -66,8 +66,8 @@ void AucMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
 }
 
 double AucMeter::Counts::Area() const {
-  // From the lowest score up: each positive beats the negatives below it, and half of those that
-  // share its score, which stand just before it.
+  // In ascending order of score: each positive beats the negatives below it and half of those with
+  // the same score, which come just before it.
   double pairs = 0, positives = 0, negatives = 0;
   ScoreCounts::Count before;
   for (const ScoreCounts::Count& count : scores.Sorted()) {
@@ -147,13 +147,13 @@ std::vector<double> AucMeter::State() const {
 }
 
 Status AucMeter::Merge(std::span<const double> state) {
-  if (state.size() < 2) return InvalidArgument("auc: a state of {} numbers", state.size());
+  if (state.size() < 2) return InvalidArgument("auc: the state has only {} numbers", state.size());
   FL_RETURN_IF_ERROR(AddMetricCount(state[0], &all_.broken));
   FL_RETURN_IF_ERROR(AddMetricCount(state[1], &merged_window_.broken));
   state = state.subspan(2);
   FL_RETURN_IF_ERROR(all_.scores.MergeState(&state));
   FL_RETURN_IF_ERROR(merged_window_.scores.MergeState(&state));
-  if (!state.empty()) return InvalidArgument("auc: {} more numbers than a state", state.size());
+  if (!state.empty()) return InvalidArgument("auc: {} extra numbers after the state", state.size());
   return absl::OkStatus();
 }
 

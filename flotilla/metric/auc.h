@@ -1,17 +1,18 @@
 // Area under the ROC curve. Memory does not grow with the data, and states of workers and trainers
-// merge into the global figure, whatever their order.
+// merge into the global value, in any order.
 //
-// Without num_thresholds scores are counted in a histogram of adaptive resolution
-// (score_counts.h): exact up to kMaxScores different scores of positives and of negatives in all;
-// beyond that, scores share a bucket if they differ by a small part of their distance to the nearer
-// of 0 and 1, so that rare positives and rare negatives are ranked as well as a balanced set.
+// Without num_thresholds, scores are counted in a histogram of adaptive resolution
+// (score_counts.h): exact for up to kMaxScores distinct scores of positives and of negatives in
+// total; beyond that, scores share a bucket if they differ by a small part of their distance to the
+// nearer of 0 and 1, so that rare positives and rare negatives are ranked as well as a balanced
+// set.
 //
-// With num_thresholds, a score p in [0, 1] falls into bucket int(p * num_thresholds): the figure of
-// the original system, which is biased where most scores are within few buckets.
+// With num_thresholds, a score p in [0, 1] falls into bucket int(p * num_thresholds): the AUC of
+// PaddlePaddle 1.x, which is biased when most scores fall into few buckets.
 //
-// Scores beyond the ends count at the ends. Scores of one bucket are ties and count half, which is
-// the trapezoid under the curve: the figure is off by at most half the share of pairs of a positive
-// and a negative in one bucket.
+// Scores outside [0, 1] are clamped. Scores in one bucket are ties and count half, which is the
+// trapezoid under the curve: the error is at most half the fraction of pairs of a positive and a
+// negative that share a bucket.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,7 @@
 namespace flotilla {
 
 // predict: (rows, 2), probabilities of the classes, or (rows, 1), the probability of class 1.
-// label: (rows, 1), positive where it is above 0.5. num_thresholds 0: not set. The name is "auc".
+// label: (rows, 1), positive if it is above 0.5. num_thresholds 0: not set. The name is "auc".
 MetricSpec AucSpec(int predict, int label, int num_thresholds = 0, int slide_steps = 20);
 
 class AucMeter final : public Metric {
@@ -36,18 +37,18 @@ class AucMeter final : public Metric {
   AucMeter(int num_thresholds, int slide_steps);
 
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
-  // is NaN is broken: it belongs to no class and makes the figure NaN.
+  // is NaN is broken: it belongs to no class and makes the value NaN.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;
 
-  // The same over the last slide_steps batches added here and, for each state merged since Reset,
-  // the last ones of its metric. With slide_steps 0 there is no window and this is Value().
+  // The AUC over the last slide_steps batches added here and, for each state merged since Reset,
+  // the last batches of its metric. With slide_steps 0 there is no window and this is Value().
   double WindowValue() const override;
 
-  // Of a figure that is NaN, below 0.5 by far, or 0.5 to three digits.
+  // A hint if the value is NaN, far below 0.5, or 0.5 to three digits.
   std::string Hint() const override;
 
  private:
@@ -61,7 +62,7 @@ class AucMeter final : public Metric {
     uint64_t broken = 0;
   };
 
-  static constexpr uint32_t kBroken = ~uint32_t{0};  // no ScoreCounts::Row
+  static constexpr uint32_t kBroken = ~uint32_t{0};  // not a valid ScoreCounts::Row
   uint32_t RowOf(float score, float label) const;
   size_t max_counts() const;
   // The merged windows and the recent batches.
@@ -69,7 +70,7 @@ class AucMeter final : public Metric {
 
   const int num_thresholds_;
   Counts all_;
-  Counts merged_window_;  // of merged states
+  Counts merged_window_;  // windows of merged states
   // The rows of the last batches: a ring, whose vectors are reused.
   std::vector<std::vector<uint32_t>> recent_;
   size_t next_ = 0;

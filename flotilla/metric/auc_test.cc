@@ -97,7 +97,7 @@ TEST(AucTest, ScoresBeyondTheEndsCountAtTheEnds) {
 TEST(AucTest, BucketIsTheScoreTimesThresholdsCutToAWholeNumber) {
   EXPECT_EQ(AucOf({{0.30f, 0.49f}, {0, 1}}, 4), 0.5);  // both in bucket 1
   EXPECT_EQ(AucOf({{0.49f, 0.50f}, {0, 1}}, 4), 1);
-  EXPECT_EQ(AucOf({{0.99f, 1.00f}, {0, 1}}, 4), 1);  // 1 has a bucket of its own
+  EXPECT_EQ(AucOf({{0.99f, 1.00f}, {0, 1}}, 4), 1);  // 1 has its own bucket
 }
 
 TEST(AucTest, OfTwoColumnsTheLastIsTheScore) {
@@ -137,7 +137,7 @@ TEST(AucTest, AStateOfAnotherMetricIsAnError) {
   EXPECT_FALSE(auc.Merge(state).ok());
 }
 
-// At base rates of clicks most scores are in few of 4096 even buckets.
+// At typical click rates, most scores are in few of 4096 equal buckets.
 TEST(AucTest, OnlyGivenThresholdsMakeEvenBuckets) {
   const Rows rows = {{0.0001f, 0.0002f, 0.0001f, 0.0002f}, {0, 1, 0, 1}};
   EXPECT_EQ(AucOf(rows, 4096), 0.5);

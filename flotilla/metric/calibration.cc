@@ -12,7 +12,8 @@ constexpr int kShift = 23 - 8;
 constexpr float kLowest = 1.0f / (1 << 24);
 constexpr uint32_t kLowestBits = std::bit_cast<uint32_t>(kLowest) >> kShift;
 constexpr uint32_t kHighestBits = std::bit_cast<uint32_t>(1.0f) >> kShift;
-constexpr size_t kBuckets = kHighestBits - kLowestBits + 2;  // and one for what is below kLowest
+// Includes one bucket for scores below kLowest.
+constexpr size_t kBuckets = kHighestBits - kLowestBits + 2;
 
 size_t BucketOf(float score) {
   if (score < kLowest) return 0;
@@ -60,7 +61,7 @@ CalibrationPart CalibrationMeter::All() const {
   return all;
 }
 
-// A bucket belongs to the decile that its middle row stands in.
+// A bucket belongs to the decile that contains its middle row.
 std::vector<CalibrationPart> CalibrationMeter::Deciles() const {
   std::vector<CalibrationPart> deciles(kDeciles);
   const double rows = static_cast<double>(All().rows);

@@ -1,9 +1,10 @@
-// Whether scores mean what they say: the clicks that were predicted over those that happened, of
-// all rows and by decile of the score. 1 is right, 1.1 promises ten per cent too much.
+// Calibration of scores: the ratio of predicted to actual clicks, over all rows and by decile of
+// the score. 1 is perfect, 1.1 means that ten percent too many clicks are predicted.
 //
-// Rows are counted in buckets of the score, so memory does not grow with the data and states add
-// up. A bucket spans 1/256 of its score, however small that is; scores below 2^-24 share one.
-// Deciles are made of whole buckets, so they are exact up to the rows of a bucket at each border.
+// Rows are counted in buckets of the score, so memory does not grow with the data and states can be
+// added. The width of a bucket is 1/256 of its score, for any score; scores below 2^-24 share one
+// bucket. Deciles consist of whole buckets, so they are exact up to the rows of one bucket at each
+// boundary.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 namespace flotilla {
 
 // predict: (rows, 2), probabilities of the classes, or (rows, 1), the probability of class 1.
-// label: (rows, 1), a click where it is above 0.5. The name is "calibration".
+// label: (rows, 1), a click if it is above 0.5. The name is "calibration".
 MetricSpec CalibrationSpec(int predict, int label);
 
-// A part of the rows.
+// Totals of a subset of the rows.
 struct CalibrationPart {
   int64_t rows = 0;
   double predicted = 0;  // sum of the scores
@@ -35,17 +36,17 @@ class CalibrationMeter final : public Metric {
   CalibrationMeter();
 
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
-  // is NaN is broken: it belongs to no decile and makes Value() NaN. Scores beyond [0, 1] count as
-  // they are and stand in the buckets at the ends.
+  // is NaN is broken: it belongs to no decile and makes Value() NaN. Scores outside [0, 1] are
+  // summed unchanged and counted in the first or last bucket.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
-  // Predicted over actual clicks, of all rows. NaN without clicks.
+  // Ratio of predicted to actual clicks over all rows. NaN without clicks.
   double Value() const override;
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;
 
-  // All rows, and the same by decile of the score, lowest first. A decile is empty where the rows
-  // of one bucket fill others.
+  // Totals of all rows, and by decile of the score, lowest first. A decile is empty if the rows of
+  // a single bucket span several deciles.
   CalibrationPart All() const;
   std::vector<CalibrationPart> Deciles() const;
 

@@ -25,7 +25,7 @@ void Add(CalibrationMeter& meter, std::span<const Row> rows) {
   meter.Add(static_cast<int64_t>(rows.size()), inputs);
 }
 
-// Scores over many orders of magnitude; clicks come 1.25 times as often as they say.
+// Scores over many orders of magnitude; clicks are 1.25 times as frequent as predicted.
 std::vector<Row> RandomRows(size_t n) {
   const RngKey key = RngKey(3).With("rows");
   std::vector<Row> rows(n);
@@ -36,7 +36,7 @@ std::vector<Row> RandomRows(size_t n) {
   return rows;
 }
 
-// What the file comment says, by sorting all rows.
+// Reference implementation of the definition in calibration.h, by sorting all rows.
 std::vector<CalibrationPart> NaiveDeciles(std::vector<Row> rows) {
   std::sort(rows.begin(), rows.end(), [](Row a, Row b) { return a.score < b.score; });
   std::vector<CalibrationPart> deciles(10);

@@ -1,5 +1,5 @@
-// The mean negative log-likelihood of the labels, with probabilities clipped at 1e-7, so that one
-// certain mistake costs 16.1 and not infinity.
+// The mean negative log-likelihood of the labels, with probabilities clipped at 1e-7, so that a
+// single confident mistake costs 16.1 instead of infinity.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ MetricSpec LogLossSpec(int predict, int label);
 
 class LogLossMeter final : public Metric {
  public:
-  // A row whose probability is NaN, or whose label is none of the classes, is broken.
+  // A row whose probability is NaN, or whose label is not one of the classes, is broken.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   std::vector<double> State() const override;

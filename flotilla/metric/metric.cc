@@ -30,7 +30,7 @@ struct MetricEntry {
   std::unique_ptr<Metric> (*make)(const std::vector<int>& values);
 };
 
-// Every metric there is.
+// All metrics.
 const std::vector<MetricEntry>& Metrics() {
   static const std::vector<MetricEntry> metrics = {
       {"auc",

@@ -1,9 +1,9 @@
-// Metrics: mergeable state that watches values of the graph batch by batch. A state is never a
-// parameter and never in a checkpoint; it starts at zero, and the states of workers and trainers
-// merge into the global figure.
+// Metrics: mergeable state that is updated with values of the graph batch by batch. A state is
+// never a parameter and never in a checkpoint; it starts at zero, and the states of workers and
+// trainers merge into the global value.
 //
-// To add a metric: name.h/.cc with a subclass and a function that makes its MetricSpec, a test, and
-// one line in the table of metric.cc.
+// To add a metric: name.h/.cc with a subclass and a function that creates its MetricSpec, a test,
+// and one line in the table of metric.cc.
 #pragma once
 
 #include <cmath>
@@ -24,24 +24,25 @@ class Metric {
  public:
   virtual ~Metric() = default;
 
-  // Counts one batch; inputs, each with rows, stand in the order of MetricSpec::vars. Rows whose
-  // score is NaN are not counted as either class; they make Value() NaN, so a broken model shows.
+  // Adds one batch; inputs, each with rows, are in the order of MetricSpec::vars. Rows whose score
+  // is NaN are not counted as either class; they make Value() NaN, so that a broken model is
+  // visible.
   virtual void Add(int64_t rows, std::span<const FetchedValue> inputs) = 0;
 
-  // The figure over everything added since construction, merged states included. NaN when it is
+  // The value over everything added since construction, including merged states. NaN when it is
   // undefined (no rows, one class only).
   virtual double Value() const = 0;
-  // The same over the last batches only, where the metric keeps such a window; else Value().
+  // The value over the last batches only, if the metric keeps such a window; otherwise Value().
   virtual double WindowValue() const { return Value(); }
 
-  // Where Value() looks like a mistake (of the data, the model or the settings) rather than a
-  // result: the likely cause and what to look at, as one sentence for a person. Else empty.
+  // If Value() suggests a mistake (in the data, the model or the settings): the likely cause and
+  // what to check, as one human-readable sentence. Otherwise empty.
   virtual std::string Hint() const { return {}; }
 
-  // The state as numbers: Merge(other.State()) counts the other's batches too.
+  // The state as numbers: Merge(other.State()) adds the batches of the other metric.
   virtual std::vector<double> State() const = 0;
-  // An error where `state` cannot be that of a metric with the same spec; what this one has counted
-  // is then undefined until Reset.
+  // Returns an error if `state` cannot be that of a metric with the same spec; the content of this
+  // metric is then undefined until Reset.
   virtual Status Merge(std::span<const double> state) = 0;
   virtual void Reset() = 0;
 };
@@ -49,27 +50,29 @@ class Metric {
 // For Merge of metrics whose state has a fixed size.
 inline Status CheckStateSize(std::span<const double> state, size_t expected) {
   if (state.size() == expected) return absl::OkStatus();
-  return InvalidArgument("a metric's state of {} numbers, not {}", state.size(), expected);
+  return InvalidArgument("the state of a metric has {} numbers, expected {}", state.size(),
+                         expected);
 }
 
-// A double counts no further.
+// The largest count that a double represents exactly.
 inline constexpr double kMaxMetricCount = 9007199254740992;  // 2^53
 
-// For Merge: whether a number of a state can be a count. A state may come from a peer, and turning
-// NaN or a negative number into an integer is undefined.
+// For Merge: whether a number of a state is a valid count. A state may come from a peer, and
+// converting NaN or a negative number to an integer is undefined.
 inline bool IsMetricCount(double number, double most = kMaxMetricCount) {
   return number >= 0 && number <= most && number == std::floor(number);
 }
 
-// Adds a number of a state to a count, which stays as it is where the number is none.
+// Adds a number of a state to a count, which is unchanged if the number is not a valid count.
 template <typename Count>
 Status AddMetricCount(double number, Count* count) {
-  if (!IsMetricCount(number)) return InvalidArgument("a metric's state counts {} rows", number);
+  if (!IsMetricCount(number))
+    return InvalidArgument("the state of a metric has an invalid count {}", number);
   *count += static_cast<Count>(number);
   return absl::OkStatus();
 }
 
-// The metric that `spec` names, or an error that lists the known kinds.
+// Creates the metric that `spec` names, or returns an error that lists the known kinds.
 StatusOr<std::unique_ptr<Metric>> MakeMetric(const MetricSpec& spec);
 
 }  // namespace flotilla

@@ -12,7 +12,7 @@ using Json = nlohmann::json;
 Status ReadText(const Json& json, const std::string& where, const char* key, std::string* out) {
   const auto found = json.find(key);
   if (found == json.end() || !found->is_string()) {
-    return InvalidArgument("{}.{}: text is expected", where, key);
+    return InvalidArgument("{}.{}: expected a string", where, key);
   }
   *out = found->get<std::string>();
   return absl::OkStatus();
@@ -21,12 +21,12 @@ Status ReadText(const Json& json, const std::string& where, const char* key, std
 Status ReadVars(const Json& json, const std::string& where, std::vector<int>* out) {
   const auto found = json.find("vars");
   if (found == json.end() || !found->is_array()) {
-    return InvalidArgument("{}.vars: a list is expected", where);
+    return InvalidArgument("{}.vars: expected a list", where);
   }
   for (const Json& var : *found) {
     const bool whole =
         var.is_number_unsigned() && var.get<uint64_t>() <= std::numeric_limits<int>::max();
-    if (!whole) return InvalidArgument("{}.vars: the number of a value is expected", where);
+    if (!whole) return InvalidArgument("{}.vars: expected the index of a value", where);
     out->push_back(var.get<int>());
   }
   return absl::OkStatus();
@@ -35,18 +35,17 @@ Status ReadVars(const Json& json, const std::string& where, std::vector<int>* ou
 Status ReadParams(const Json& json, const std::string& where, std::map<std::string, double>* out) {
   const auto found = json.find("params");
   if (found == json.end() || !found->is_object()) {
-    return InvalidArgument("{}.params: an object is expected", where);
+    return InvalidArgument("{}.params: expected an object", where);
   }
   for (const auto& [name, value] : found->items()) {
-    if (!value.is_number())
-      return InvalidArgument("{}.params.{}: a number is expected", where, name);
+    if (!value.is_number()) return InvalidArgument("{}.params.{}: expected a number", where, name);
     (*out)[name] = value.get<double>();
   }
   return absl::OkStatus();
 }
 
 StatusOr<MetricSpec> ReadMetric(const Json& json, const std::string& where) {
-  if (!json.is_object()) return InvalidArgument("{}: an object is expected", where);
+  if (!json.is_object()) return InvalidArgument("{}: expected an object", where);
   MetricSpec spec;
   FL_RETURN_IF_ERROR(ReadText(json, where, "name", &spec.name));
   FL_RETURN_IF_ERROR(ReadText(json, where, "kind", &spec.kind));
@@ -84,7 +83,7 @@ StatusOr<std::vector<MetricSpec>> MetricsFromJson(std::string_view text) {
   } catch (const Json::exception& error) {
     return InvalidArgument("{}", error.what());
   }
-  if (!json.is_array()) return InvalidArgument("a list is expected");
+  if (!json.is_array()) return InvalidArgument("expected a list");
   std::vector<MetricSpec> metrics;
   for (size_t i = 0; i < json.size(); ++i) {
     FL_ASSIGN_OR_RETURN(MetricSpec spec, ReadMetric(json[i], fmt::format("[{}]", i)));

@@ -1,8 +1,9 @@
-// The metrics of a model as text and back, so that a saved model says how it is judged:
+// Converts the metrics of a model to text and back, so that a saved model includes how it is
+// evaluated:
 //
 //   [{"name", "kind", "vars": [index of a graph value, ..], "params": {name: number}}, ..]
 //
-// It does not know the graph: whether the indices fit is for whoever has both.
+// It does not know the graph: callers that have both must check whether the indices fit.
 #pragma once
 
 #include <span>
@@ -15,12 +16,12 @@
 
 namespace flotilla {
 
-// Exact: MetricsFromJson gives back equal specs. Errors name the metric: text that is not UTF-8, a
+// Lossless: MetricsFromJson restores equal specs. Errors name the metric: text that is not UTF-8, a
 // parameter that is not finite.
 StatusOr<std::string> MetricsToJson(std::span<const MetricSpec> metrics);
 
-// Errors say where in the text, e.g. "[1].vars: ..". Whether a kind is known is found when the
-// metric is made (MakeMetric). Never aborts, whatever the text.
+// Errors name the location in the text, e.g. "[1].vars: ..". Whether a kind is known is checked
+// only when the metric is created (MakeMetric). Never aborts, for any text.
 StatusOr<std::vector<MetricSpec>> MetricsFromJson(std::string_view text);
 
 }  // namespace flotilla

@@ -39,18 +39,18 @@ TEST(MetricIoTest, WhatTextCannotSayIsRefused) {
 
 TEST(MetricIoTest, ErrorsSayWhere) {
   EXPECT_THAT(MetricsError("[{"), HasSubstr("parse error"));
-  EXPECT_EQ(MetricsError("{}"), "a list is expected");
-  EXPECT_EQ(MetricsError("[1]"), "[0]: an object is expected");
-  EXPECT_EQ(MetricsError(R"([{"kind": "auc"}])"), "[0].name: text is expected");
+  EXPECT_EQ(MetricsError("{}"), "expected a list");
+  EXPECT_EQ(MetricsError("[1]"), "[0]: expected an object");
+  EXPECT_EQ(MetricsError(R"([{"kind": "auc"}])"), "[0].name: expected a string");
   const std::string start = R"([{"name": "a", "kind": "b", )";
-  EXPECT_EQ(MetricsError(start + R"("vars": 1}])"), "[0].vars: a list is expected");
+  EXPECT_EQ(MetricsError(start + R"("vars": 1}])"), "[0].vars: expected a list");
   for (const char* var : {"-1", "1.5", "2147483648", "\"x\"", "null"}) {
     EXPECT_EQ(MetricsError(start + R"("vars": [)" + var + R"(], "params": {}}])"),
-              "[0].vars: the number of a value is expected");
+              "[0].vars: expected the index of a value");
   }
-  EXPECT_EQ(MetricsError(start + R"("vars": []}])"), "[0].params: an object is expected");
+  EXPECT_EQ(MetricsError(start + R"("vars": []}])"), "[0].params: expected an object");
   EXPECT_EQ(MetricsError(start + R"("vars": [], "params": {"k": "v"}}])"),
-            "[0].params.k: a number is expected");
+            "[0].params.k: expected a number");
 }
 
 }  // namespace

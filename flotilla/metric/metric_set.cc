@@ -73,14 +73,14 @@ std::vector<double> MetricSet::State() const {
 Status MetricSet::MergeState(std::span<const double> state) {
   for (Entry& entry : entries_) {
     if (state.empty() || !(state[0] >= 0 && state[0] < static_cast<double>(state.size()))) {
-      return InvalidArgument("metric {}: its state is cut short", entry.name);
+      return InvalidArgument("metric {}: the state is truncated", entry.name);
     }
     const auto size = static_cast<size_t>(state[0]);
     FL_RETURN_IF_ERROR(Annotate(entry.metric->Merge(state.subspan(1, size)),
                                 fmt::format("metric {}", entry.name)));
     state = state.subspan(1 + size);
   }
-  if (!state.empty()) return InvalidArgument("states of metrics: {} numbers more", state.size());
+  if (!state.empty()) return InvalidArgument("states of metrics: {} extra numbers", state.size());
   return absl::OkStatus();
 }
 

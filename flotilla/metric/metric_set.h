@@ -15,18 +15,18 @@ namespace flotilla {
 
 class MetricSet {
  public:
-  // The values that the metrics read, each once: what a plan must fetch, in this order.
+  // The values that the metrics read, without duplicates: a plan must fetch them in this order.
   static std::vector<int> Fetches(std::span<const MetricSpec> specs);
 
-  // For values that are handed to Add in this order. Errors: a metric that is not known.
+  // Creates a set for values that are passed to Add in this order. Errors: an unknown metric.
   // REQUIRES: fetches has all of Fetches(specs).
   static StatusOr<MetricSet> Make(std::span<const MetricSpec> specs, std::span<const int> fetches);
-  // For the order of Fetches(specs).
+  // Creates a set for the order of Fetches(specs).
   static StatusOr<MetricSet> Make(std::span<const MetricSpec> specs);
 
-  // Counts a batch.
+  // Adds a batch.
   void Add(int64_t rows, std::span<const FetchedValue> fetched);
-  // Counts what another set of the same specs has counted.
+  // Adds the counts of another set of the same specs.
   void Merge(const MetricSet& other);
   void Reset();
 
@@ -35,22 +35,23 @@ class MetricSet {
   // The first metric of this name, or null.
   const Metric* Find(const std::string& name) const;
 
-  // The states of all metrics, one after the other: of each its size, then Metric::State.
+  // The states of all metrics, one after the other: for each metric its size, then Metric::State.
   std::vector<double> State() const;
-  // Counts what such a state has counted. An error where it cannot be of a set of the same specs.
+  // Adds the counts of such a state. Returns an error if it cannot be that of a set of the same
+  // specs.
   Status MergeState(std::span<const double> state);
 
   // Names and values, in the order of the specs.
   std::vector<std::pair<std::string, double>> Values() const;
-  // The same over the last batches (Metric::WindowValue).
+  // Like Values(), over the last batches (Metric::WindowValue).
   std::vector<std::pair<std::string, double>> WindowValues() const;
-  // "auc is nan: <likely cause>" for each value that looks like a mistake; none when all is well.
+  // "auc is nan: <likely cause>" for each suspicious value; empty if there is none.
   std::vector<std::string> Hints() const;
 
  private:
   struct Entry {
     std::string name;
-    std::vector<int> inputs;  // places among the values that Add is given
+    std::vector<int> inputs;  // indices of the values passed to Add
     std::unique_ptr<Metric> metric;
   };
   std::vector<Entry> entries_;

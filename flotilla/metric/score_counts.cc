@@ -11,7 +11,7 @@ namespace {
 constexpr int kKeyBits = 31;
 constexpr size_t kFirstSlots = 1024;
 
-// By radix: several times faster than std::sort here.
+// Radix sort: several times faster than std::sort here.
 void SortByRow(std::vector<ScoreCounts::Count>* counts) {
   constexpr int kDigitBits = 11;
   constexpr uint32_t kDigits = 1 << kDigitBits;
@@ -74,11 +74,11 @@ void ScoreCounts::AppendState(std::vector<double>* state) const {
 
 Status ScoreCounts::MergeState(std::span<const double>* state) {
   if (state->empty() || !IsMetricCount((*state)[0], static_cast<double>(state->size() - 1))) {
-    return InvalidArgument("counts of scores: the state is cut short");
+    return InvalidArgument("counts of scores: the state is truncated");
   }
   const auto numbers = state->subspan(1, static_cast<size_t>((*state)[0]));
   if (numbers.size() % 2 != 1 || !IsMetricCount(numbers[0], kKeyBits)) {
-    return InvalidArgument("counts of scores: a state of {} numbers", numbers.size());
+    return InvalidArgument("counts of scores: the state has {} numbers", numbers.size());
   }
   const int dropped = static_cast<int>(numbers[0]);
   const double last_row = static_cast<double>((kNoRow - 1) >> dropped);
@@ -92,7 +92,7 @@ Status ScoreCounts::MergeState(std::span<const double>* state) {
   }
   if (dropped > dropped_bits_) Rebuild(slots_.size(), dropped - dropped_bits_);
   for (size_t i = 1; i < numbers.size(); i += 2) {
-    // The table may drop bits meanwhile.
+    // The table may drop bits during the loop.
     AddRows({Shifted(static_cast<uint32_t>(numbers[i]), dropped_bits_ - dropped),
              static_cast<uint64_t>(numbers[i + 1])});
   }

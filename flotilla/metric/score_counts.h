@@ -1,9 +1,9 @@
 // A histogram of scores by class whose resolution adapts to the scores: the counts behind AUC.
 //
-// A score is a whole number (ScoreKey). As long as there are at most max_counts different pairs of
-// score and class the histogram is exact; each time there would be more, it drops the lowest bit of
-// all keys. The result depends only on which rows were added, not on their order nor on how they
-// were spread over histograms that were merged.
+// A score is represented by a whole number (ScoreKey). As long as there are at most max_counts
+// distinct pairs of score and class, the histogram is exact; whenever there would be more, it drops
+// the lowest bit of all keys. The result depends only on the set of added rows, not on their order
+// or on how they were distributed over merged histograms.
 //
 // Not thread-safe.
 #pragma once
@@ -18,9 +18,9 @@
 
 namespace flotilla {
 
-// The order-preserving key of a score in [0, 1]; scores beyond the ends count at the ends.
-// Different scores have different keys. Both ends have relative resolution: dropping the lowest n
-// bits joins scores that differ by less than 2^(n-23) of their distance to the nearer end.
+// The order-preserving key of a score in [0, 1]; scores outside are clamped. Different scores have
+// different keys. Both ends have relative resolution: dropping the lowest n bits merges scores that
+// differ by less than 2^(n-23) of their distance to the nearer end.
 // REQUIRES: score is not NaN.
 inline uint32_t ScoreKey(float score) {
   constexpr uint32_t kHalf = std::bit_cast<uint32_t>(0.5f);
@@ -38,7 +38,7 @@ class ScoreCounts {
 
   // Rows of one score and class.
   struct Count {
-    uint32_t row = kNoRow;  // of a key that has lost dropped_bits() bits
+    uint32_t row = kNoRow;  // its key has lost dropped_bits() bits
     uint64_t rows = 0;
 
     bool operator==(const Count&) const = default;
@@ -54,10 +54,10 @@ class ScoreCounts {
   // Ascending by row: by score, negatives before positives.
   std::vector<Count> Sorted() const;
 
-  // The counts as numbers, behind `state`: how many follow, then dropped bits and Sorted().
+  // Appends the counts as numbers to `state`: how many follow, then dropped bits and Sorted().
   void AppendState(std::vector<double>* state) const;
-  // Counts what such a state has counted and removes it from the front of *state. An error, of
-  // which nothing is counted, for one that AppendState cannot have made.
+  // Adds the counts of such a state and removes it from the front of *state. For a state that
+  // AppendState cannot have written it returns an error and adds nothing.
   Status MergeState(std::span<const double>* state);
 
  private:

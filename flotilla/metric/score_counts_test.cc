@@ -78,24 +78,24 @@ TEST(ScoreCountsTest, DropsTheFewestBitsThatKeepItWithinItsBound) {
   ScoreCounts counts(4);
   for (const uint32_t key : {8u, 9u, 12u, 16u, 9u}) counts.Add(negative(key));
   EXPECT_EQ(counts.dropped_bits(), 0);
-  counts.Add(negative(40));  // 8 and 9 become one
+  counts.Add(negative(40));  // 8 and 9 are merged
   EXPECT_EQ(counts.dropped_bits(), 1);
-  counts.Add(positive(41));  // 8, 9 and 12 are two; 40 and 41 are of two classes
+  counts.Add(positive(41));  // 8, 9 and 12 form two keys; 40 and 41 belong to two classes
   EXPECT_EQ(counts.dropped_bits(), 3);
   EXPECT_EQ(counts.Sorted(),
             (std::vector<ScoreCounts::Count>{
                 {negative(1), 4}, {negative(2), 1}, {negative(5), 1}, {positive(5), 1}}));
 }
 
-// The state is that of the set of rows, however they came: in another order, in parts that each
-// dropped other bits, read in between or not.
+// The state depends only on the set of rows: not on their order, on parts that dropped different
+// bits before they were merged, or on reads in between.
 TEST(ScoreCountsTest, DependsOnTheRowsOnly) {
   std::vector<uint32_t> rows = RandomScoreRows(100'000, 1, 1u << 30);
   for (const uint32_t row : RandomScoreRows(100'000, 2, 1000)) rows.push_back(row);
   ScoreCounts whole(1000);
   for (const uint32_t row : rows) whole.Add(row);
   const std::vector<double> expected = StateOf(whole);
-  EXPECT_GT(expected[1], 0);  // it had to drop some
+  EXPECT_GT(expected[1], 0);  // some bits were dropped
 
   ScoreCounts backwards(1000);
   for (size_t i = rows.size(); i-- > 0;) {
@@ -126,12 +126,12 @@ TEST(ScoreCountsTest, AStateThatMakesNoSenseIsAnError) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const std::vector<std::vector<double>> bad = {
       {},
-      {4, 0, 11, 1},            // longer than there is
-      {2, 0, 11},               // without its count
+      {4, 0, 11, 1},            // declares more numbers than there are
+      {2, 0, 11},               // lacks the count
       {nan, 0, 11, 1},          //
       {3, 32, 11, 1},           // more bits than a key has
-      {3, 0, 4294967295.0, 1},  // no row
-      {3, 30, 4, 1},            // no row of the bits that are left
+      {3, 0, 4294967295.0, 1},  // not a row
+      {3, 30, 4, 1},            // not a row with the remaining bits
       {3, 0, 11, -1},           //
       {3, 0, 11, 0.5},          //
       {3, 0, 11, nan},          //

@@ -1,5 +1,5 @@
-// The metric sets of all workers, so that a progress line can tell their joint figures while the
-// workers go on counting. Part of a trainer.
+// The metric sets of all workers, so that a progress line can show their combined values while the
+// workers continue. Part of a trainer.
 #pragma once
 
 #include <memory>
@@ -12,17 +12,17 @@
 
 namespace flotilla {
 
-// Thread-safe: each worker's set has its own lock, which nobody but a report ever waits for.
+// Thread-safe: each worker's set has its own lock, which only a report contends for.
 class WorkerMetrics {
  public:
-  // Errors: a metric that is not known. REQUIRES: workers >= 1.
+  // Errors: an unknown metric. REQUIRES: workers >= 1.
   static StatusOr<std::unique_ptr<WorkerMetrics>> Make(std::span<const MetricSpec> specs,
                                                        int workers);
 
-  // Counts a batch of a worker; fetched as in MetricSet::Add.
+  // Adds a batch of a worker; `fetched` as in MetricSet::Add.
   void Add(int worker, int64_t rows, std::span<const FetchedValue> fetched);
 
-  // Sets *merged, made from the same specs, to everything counted since Reset. Its window covers
+  // Sets *merged, created from the same specs, to everything counted since Reset. Its window covers
   // the last batches of every worker.
   void MergeTo(MetricSet* merged) const;
 
