@@ -36,7 +36,7 @@ StatusOr<std::unique_ptr<BlockFileWriter>> BlockFileWriter::Make(const std::stri
   SavedFile file{.name = std::move(name), .bytes = bytes, .blocks = {}};
   file.blocks.resize(static_cast<size_t>(BlocksOf(bytes)));
   std::unique_ptr<BlockFileWriter> writer(new BlockFileWriter(path, std::move(file), fd));
-  // A full disk is found before anything is written, where the file system can tell.
+  // Detects a full disk before anything is written, if the file system supports it.
   int error = 0;
   do {
     error = bytes == 0 || fallocate(fd, 0, 0, bytes) == 0 ? 0 : errno;
@@ -121,7 +121,7 @@ StatusOr<std::unique_ptr<BlockFileReader>> BlockFileReader::Open(int directory, 
   const int64_t bytes = reader->file_.bytes;
   if (info.st_size != bytes) {
     return DataLoss("{}: {} at offset {}: it has {} bytes, the manifest says {}", reader->path_,
-                    info.st_size < bytes ? "truncated" : "bytes too many",
+                    info.st_size < bytes ? "truncated" : "extra bytes",
                     std::min<int64_t>(info.st_size, bytes), info.st_size, bytes);
   }
   return reader;

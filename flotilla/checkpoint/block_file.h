@@ -1,6 +1,6 @@
-// A file in checksummed blocks: the writer takes bytes in any order and hashes each block when it
-// is complete, the reader checks blocks against the hashes. Below writer.h and reader.h; it knows
-// nothing of tensors.
+// A file in checksummed blocks: the writer accepts bytes in any order and hashes each block when it
+// is complete, the reader verifies blocks against the hashes. Used by writer.h and reader.h; it
+// knows nothing of tensors.
 #pragma once
 
 #include <cstddef>
@@ -19,17 +19,17 @@ namespace flotilla {
 
 inline constexpr int64_t kBlockBytes = int64_t{1} << 20;
 
-// Values as they stand in memory and, this being a little-endian format, in files.
+// The bytes of values in memory and, since the format is little-endian, in files.
 template <typename T>
 std::string_view BytesOf(std::span<const T> values) {
   return {reinterpret_cast<const char*>(values.data()), values.size_bytes()};
 }
 
-// Writes a file of known size, each byte once. Memory: one block per place that is written at. Not
+// Writes a file of known size, each byte once. Memory: one block per concurrent write position. Not
 // thread-safe. Errors name the file, the offset and the cause.
 class BlockFileWriter {
  public:
-  // Makes the file. `path` is also what errors call it; `name` is what the manifest calls it.
+  // Creates the file. `path` is also its name in errors; `name` is its name in the manifest.
   static StatusOr<std::unique_ptr<BlockFileWriter>> Make(const std::string& path, std::string name,
                                                          int64_t bytes);
   ~BlockFileWriter();
@@ -43,7 +43,7 @@ class BlockFileWriter {
   StatusOr<SavedFile> Finish(bool sync);
 
  private:
-  // A block of which some bytes are there.
+  // A block that is partly filled.
   struct OpenBlock {
     std::vector<char> bytes;
     int64_t filled = 0;
@@ -57,15 +57,15 @@ class BlockFileWriter {
   SavedFile file_;
   int fd_;
   std::map<int64_t, OpenBlock> open_;
-  std::vector<std::vector<char>> free_;  // buffers of blocks that are done
+  std::vector<std::vector<char>> free_;  // buffers of completed blocks
   int64_t blocks_done_ = 0;
 };
 
-// Reads a file at any place. Thread-safe. Errors name the file and the offset.
+// Reads a file at any offset. Thread-safe. Errors name the file and the offset.
 class BlockFileReader {
  public:
-  // An error when the file is not there (NotFound) or has not the size of `file` (DataLoss). `path`
-  // is what errors call it.
+  // Error when the file does not exist (NotFound) or does not have the size of `file` (DataLoss).
+  // `path` is its name in errors.
   static StatusOr<std::unique_ptr<BlockFileReader>> Open(int directory, std::string path,
                                                          SavedFile file);
   ~BlockFileReader();
@@ -78,7 +78,7 @@ class BlockFileReader {
   // Reads a block and compares its checksum. `buffer` is scratch memory. DataLoss when they differ.
   Status Verify(int64_t block, std::vector<char>* buffer) const;
 
-  // Fills `out` from the offset on. REQUIRES: the range is inside the file.
+  // Fills `out` with the bytes from `offset` on. REQUIRES: the range is inside the file.
   Status Read(int64_t offset, std::span<char> out) const;
 
  private:

@@ -35,7 +35,7 @@ class BlockFileTest : public ::testing::Test {
   const int directory_ = open(temp_.path().c_str(), O_RDONLY | O_DIRECTORY);
 };
 
-// Pieces of odd sizes, from several places at once and in any order.
+// Pieces of odd sizes, from several positions at once and in any order.
 TEST_F(BlockFileTest, BytesMayBeWrittenInAnyOrder) {
   const std::string bytes = RandomBytes(3 * kBlockBytes + 12345);
   const auto writer = BlockFileWriter::Make(path_, "file", static_cast<int64_t>(bytes.size()));
@@ -94,7 +94,7 @@ TEST_F(BlockFileTest, ErrorsNameFileAndOffset) {
       path_ + ": truncated at offset 1048579: it has 1048579 bytes, the manifest says 1048584");
   file.bytes = 10;
   EXPECT_EQ(Message(Open(file).status()),
-            path_ + ": bytes too many at offset 10: it has 1048579 bytes, the manifest says 10");
+            path_ + ": extra bytes at offset 10: it has 1048579 bytes, the manifest says 10");
 }
 
 }  // namespace

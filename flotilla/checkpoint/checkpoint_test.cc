@@ -1,4 +1,4 @@
-// Writer and reader together: what is written is read, by any number of readers and writers.
+// Writer and reader together: what is written is read back, with any number of readers and writers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(CheckpointTest, ReadersOfShardsTogetherReadEveryRowOnce) {
   EXPECT_EQ(ids, model.Content().ids["wide/table"]);
 }
 
-// Four files of one table; damage in one of them is no matter of a reader of others.
+// Four files of one table; damage in one of them does not affect a reader of the others.
 TEST(CheckpointTest, AReaderLooksOnlyAtTheShardsItWants) {
   TempDir temp;
   const TestModel model{.writers = 4};
@@ -123,9 +123,9 @@ TEST(CheckpointTest, RowsThatWereNotAnnouncedAreErrors) {
     for (const uint64_t id : ids) (*writer)->Add(id, {&weight, 1}, {}, 0, 0);
     return std::string(Message(part.FinishTable()));
   };
-  EXPECT_EQ(finish({5}), "table t: 1 rows came, 2 were announced");
-  EXPECT_EQ(finish({5, 5}), "table t: id 5 does not come in the order that was announced");
-  EXPECT_EQ(finish({6, 7, 8}), "table t: id 6 does not come in the order that was announced");
+  EXPECT_EQ(finish({5}), "table t: 1 rows were written, 2 were announced");
+  EXPECT_EQ(finish({5, 5}), "table t: id 5 is not in the announced order");
+  EXPECT_EQ(finish({6, 7, 8}), "table t: id 6 is not in the announced order");
 }
 
 TEST(CheckpointTest, AModelWithoutOneWritersPartIsNotCommitted) {

@@ -1,5 +1,5 @@
-// What the tests of checkpoints share: a small model whose numbers follow from names and ids, so
-// that what was read can be judged without what was written.
+// Shared by the tests of checkpoints: a small model whose numbers are derived from names and ids,
+// so that the data read can be verified without the data written.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 
 namespace flotilla {
 
-// All that a model directory holds, to compare.
+// The whole content of a model directory, for comparison.
 struct ModelContent {
   CheckpointInfo info;
   std::map<std::string, std::vector<float>> dense;  // weights, then state
@@ -25,9 +25,9 @@ struct ModelContent {
 };
 
 struct TestModel {
-  // Part of every number, so that two models differ everywhere.
+  // Included in every number, so that two models differ everywhere.
   int version = 1;
-  int64_t wide_rows = 60;  // of the table "wide"
+  int64_t wide_rows = 60;  // rows of the table "wide"
   int writers = 2;
 
   CheckpointInfo Info() const {
@@ -54,11 +54,11 @@ struct TestModel {
     return values;
   }
 
-  // Of the table in the shards, in the order of files.
+  // The ids of the table in the shards, in the order of files.
   static std::vector<uint64_t> Ids(int64_t count, uint64_t step, ShardRange shards) {
     std::vector<uint64_t> ids;
     for (uint64_t i = 0; i < static_cast<uint64_t>(count); ++i) {
-      const uint64_t id = i * step - 1;  // the largest of all is one of them
+      const uint64_t id = i * step - 1;  // includes the largest possible id
       if (shards.contains(VirtualShard(id))) ids.push_back(id);
     }
     std::sort(ids.begin(), ids.end(), [](uint64_t a, uint64_t b) {
@@ -112,7 +112,7 @@ struct TestModel {
     return writer->Commit(Info(), parts);
   }
 
-  // What a reader must find, made without it.
+  // The expected content, computed without a reader.
   ModelContent Content() const {
     ModelContent content{.info = Info(), .dense = {}, .ids = {}, .rows = {}};
     content.dense["fc.w"] = Dense(6, 1);

@@ -1,4 +1,5 @@
-// What a reader makes of damaged models, and what a save that is killed or runs out of room leaves.
+// How a reader handles damaged models, and what a save leaves behind that is killed or runs out of
+// disk space.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
@@ -28,14 +29,14 @@ namespace fs = std::filesystem;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-// Puts bytes into a file that is there.
+// Overwrites bytes of an existing file.
 void Patch(const std::string& path, uint64_t at, std::string_view bytes) {
   std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
   file.seekp(static_cast<int64_t>(at));
   file.write(bytes.data(), static_cast<int64_t>(bytes.size()));
 }
 
-// Damages files of a model, one way at a time, and repairs them. What it does depends on the key
+// Damages files of a model, one way at a time, and repairs them. The damage depends on the key
 // alone.
 class Damage {
  public:
@@ -45,7 +46,7 @@ class Damage {
     for (const std::string& file : files_) contents_.push_back(ContentOf(file));
   }
 
-  // Returns what was done.
+  // Returns a description of the damage.
   std::string Do() {
     const size_t f = Below(files_.size());
     const std::string& file = files_[f];
@@ -157,7 +158,7 @@ TEST(DamageTest, PipesAndDirectoriesInThePlaceOfFilesAreRefused) {
   }
 }
 
-// What a child that saves without pause tells its parent.
+// Progress that a child process that saves continuously shares with its parent.
 struct Progress {
   std::atomic<int> started = 0;   // version whose save began last
   std::atomic<int> finished = 0;  // version whose save ended last
@@ -172,7 +173,7 @@ struct Progress {
   }
 }
 
-// Kills a child at some moment of a save. Whatever the moment, the old or the new model is there.
+// Kills a child at an arbitrary moment of a save. At any moment, the old or the new model exists.
 void KillSaves(bool exchange, int rounds) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
@@ -191,7 +192,7 @@ void KillSaves(bool exchange, int rounds) {
     while (progress->started == before && std::chrono::steady_clock::now() < deadline) {
       std::this_thread::yield();
     }
-    // Up to a few saves more.
+    // Waits for up to a few more saves.
     std::this_thread::sleep_for(std::chrono::microseconds(RngKey(8).Below(round, 4000)));
     kill(child, SIGKILL);
     int status = 0;
@@ -215,7 +216,7 @@ TEST(DamageTest, AKilledSaveLeavesTheOldOrTheNewModel) { KillSaves(true, 100); }
 
 TEST(DamageTest, AKilledSaveDoesSoWhereDirectoriesCannotBeExchanged) { KillSaves(false, 100); }
 
-// The old model is as it was, nothing else is left, and the error says what happened.
+// The old model is unchanged, nothing else is left behind, and the error describes what happened.
 void ExpectNoRoom(const std::string& dir, const Status& saved, const std::string& cause) {
   EXPECT_EQ(saved.code(), absl::StatusCode::kResourceExhausted) << saved;
   EXPECT_THAT(std::string(Message(saved)), HasSubstr(".saving/"));
@@ -248,7 +249,7 @@ TEST(DamageTest, AFullDiskLeavesTheOldModel) {
   EXPECT_TRUE(TestModel{}.Save(dir, {.sync = true}).ok());
   const Status saved = TestModel{.version = 2, .wide_rows = 6'000}.Save(dir);
   ExpectNoRoom(dir, saved, "No space left on device");
-  // Less is missing: there is room again, and the next save succeeds.
+  // Once there is room again, the next save succeeds.
   const Status next = TestModel{.version = 3}.Save(dir);
   EXPECT_TRUE(next.ok()) << next;
   EXPECT_EQ(umount(temp.path().c_str()), 0);

@@ -1,7 +1,7 @@
-// The bytes of the format do not change by accident: a model directory that is kept with the tests
-// loads, and what is written today is the same, byte for byte. tests/checkpoint_reference.py reads
-// the same directory with Python. When a new version of the format comes, its model is added; those
-// of the versions before stay and must load for ever. To write one:
+// Protects the format against accidental changes: a model directory that is stored with the tests
+// loads, and the current code writes the same bytes. tests/checkpoint_reference.py reads the same
+// directory with Python. A new version of the format adds its model; the models of earlier versions
+// stay and must always load. To write one:
 //   checkpoint_test --gtest_also_run_disabled_tests --gtest_filter='*WriteTheModel'
 #include <gtest/gtest.h>
 

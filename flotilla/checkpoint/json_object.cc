@@ -7,7 +7,7 @@ namespace flotilla {
 
 namespace {
 
-// What stands for a member that is missing: references to it stay valid.
+// Replaces a missing member: references to it stay valid.
 const nlohmann::json& EmptyObject() {
   static const nlohmann::json empty = nlohmann::json::object();
   return empty;

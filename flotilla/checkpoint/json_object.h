@@ -1,6 +1,6 @@
-// Reads the members of a JSON object with their types checked: what manifest.cc, optimizer_json.cc
-// and safetensors.cc share. The first error is kept, so that a reader can ask for all members and
-// look once.
+// Reads the members of a JSON object and checks their types; shared by manifest.cc,
+// optimizer_json.cc and safetensors.cc. The first error is kept, so that a caller can read all
+// members and check for errors once.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace flotilla {
 
-// A view of a value that outlives it. `where` is how errors call it ("tables[2]"; empty for the
-// whole). A member that is missing or of another type gives an empty value and an error in *status.
+// A view of a JSON value, which must outlive it. `where` is its name in errors ("tables[2]"; empty
+// for the whole text). A member that is missing or of another type yields an empty value and an
+// error in *status.
 class JsonObject {
  public:
   JsonObject(const nlohmann::json& json, std::string where, Status* status);
@@ -25,7 +26,7 @@ class JsonObject {
 
   std::string Text(const char* key) const;
   bool Flag(const char* key) const;
-  // A number that is finite.
+  // A finite number.
   double Number(const char* key) const;
   // A whole number in [least, most].
   int64_t Whole(const char* key, int64_t least = 0,
@@ -36,18 +37,18 @@ class JsonObject {
 
   // The member as an object, or an empty object.
   JsonObject Object(const char* key) const;
-  // The elements of a list, or of an object with their names, as objects.
+  // The elements of a list, or the named members of this object, as objects.
   std::vector<JsonObject> Objects(const char* key) const;
   std::vector<std::pair<std::string, JsonObject>> NamedObjects() const;
-  // The members of an object as name and text or number.
+  // The members of this object as pairs of name and text or number.
   std::vector<std::pair<std::string, std::string>> Texts() const;
   std::vector<std::pair<std::string, double>> Doubles() const;
 
-  // Keeps an error about a member.
+  // Records an error about a member.
   void Fail(std::string_view key, std::string_view what) const;
 
  private:
-  // The member, or null and an error.
+  // The member, or null after recording an error.
   const nlohmann::json* Find(const char* key) const;
   std::string PathOf(std::string_view key) const;
 
@@ -56,10 +57,10 @@ class JsonObject {
   Status* const status_;
 };
 
-// The value of a text, or an error with the place. No exceptions, whatever the text.
+// Parses a text; the error contains the location. Never throws, for any text.
 StatusOr<nlohmann::json> ParseJson(std::string_view text);
 
-// The text of a value, or an error when a string in it is not UTF-8. `indent` as nlohmann has it.
+// Serializes a value; an error when a string in it is not UTF-8. `indent` as in nlohmann::json.
 StatusOr<std::string> DumpJson(const nlohmann::ordered_json& json, int indent);
 
 }  // namespace flotilla

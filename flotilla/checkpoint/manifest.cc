@@ -25,7 +25,7 @@ std::string Hex(uint64_t value) { return fmt::format("{:016x}", value); }
 
 bool FromHex(std::string_view digits, uint64_t* value) {
   if (digits.size() != kHexDigits) return false;
-  // from_chars takes upper-case letters too, of which a flipped bit would go unseen.
+  // from_chars also accepts upper-case letters, which would hide a flipped bit.
   for (const char c : digits) {
     if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) return false;
   }
@@ -155,7 +155,7 @@ CheckpointInfo InfoFromJson(const JsonObject& json) {
   return info;
 }
 
-// Checks the first line; the result is where the rest begins.
+// Checks the first line; returns the offset where the rest begins.
 StatusOr<size_t> CheckFirstLine(std::string_view text) {
   const auto expect = [&](size_t at, std::string_view what) {
     for (size_t i = 0; i < what.size(); ++i) {
@@ -170,11 +170,11 @@ StatusOr<size_t> CheckFirstLine(std::string_view text) {
   const auto [stop, error] = std::from_chars(begin, text.data() + text.size(), version);
   size_t at = kFirst.size();
   if (error != std::errc() || version < 1 || *begin == '0') {
-    return DataLoss("damaged at offset {}: no version stands there", at);
+    return DataLoss("damaged at offset {}: no version found", at);
   }
   if (version > kModelFormatVersion) {
     return FailedPrecondition(
-        "the model has format version {}, this program reads up to version {}: a newer one is "
+        "the model has format version {}, this program reads up to version {}: a newer program is "
         "needed",
         version, kModelFormatVersion);
   }
@@ -183,7 +183,7 @@ StatusOr<size_t> CheckFirstLine(std::string_view text) {
   at += kSecond.size();
   uint64_t checksum = 0;
   if (!FromHex(text.substr(at, kHexDigits), &checksum)) {
-    return DataLoss("damaged at offset {}: no checksum stands there", at);
+    return DataLoss("damaged at offset {}: no checksum found", at);
   }
   at += kHexDigits;
   FL_RETURN_IF_ERROR(expect(at, kThird));

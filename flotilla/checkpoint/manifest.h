@@ -1,5 +1,5 @@
-// What a model directory holds, as a value, and its text: manifest.json. docs/checkpoint_format.md
-// specifies it. It knows nothing of files: reader.h and writer.h do.
+// The description of a model directory as a value, and its text form, manifest.json.
+// docs/checkpoint_format.md specifies the format. It does no file access: reader.h and writer.h do.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace flotilla {
 inline constexpr int kModelFormatVersion = 1;
 inline constexpr char kManifestName[] = "manifest.json";
 
-// Named texts that others keep with a model (the graph, positions in the data, ..). Opaque here;
-// names and texts must be UTF-8.
+// Named texts that other components store with a model (the graph, positions in the data, ..).
+// Opaque here; names and texts must be UTF-8.
 using Sections = std::map<std::string, std::string>;
 
 // Virtual shards [first, first + count).
@@ -39,7 +39,7 @@ struct SavedParameter {
   int states = 0;
   std::string file;
   std::string tensor;
-  std::string state_tensor;  // empty where states == 0
+  std::string state_tensor;  // empty if states == 0
 
   bool operator==(const SavedParameter&) const = default;
 };
@@ -57,8 +57,8 @@ struct SavedTable {
   std::string name;
   int64_t dim = 1;
   int64_t id_limit = 0;  // ids are below it; 0: any id
-  int states = 0;        // arrays of dim floats beside the weights of a row
-  bool meta = false;     // rows have their number of pushes and last step
+  int states = 0;        // arrays of dim floats in addition to the weights of a row
+  bool meta = false;     // rows include their number of pushes and last step
   std::vector<SavedTablePart> parts;
 
   int64_t rows() const;
@@ -75,8 +75,8 @@ struct SavedFile {
   bool operator==(const SavedFile&) const = default;
 };
 
-// What one writer of a save wrote, in a form that can travel: servers write parts, one process
-// joins them.
+// The output of one writer of a save, in a form that can be sent over the network: servers write
+// parts, one process joins them.
 struct CheckpointPart {
   std::vector<SavedParameter> parameters;
   std::vector<SavedTable> tables;
@@ -84,18 +84,18 @@ struct CheckpointPart {
 
   // Errors: names that are not UTF-8.
   StatusOr<std::string> ToText() const;
-  // Any text gives a part or an error; whether parts fit together is found when they are joined.
+  // Any text yields a part or an error; whether parts fit together is checked when they are joined.
   static StatusOr<CheckpointPart> FromText(std::string_view text);
 
   bool operator==(const CheckpointPart&) const = default;
 };
 
-// What is said of a model as a whole.
+// Properties of a model as a whole.
 struct CheckpointInfo {
   int64_t step = 0;
   uint64_t seed = 0;
   bool optimizer_state = true;
-  bool inference = false;  // saved for inference only: not meant to go on with
+  bool inference = false;  // saved for inference only: training cannot resume from it
   OptimizerSpec optimizer;
   Sections sections;
 
@@ -108,17 +108,18 @@ struct Manifest {
   std::vector<SavedTable> tables;
   std::vector<SavedFile> files;
 
-  // Joins the parts of a save: a table that several parts have must look alike in all, and its
-  // virtual shards must be covered once. Errors name the table, parameter or file.
+  // Joins the parts of a save: a table that occurs in several parts must be described identically
+  // in all, and its virtual shards must be covered exactly once. Errors name the table, parameter
+  // or file.
   static StatusOr<Manifest> Join(CheckpointInfo info, std::span<const CheckpointPart> parts);
 
   // The content of manifest.json. Errors: names, sections that are not UTF-8.
   StatusOr<std::string> ToText() const;
-  // A manifest that is right in itself, or an error with the offset of what is damaged (DataLoss)
-  // or the version that is needed (FailedPrecondition). Never aborts, whatever the text.
+  // Returns a self-consistent manifest, or an error with the offset of the damage (DataLoss) or the
+  // required version (FailedPrecondition). Never aborts, for any text.
   static StatusOr<Manifest> FromText(std::string_view text);
 
-  // Null when there is none of the name.
+  // Null when there is none of this name.
   const SavedParameter* FindParameter(std::string_view name) const;
   const SavedTable* FindTable(std::string_view name) const;
 

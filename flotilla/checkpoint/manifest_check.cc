@@ -12,10 +12,10 @@ namespace {
 constexpr std::string_view kTensorSuffix = ".safetensors";
 
 Status CheckFile(const SavedFile& file) {
-  // A name leads nowhere but into the directory of the model.
+  // A name must not lead outside the directory of the model.
   if (!file.name.ends_with(kTensorSuffix) || file.name.size() > 255 ||
       file.name.find_first_of(std::string_view("/\0", 2)) != std::string::npos) {
-    return InvalidArgument("is not a name of a {} file", kTensorSuffix);
+    return InvalidArgument("is not the name of a {} file", kTensorSuffix);
   }
   const int64_t blocks = file.bytes / kBlockBytes + (file.bytes % kBlockBytes != 0 ? 1 : 0);
   if (static_cast<int64_t>(file.blocks.size()) != blocks) {
@@ -40,7 +40,7 @@ Status CheckParameter(const Manifest& manifest, const SavedParameter& parameter,
   return absl::OkStatus();
 }
 
-// Takes the files of the table out of those that are free: each belongs to one part.
+// Removes the files of the table from the unassigned ones: each file belongs to one part.
 Status CheckTable(const Manifest& manifest, const SavedTable& table,
                   std::set<std::string>* free_files) {
   if ((table.states > 0 || table.meta) && !manifest.info.optimizer_state) {

@@ -1,4 +1,4 @@
-// Whether a manifest is right in itself, wherever it came from: a file, or the parts of a save.
+// Consistency checks of a manifest, regardless of its origin: a file, or the parts of a save.
 #pragma once
 
 #include <cstdint>
@@ -9,18 +9,19 @@
 
 namespace flotilla {
 
-// More than any model has, and small enough that products of them do not overflow.
+// Limits larger than any model needs, and small enough that their products do not overflow.
 inline constexpr int64_t kMaxStates = 64;
 inline constexpr int64_t kMaxDim = int64_t{1} << 20;
 inline constexpr int64_t kMaxRows = int64_t{1} << 36;
 inline constexpr int64_t kMaxElements = int64_t{1} << 40;
 
-// Names that are there and distinct, files that are listed and have their number of blocks, shards
-// that are covered once, no state where the model says that it has none. Errors name the thing.
+// Checks that names are non-empty and distinct, files are listed and have the right number of
+// blocks, shards are covered exactly once, and there is no state if the model declares none. Errors
+// name the offending item.
 Status CheckManifest(const Manifest& manifest);
 
-// Adds the parts of `table` to the table of its name, or the table. An error when the two differ in
-// more than their parts. Parts are kept in the order of their shards.
+// Adds the parts of `table` to the table of the same name in *tables, or adds the table itself.
+// Error when the two differ in more than their parts. Parts are kept in the order of their shards.
 Status JoinTable(const SavedTable& table, std::vector<SavedTable>* tables);
 
 }  // namespace flotilla

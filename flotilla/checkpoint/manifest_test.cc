@@ -60,7 +60,7 @@ std::string ErrorAfter(const std::function<void(Manifest&)>& change) {
   return std::string(Message(Manifest::FromText(*manifest.ToText()).status()));
 }
 
-// The text with a changed body and the checksum that belongs to it.
+// The text with a changed body and the matching checksum.
 std::string WithBody(const std::string& body) {
   return fmt::format("{{\"format\":\"flotilla model\",\"version\":1,\"checksum\":\"{:016x}\",\n{}",
                      HashBytes(body), body);
@@ -154,7 +154,7 @@ TEST(ManifestTest, WhatDoesNotFitTogetherIsRefused) {
   EXPECT_EQ(ErrorAfter([](Manifest& m) { m.info.optimizer_state = false; }),
             "parameter w: has state in a model without optimizer state");
   EXPECT_EQ(ErrorAfter([](Manifest& m) { m.files[0].name = "../etc/x.safetensors"; }),
-            "file ../etc/x.safetensors: is not a name of a .safetensors file");
+            "file ../etc/x.safetensors: is not the name of a .safetensors file");
   EXPECT_EQ(ErrorAfter([](Manifest& m) { m.files[0].blocks.pop_back(); }),
             "file 2.safetensors: 1 block checksums for 1048577 bytes");
   EXPECT_EQ(ErrorAfter([](Manifest& m) { m.files[1].name = m.files[0].name; }),

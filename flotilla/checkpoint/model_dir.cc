@@ -43,14 +43,14 @@ StatusOr<int> OpenDirectory(const std::string& path) {
   return fd;
 }
 
-// Whether the path still is the directory behind the descriptor.
+// Whether the path still refers to the directory of the descriptor.
 bool IsAt(int fd, const std::string& path) {
   struct stat by_fd, by_path;
   return fstat(fd, &by_fd) == 0 && lstat(path.c_str(), &by_path) == 0 &&
          by_fd.st_ino == by_path.st_ino && by_fd.st_dev == by_path.st_dev;
 }
 
-// False when another save holds it. File systems without locks let everyone in.
+// False when another save holds the lock. On file systems without locks it always succeeds.
 bool Lock(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
 
 Status SyncDirectory(const std::string& path) {
@@ -61,7 +61,7 @@ Status SyncDirectory(const std::string& path) {
   return failed == 0 || failed == EINVAL ? absl::OkStatus() : SystemError(path, "sync", failed);
 }
 
-// The files of a model directory. An error when there is anything else: it would be lost.
+// The files of a model directory. Error when there is any other file, which would be lost.
 StatusOr<std::vector<std::string>> ModelFiles(const std::string& path) {
   std::vector<std::string> names;
   std::error_code error;
@@ -81,7 +81,7 @@ StatusOr<std::vector<std::string>> ModelFiles(const std::string& path) {
   return names;
 }
 
-// Removes the files of a model, and the directory if asked.
+// Removes the files of a model, and the directory if requested.
 Status Clear(const std::string& path, bool directory_too) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> names, ModelFiles(path));
   for (const std::string& name : names) {
@@ -93,7 +93,7 @@ Status Clear(const std::string& path, bool directory_too) {
   return absl::OkStatus();
 }
 
-// `dir` is free, empty, or a model.
+// Checks that `dir` does not exist, is empty, or is a model.
 Status CheckReplaceable(const std::string& dir) {
   if (!Exists(dir)) return absl::OkStatus();
   if (!fs::is_directory(dir)) return FailedPrecondition("{} is not a directory", dir);
@@ -102,7 +102,7 @@ Status CheckReplaceable(const std::string& dir) {
     if (name == kManifestName) return absl::OkStatus();
   }
   if (names.empty()) return absl::OkStatus();
-  return FailedPrecondition("{}/{} belongs to no model ({} is missing): save elsewhere", dir,
+  return FailedPrecondition("{}/{} does not belong to a model ({} is missing): save elsewhere", dir,
                             names[0], kManifestName);
 }
 
@@ -118,9 +118,9 @@ StatusOr<std::string> RealPath(const std::string& dir) {
   return path.string();
 }
 
-// Makes the directory if it is not there, and locks it.
+// Creates the directory if it does not exist, and locks it.
 StatusOr<int> MakeLocked(const std::string& path, const std::string& dir) {
-  // Each round is one that another save's end came into.
+  // A round is repeated when another save ended during it.
   for (int round = 0; round < 10; ++round) {
     if (mkdir(path.c_str(), 0777) != 0 && errno != EEXIST) return SystemError(path, "make", errno);
     const auto fd = OpenDirectory(path);
@@ -133,10 +133,10 @@ StatusOr<int> MakeLocked(const std::string& path, const std::string& dir) {
     if (IsAt(*fd, path)) return *fd;
     close(*fd);
   }
-  return FailedPrecondition("another save to {} is under way (it holds {})", dir, path);
+  return FailedPrecondition("another save to {} is in progress (it holds {})", dir, path);
 }
 
-// What a save that was killed left behind, but for the temporary directory itself.
+// Removes the leftovers of a killed save, except for the temporary directory itself.
 Status Recover(const std::string& dir) {
   const std::string replaced = dir + kReplaced;
   if (!Exists(replaced)) return absl::OkStatus();
@@ -176,7 +176,7 @@ StatusOr<ModelDirSave> ModelDirSave::Begin(const std::string& dir, bool exchange
 
 ModelDirSave::~ModelDirSave() {
   if (lock_ < 0) return;
-  // What cannot be removed is removed by the next save.
+  // Leftovers that cannot be removed now are removed by the next save.
   if (!committed_) Clear(temporary_, true).IgnoreError();
   close(lock_);
 }
@@ -194,7 +194,8 @@ Status ModelDirSave::Replace() {
     if (rename(temporary_.c_str(), dir_.c_str()) == 0) return absl::OkStatus();
     return SystemError(temporary_, "rename", errno);
   }
-  // The old model will stand where the next save begins: it must not, before it is removed.
+  // After the exchange the old model is at the path where the next save starts: no save may start
+  // before it is removed.
   FL_ASSIGN_OR_RETURN(const int old, OpenDirectory(dir_));
   Lock(old);
   const std::string replaced = dir_ + kReplaced;
@@ -213,7 +214,7 @@ Status ModelDirSave::Replace() {
     }
     leftover = replaced;
   }
-  // The new model is in its place: what cannot be removed now is removed by the next save.
+  // The new model is in place: leftovers that cannot be removed now are removed by the next save.
   if (status.ok()) Clear(leftover, true).IgnoreError();
   close(old);
   return status;

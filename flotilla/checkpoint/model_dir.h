@@ -1,6 +1,7 @@
-// How a model directory comes into its place: a temporary directory beside it that is exchanged
-// with it at the end, so that a crash leaves the old model or the new one. It knows nothing of what
-// the files hold. docs/checkpoint_format.md, "How it is written", has the steps.
+// Puts a new model directory in place: it is written as a temporary directory next to the old one
+// and exchanged with it at the end, so that a crash leaves the old model or the new one. It knows
+// nothing of the content of the files. docs/checkpoint_format.md, "How it is written", has the
+// steps.
 #pragma once
 
 #include <functional>
@@ -10,12 +11,12 @@
 
 namespace flotilla {
 
-// A directory under way. Owns the lock on it; not thread-safe.
+// A save in progress. Owns the lock on its temporary directory; not thread-safe.
 class ModelDirSave {
  public:
-  // Makes DIR.saving, with the directories above it, and removes leftovers of saves that were
-  // killed. Errors: another save of `dir` is under way (FailedPrecondition); `dir` holds what is
-  // not part of a model, and would be lost.
+  // Creates DIR.saving, including its parent directories, and removes leftovers of killed saves.
+  // Errors: another save of `dir` is in progress (FailedPrecondition); `dir` contains files that
+  // are not part of a model and would be lost.
   // `exchange`: whether Commit may try to exchange the two directories in one system call.
   static StatusOr<ModelDirSave> Begin(const std::string& dir, bool exchange);
   // Removes the temporary directory unless it was committed.
@@ -23,11 +24,11 @@ class ModelDirSave {
   ModelDirSave(ModelDirSave&& other) noexcept;
   ModelDirSave& operator=(ModelDirSave&&) = delete;
 
-  // Where the files are to be written.
+  // The directory to write the files into.
   const std::string& temporary() const { return temporary_; }
 
-  // Puts the temporary directory in the place of `dir`, with `sync` so that a crash of the machine
-  // does not undo it. On error the old model is as it was; but for an error of the last sync.
+  // Replaces `dir` with the temporary directory; with `sync`, a crash of the machine does not undo
+  // it. On error the old model is unchanged, except for an error of the last sync.
   Status Commit(bool sync);
 
  private:
@@ -42,15 +43,15 @@ class ModelDirSave {
 };
 
 // Removes a model: DIR becomes DIR.removing in one step and is removed there, so that a crash
-// leaves no half of a model under its name. FailedPrecondition when it holds what is not part of a
-// model; then nothing is removed.
+// leaves no partial model under its name. FailedPrecondition when it contains files that are not
+// part of a model; nothing is removed in that case.
 Status RemoveModelDir(const std::string& dir);
-// Removes what removals of models that were killed have left in a directory: those that `is_model`,
-// which is given their names, knows. What cannot be removed stays.
+// Removes the leftovers of killed model removals in a directory, if `is_model` returns true for
+// their name. Leftovers that cannot be removed stay.
 void SweepRemovedModels(const std::string& parent,
                         const std::function<bool(const std::string& name)>& is_model);
 
-// A descriptor of the model directory, to be closed by the caller: DIR, or DIR.replaced after a
+// Opens the model directory; the caller closes the descriptor. Opens DIR, or DIR.replaced after a
 // crash that left no DIR. NotFound when there is neither.
 StatusOr<int> OpenModelDir(const std::string& dir);
 

@@ -71,7 +71,7 @@ TEST(ModelDirTest, LeftoversOfAKilledSaveAreRemovedByTheNext) {
   EXPECT_EQ(NamesIn(temp.path()), std::vector<std::string>{"model"});
 }
 
-// What a kill between the two renames leaves, where directories cannot be exchanged.
+// The state after a kill between the two renames, when directories cannot be exchanged.
 TEST(ModelDirTest, BetweenTwoRenamesTheOldModelIsFoundByReadersAndSaves) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
@@ -112,7 +112,7 @@ TEST(ModelDirTest, WhatIsNotAModelIsNeverReplaced) {
   fs::remove(dir + "/notes.txt");
   fs::remove(dir + "/manifest.json");
   status = TestModel{.version = 2}.Save(dir);
-  EXPECT_THAT(std::string(Message(status)), HasSubstr("belongs to no model"));
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("does not belong to a model"));
   status = TestModel{}.Save(temp.Write("file", "mine"));
   EXPECT_THAT(std::string(Message(status)), HasSubstr("/file is not a directory"));
   EXPECT_FALSE(TestModel{}.Save("").ok());

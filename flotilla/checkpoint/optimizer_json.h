@@ -1,4 +1,4 @@
-// How the manifest tells what a model learned by: OptimizerSpec as JSON and back.
+// The optimizer in the manifest: converts OptimizerSpec to JSON and back.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,12 +9,12 @@
 
 namespace flotilla {
 
-// REQUIRES: numbers are finite (AreFinite); JSON has no others.
+// REQUIRES: numbers are finite (AreFinite), as required by JSON.
 nlohmann::ordered_json OptimizerToJson(const OptimizerSpec& optimizer);
 bool AreFinite(const OptimizerSpec& optimizer);
 
-// The spec; errors go to the status that `json` holds. Whether the names are known is not checked:
-// only who trains needs them.
+// Reads the spec; errors are recorded in the status of `json`. Does not check whether the names are
+// known: only training needs them.
 OptimizerSpec OptimizerFromJson(const JsonObject& json);
 
 }  // namespace flotilla

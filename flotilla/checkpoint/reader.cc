@@ -18,7 +18,7 @@
 namespace flotilla {
 namespace {
 
-// Rows that are read at once have about so many bytes.
+// Approximate number of bytes of the rows that are read at once.
 constexpr int64_t kChunkBytes = int64_t{1} << 20;
 constexpr int64_t kMaxManifestBytes = int64_t{1} << 30;
 
@@ -33,7 +33,7 @@ std::span<char> WritableBytes(std::span<T> values) {
   return {reinterpret_cast<char*>(values.data()), values.size_bytes()};
 }
 
-// The tensor of a file, or an error when it is not as the manifest says.
+// Finds a tensor of a file; error when it differs from the manifest.
 StatusOr<const TensorEntry*> FindTensor(const BlockFileReader& file,
                                         const SafetensorsHeader& header, const std::string& name,
                                         std::string_view dtype, const std::vector<int64_t>& shape) {
@@ -71,8 +71,8 @@ StatusOr<Manifest> ReadManifestAt(int directory, const std::string& dir) {
   return manifest;
 }
 
-// Runs `read` on the directory; once more when the directory was replaced meanwhile, since the
-// files of the old one are then removed.
+// Runs `read` on the directory; once more when the directory was replaced in the meantime, since
+// the files of the old directory are removed then.
 Status WithModelDir(const std::string& dir, const std::function<Status(int)>& read) {
   for (int round = 0;; ++round) {
     FL_ASSIGN_OR_RETURN(const int fd, OpenModelDir(dir));
@@ -133,7 +133,8 @@ Status CheckpointReader::OpenAll(int directory) {
       if (NeedsPart(part)) {
         FL_RETURN_IF_ERROR(CheckPart(table, part));
       } else {
-        files_.find(part.file)->second.reader.reset();  // it has its size; nobody will read it
+        // Only its size is checked; it will not be read.
+        files_.find(part.file)->second.reader.reset();
       }
     }
   }
@@ -231,7 +232,7 @@ std::vector<CheckpointReader::ByteRange> CheckpointReader::NeededRanges(
   return ranges;
 }
 
-// The blocks that may be read later and are not verified yet, in the order of the files.
+// The blocks that may be read later and are not yet verified, in the order of the files.
 std::vector<CheckpointReader::BlockPlace> CheckpointReader::BlocksToVerify() {
   std::map<std::string_view, const SavedTablePart*> parts;
   for (const SavedTable& table : manifest_.tables) {
@@ -264,7 +265,7 @@ Status CheckpointReader::VerifyAll() {
       const Status status = places[at].file->reader->Verify(places[at].block, &buffer);
       if (status.ok()) continue;
       std::lock_guard lock(mutex);
-      // The same error whatever the threads: that of the first block.
+      // The error does not depend on the number of threads: it is that of the first damaged block.
       if (at < first_error.first) first_error = {at, status};
       return;
     }
@@ -313,8 +314,7 @@ Status CheckpointReader::CheckIds(const OpenFile& file, const SavedTable& table,
     if (VirtualShard(ids[i]) == shard && (i == 0 || ids[i - 1] < ids[i]) && !bounded) continue;
     const int64_t offset =
         file.header.Find("ids")->offset + (first_row + static_cast<int64_t>(i)) * 8;
-    return DataLoss("{}: id {} at offset {} is out of its place", file.reader->path(), ids[i],
-                    offset);
+    return DataLoss("{}: id {} at offset {} is out of order", file.reader->path(), ids[i], offset);
   }
   return absl::OkStatus();
 }

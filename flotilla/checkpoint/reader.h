@@ -1,5 +1,5 @@
 // Reads a model directory. Opening it verifies everything that may be read later, so that nothing
-// is loaded from a damaged model; then parameters are read by name and rows by virtual shard.
+// is loaded from a damaged model; afterwards parameters are read by name and rows by virtual shard.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,16 @@ struct TableRows {
   std::vector<uint64_t> ids;
   std::vector<float> weights;  // (rows, dim)
   std::vector<float> state;    // (rows, states, dim)
-  std::vector<uint32_t> meta;  // (rows, 2): pushes, last step; empty where the table has none
+  std::vector<uint32_t> meta;  // (rows, 2): pushes, last step; empty if the table has none
 };
 
-// Thread-safe. It keeps the files open: a model that is replaced meanwhile is read to its end.
+// Thread-safe. It keeps the files open: a model that is replaced in the meantime can still be read
+// completely.
 class CheckpointReader {
  public:
   // NotFound: there is no such directory, or no model in it. FailedPrecondition: a newer version,
-  // the message says which. DataLoss: a file is damaged, the message says which and where.
+  // which the message contains. DataLoss: a damaged file; the message contains its name and the
+  // offset.
   static StatusOr<std::unique_ptr<CheckpointReader>> Open(const std::string& dir,
                                                           const ReaderOptions& options = {});
   ~CheckpointReader();
@@ -46,13 +48,13 @@ class CheckpointReader {
   const std::string& dir() const { return dir_; }
   const Manifest& manifest() const { return manifest_; }
 
-  // Reads weights and state; an empty span leaves its part out. REQUIRES: the parameter is one of
-  // manifest(), and spans that are not empty have its sizes.
+  // Reads weights and state; a part whose span is empty is skipped. REQUIRES: the parameter is one
+  // of manifest(), and spans that are not empty have its sizes.
   Status ReadParameter(const SavedParameter& parameter, std::span<float> weights,
                        std::span<float> state) const;
 
   // Calls visit with the rows of a virtual shard, some at a time, in ascending order of ids; an
-  // error that it returns ends the call. With `columns` kWeights state and meta stay empty.
+  // error that it returns ends the call. With `columns` kWeights, state and meta stay empty.
   // REQUIRES: the table is one of manifest(), the shard is one of options.shards.
   enum class Columns { kWeights, kAll };
   Status ReadRows(const SavedTable& table, int shard, Columns columns,
@@ -61,10 +63,10 @@ class CheckpointReader {
  private:
   // A file with its header, once that is verified and parsed.
   struct OpenFile {
-    std::unique_ptr<BlockFileReader> reader;  // null: of a part that has no shards to read
+    std::unique_ptr<BlockFileReader> reader;  // null: a part without shards to read
     SafetensorsHeader header;
     std::vector<bool> verified;          // per block
-    std::vector<uint64_t> shard_starts;  // of a table's part that has shards to read
+    std::vector<uint64_t> shard_starts;  // of a table part with shards to read
   };
 
   // A block of a file.
@@ -84,7 +86,8 @@ class CheckpointReader {
   Status ReadShardStarts(const SavedTablePart& part, const TensorEntry& starts, OpenFile* file);
   // Verifies the blocks of bytes [begin, end) that are not verified yet.
   Status VerifyRange(OpenFile* file, int64_t begin, int64_t end);
-  // What of a file may be read later: all of it, of a table's part the rows of options_.shards.
+  // The ranges of a file that may be read later: all of it, or for a table part the rows of
+  // options_.shards.
   std::vector<ByteRange> NeededRanges(const OpenFile& file, const SavedTablePart* part) const;
   std::vector<BlockPlace> BlocksToVerify();
   Status VerifyAll();
@@ -99,7 +102,7 @@ class CheckpointReader {
   std::map<std::string, OpenFile, std::less<>> files_;
 };
 
-// The manifest alone, verified in itself: what `inspect` shows, sections. Errors as Open.
+// Reads and verifies the manifest alone, for `inspect` and for sections. Errors as Open.
 StatusOr<Manifest> ReadManifest(const std::string& dir);
 
 }  // namespace flotilla

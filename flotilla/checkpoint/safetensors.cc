@@ -19,7 +19,7 @@ namespace {
 
 constexpr int64_t kLengthBytes = sizeof(uint64_t);
 constexpr int64_t kDataAlign = 64;
-// The limit of the format's own library.
+// The limit of the reference implementation of the format.
 constexpr int64_t kMaxHeaderBytes = 100'000'000;
 constexpr char kMetadata[] = "__metadata__";
 
@@ -37,7 +37,7 @@ constexpr std::array<std::pair<std::string_view, int64_t>, 13> kDtypes = {{{"F64
                                                                            {"U8", 1},
                                                                            {"BOOL", 1}}};
 
-// Bytes of a tensor, or -1 when the dtype is not known or the size does not fit.
+// Size of a tensor in bytes, or -1 when the dtype is unknown or the size does not fit.
 int64_t TensorBytes(const TensorEntry& tensor) {
   const auto dtype = std::find_if(kDtypes.begin(), kDtypes.end(),
                                   [&](const auto& known) { return known.first == tensor.dtype; });
@@ -56,7 +56,7 @@ Status CheckLayout(const SafetensorsHeader& header, int64_t data_begin) {
   int64_t end = data_begin;
   for (const TensorEntry& tensor : header.tensors) {
     if (TensorBytes(tensor) != tensor.bytes) {
-      return InvalidArgument("tensor {}: {} bytes are not its dtype and shape", tensor.name,
+      return InvalidArgument("tensor {}: {} bytes do not match its dtype and shape", tensor.name,
                              tensor.bytes);
     }
     if (tensor.offset != end) {
@@ -95,7 +95,7 @@ StatusOr<std::string> SafetensorsHeader::Lay(const std::map<std::string, std::st
   while ((kLengthBytes + static_cast<int64_t>(header.size())) % kDataAlign != 0) header += ' ';
   const uint64_t length = header.size();
   if (header.size() > kMaxHeaderBytes) {
-    return InvalidArgument("a header of {} bytes is beyond the format's {}", length,
+    return InvalidArgument("a header of {} bytes exceeds the format's limit of {}", length,
                            kMaxHeaderBytes);
   }
   std::string start(kLengthBytes, '\0');
@@ -115,12 +115,12 @@ const TensorEntry* SafetensorsHeader::Find(std::string_view name) const {
 StatusOr<int64_t> SafetensorsHeaderEnd(std::string_view start, int64_t file_bytes) {
   uint64_t length = 0;
   if (start.size() < sizeof(length) || file_bytes < kLengthBytes) {
-    return InvalidArgument("{} bytes are no safetensors file", file_bytes);
+    return InvalidArgument("{} bytes are not a safetensors file", file_bytes);
   }
   std::memcpy(&length, start.data(), sizeof(length));
   const int64_t most = std::min(kMaxHeaderBytes, file_bytes - kLengthBytes);
   if (length > static_cast<uint64_t>(most)) {
-    return InvalidArgument("a header of {} bytes, at most {} can be", length, most);
+    return InvalidArgument("a header of {} bytes, at most {} are possible", length, most);
   }
   return kLengthBytes + static_cast<int64_t>(length);
 }
@@ -147,7 +147,7 @@ StatusOr<SafetensorsHeader> ParseSafetensors(std::string_view head, int64_t file
     header.tensors.push_back(std::move(tensor));
   }
   FL_RETURN_IF_ERROR(status);
-  // Tensors without elements may share their offset with the next.
+  // Tensors without elements may have the same offset as the next tensor.
   std::stable_sort(header.tensors.begin(), header.tensors.end(),
                    [](const TensorEntry& a, const TensorEntry& b) {
                      return std::pair(a.offset, a.bytes) < std::pair(b.offset, b.bytes);

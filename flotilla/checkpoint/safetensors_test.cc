@@ -17,7 +17,7 @@ std::string HeadOf(const std::string& json) {
   return head + json;
 }
 
-// The error of a header before `data` bytes of data.
+// The error of a header that is followed by `data` bytes of data.
 std::string ErrorOf(const std::string& json, int64_t data) {
   const std::string head = HeadOf(json);
   return std::string(
@@ -53,16 +53,16 @@ TEST(SafetensorsTest, TensorsThatDoNotFillTheFileAreRefused) {
   EXPECT_THAT(ErrorOf(good, 9), HasSubstr("tensors end at offset"));
   EXPECT_THAT(ErrorOf(good, 7), HasSubstr("a.data_offsets are not a range inside the file"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8),
-              HasSubstr("tensor a: 8 bytes are not its dtype and shape"));
+              HasSubstr("tensor a: 8 bytes do not match its dtype and shape"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"Q3","shape":[2],"data_offsets":[0,8]}})", 8),
-              HasSubstr("tensor a: 8 bytes are not its dtype"));
+              HasSubstr("tensor a: 8 bytes do not match its dtype"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"U8","shape":[4],"data_offsets":[0,4]},
                           "b":{"dtype":"U8","shape":[4],"data_offsets":[3,7]}})",
                       7),
               HasSubstr("tensor b: starts at offset"));
   EXPECT_THAT(
       ErrorOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4,4],"data_offsets":[0,0]}})", 0),
-      HasSubstr("not its dtype and shape"));
+      HasSubstr("not match its dtype and shape"));
   EXPECT_THAT(ErrorOf(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8),
               HasSubstr("a.dtype is missing"));
   EXPECT_THAT(ErrorOf(R"([])", 0), HasSubstr("is not an object"));

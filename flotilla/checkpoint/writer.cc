@@ -8,10 +8,10 @@
 namespace flotilla {
 namespace {
 
-// What a column gathers before it goes to the file.
+// Buffer size of a column, in bytes.
 constexpr size_t kColumnBytes = size_t{1} << 18;
 
-// `text` as part of a file name.
+// Converts `text` to a valid part of a file name.
 std::string FileWord(std::string_view text) {
   std::string word(text.substr(0, 64));
   for (char& c : word) {
@@ -67,8 +67,7 @@ Status TableWriter::CheckRow(uint64_t id) {
   const bool first = row_ == starts_[shard_];
   if (shard_ + 1 == static_cast<int>(starts_.size()) ||
       VirtualShard(id) != table_.parts[0].shards.first + shard_ || (!first && id <= last_id_)) {
-    return Internal("table {}: id {} does not come in the order that was announced", table_.name,
-                    id);
+    return Internal("table {}: id {} is not in the announced order", table_.name, id);
   }
   return absl::OkStatus();
 }
@@ -103,7 +102,8 @@ Status TableWriter::Flush(Column* column) {
 StatusOr<SavedFile> TableWriter::Finish(bool sync) {
   FL_RETURN_IF_ERROR(status_);
   if (row_ != starts_.back()) {
-    return Internal("table {}: {} rows came, {} were announced", table_.name, row_, starts_.back());
+    return Internal("table {}: {} rows were written, {} were announced", table_.name, row_,
+                    starts_.back());
   }
   for (Column& column : columns_) FL_RETURN_IF_ERROR(Flush(&column));
   return file_->Finish(sync);

@@ -1,10 +1,10 @@
-// Writes a model directory. Memory stays bounded whatever the size of a table: rows are streamed.
+// Writes a model directory. Memory is bounded for any size of a table: rows are streamed.
 //
 //   CheckpointWriter::Begin(dir)                     one process
 //     PartWriter: parameters, tables -> Finish       any number of writers, in parallel
 //   Commit(info, parts)                              one process: manifest, rename
 //
-// What is saved, and when rows may change, is the caller's matter (communicator/, server/).
+// The caller (communicator/, server/) decides what is saved and when rows may change.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@
 namespace flotilla {
 
 struct WriterOptions {
-  // Wait until the disk has the bytes. Without it a crash of the machine, not of the process, may
-  // leave a damaged model, which readers refuse.
+  // Wait until the bytes are on disk. Without it a crash of the machine (not of the process) may
+  // leave a damaged model, which readers reject.
   bool sync = true;
-  // Replace a model in one system call where the file system can. Otherwise by two renames, which a
-  // crash may fall between: readers know how to go on.
+  // Replace a model in one system call if the file system supports it. Otherwise by two renames;
+  // readers handle a crash between them.
   bool exchange = true;
 };
 
@@ -44,8 +44,9 @@ class TableWriter {
  public:
   ~TableWriter();
 
-  // Appends a row. Rows come by virtual shard, ascending inside. After an error (of the disk, or
-  // rows that are not those that were announced) rows are dropped, and Finish returns it.
+  // Appends a row. Rows are added by virtual shard, in ascending order of ids within a shard. After
+  // an error (of the disk, or rows that differ from the announced ones) rows are dropped, and
+  // Finish returns the error.
   // REQUIRES: weights and state have the table's sizes.
   void Add(uint64_t id, std::span<const float> weights, std::span<const float> state,
            uint32_t pushes, uint32_t last_step);
@@ -55,9 +56,9 @@ class TableWriter {
 
  private:
   friend class PartWriter;
-  // A tensor of the file, as far as it has come.
+  // A partly written tensor of the file.
   struct Column {
-    int64_t offset = 0;       // in the file, of bytes[0]
+    int64_t offset = 0;       // file offset of bytes[0]
     std::vector<char> bytes;  // not written yet
   };
 
@@ -68,12 +69,12 @@ class TableWriter {
   Status Flush(Column* column);
   StatusOr<SavedFile> Finish(bool sync);
 
-  SavedTable table_;              // its one part is this one
+  SavedTable table_;              // its single part is this one
   std::vector<uint64_t> starts_;  // first row of each shard, and the end
   std::unique_ptr<BlockFileWriter> file_;
   std::vector<Column> columns_;  // ids, weights, state, meta
-  int shard_ = 0;                // of the next row, counted from the first of the part
-  uint64_t row_ = 0;             // the next one
+  int shard_ = 0;                // shard of the next row, relative to the first of the part
+  uint64_t row_ = 0;             // index of the next row
   uint64_t last_id_ = 0;
   Status status_;
 };
@@ -81,22 +82,23 @@ class TableWriter {
 // Writes the files of one writer. Not thread-safe; several may write into one directory.
 class PartWriter {
  public:
-  // `directory` is CheckpointWriter::temporary(). `name` tells the writers of a save apart; it is
+  // `directory` is CheckpointWriter::temporary(). `name` distinguishes the writers of a save; it is
   // part of file names: letters, digits, '-' and '_'.
   PartWriter(std::string directory, std::string name, WriterOptions options);
 
-  // Writes dense parameters, as one file. At most once; nothing is written for none.
+  // Writes dense parameters as one file. Called at most once; no file is written for an empty list.
   // REQUIRES: sizes fit the shapes.
   Status WriteParameters(std::span<const ParameterValues> parameters);
 
-  // Opens the file for the rows of the shards; `shard_rows` tells how many each has. Of `table`
-  // everything but parts is read. The writer is valid until FinishTable.
+  // Opens the file for the rows of the shards; `shard_rows` is the number of rows of each shard.
+  // All of `table` except its parts is used. The writer is valid until FinishTable.
   StatusOr<TableWriter*> BeginTable(const SavedTable& table, ShardRange shards,
                                     std::span<const int64_t> shard_rows);
-  // Errors: what Add met, too few rows, the disk's.
+  // Errors: those of Add, too few rows, disk errors.
   Status FinishTable();
 
-  // What was written. The next step is CheckpointWriter::Commit, here or elsewhere.
+  // Description of what was written. The next step is CheckpointWriter::Commit, in this or another
+  // process.
   const CheckpointPart& part() const { return part_; }
 
  private:
@@ -113,13 +115,13 @@ class CheckpointWriter {
   // Errors as ModelDirSave::Begin.
   static StatusOr<std::unique_ptr<CheckpointWriter>> Begin(const std::string& dir,
                                                            WriterOptions options);
-  // Removes what was written unless it was committed; the old model is untouched.
+  // Removes the written files unless they were committed; the old model is unchanged.
   ~CheckpointWriter() = default;
 
-  // Where parts are to be written; storage that all writers share.
+  // The directory to write parts into; on storage that all writers share.
   const std::string& temporary() const { return save_.temporary(); }
 
-  // Writes the manifest and puts the model in its place. On error the old model is as it was.
+  // Writes the manifest and moves the model into place. On error the old model is unchanged.
   Status Commit(CheckpointInfo info, std::span<const CheckpointPart> parts);
 
  private:
