@@ -22,7 +22,7 @@ struct TaskField {
 struct TaskMoment {
   std::string task;               // in JSON: "train", "read"
   std::vector<TaskField> fields;  // in display order
-  // completed fraction, in [0, 1]; negative: unknown, no progress bar
+  // Completed fraction, in [0, 1]; negative: unknown, no progress bar.
   double share = -1;
 };
 

@@ -282,8 +282,8 @@ TEST(LocalCheckpointTest, TheStateOfAnotherOptimizerIsRefusedUnlessItIsLeftOut) 
   TrainSteps(*local, 1, 2);
   ASSERT_TRUE(Save(*local, dir).ok());
   EXPECT_THAT(LoadError(SavedSpec(Sgd(0.1)), dir, {}),
-              HasSubstr("the optimizer state was made by adam (beta1=0.9, beta2=0.999, "
-                        "epsilon=1e-08), this model learns by sgd"));
+              HasSubstr("the optimizer state was saved by adam (beta1=0.9, beta2=0.999, "
+                        "epsilon=1e-08), this model uses sgd"));
   auto loaded = MakeToSave(SavedSpec(Sgd(0.1)));
   ASSERT_TRUE(loaded->Load(dir, {.optimizer_state = false}).ok());
   EXPECT_EQ(loaded->ReadParameter("w")->data, local->ReadParameter("w")->data);

@@ -254,7 +254,7 @@ TEST(LocalCommunicatorTest, StepsInPlaceRefuseWhatTheyCannotDo) {
   EXPECT_EQ(error(spec), "table emb: its rows cannot be opened together: it grows");
   spec.tables[0].rows = 10;
   EXPECT_EQ(error(spec, false),
-            "table emb: its rows cannot be opened together: it was not made in_order");
+            "table emb: its rows cannot be opened together: it was not created with in_order");
   spec.tables[1].attributes.decay = Decay{.l2 = 0.1};
   EXPECT_EQ(error(spec), "table fixed: a step in place knows no weight decay");
   spec.optimizer = Adam(0.1);

@@ -1,8 +1,8 @@
-// The lock of a sparse table: batches of work hold it shared, the rare changes of structure
-// (growing an index, starting and ending a cut) hold it alone.
+// The lock of a sparse table: batches of work hold it shared, rare structural changes (growing an
+// index, starting and ending a cut) hold it exclusively.
 //
-// std::shared_mutex alone would not do: workers that pull without pause can keep a writer waiting
-// for ever. Here a waiting writer closes the gate to newcomers.
+// std::shared_mutex alone does not suffice: workers that pull continuously can keep a writer
+// waiting forever. Here a waiting writer closes the gate to new readers.
 #pragma once
 
 #include <atomic>
@@ -36,7 +36,7 @@ class BatchGate {
 
  private:
   std::shared_mutex mutex_;
-  std::mutex writers_;  // held by the writer that waits or works
+  std::mutex writers_;  // held by the waiting or active writer
   std::atomic<bool> closed_ = false;
 };
 

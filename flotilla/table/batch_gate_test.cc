@@ -31,7 +31,7 @@ TEST(BatchGateTest, WritersExcludeEveryone) {
   EXPECT_EQ(value, 4000);
 }
 
-// With glibc's std::shared_mutex alone the writer below may wait for ever.
+// With glibc's std::shared_mutex alone the writer below may wait forever.
 TEST(BatchGateTest, WriterGetsThroughReadersThatOverlapWithoutPause) {
   BatchGate gate;
   std::atomic<bool> stop = false;
@@ -42,7 +42,8 @@ TEST(BatchGateTest, WriterGetsThroughReadersThatOverlapWithoutPause) {
       while (!stop) {
         std::shared_lock hold(gate);
         ++reading;
-        // Hand over to another reader before leaving, so that some reader is nearly always inside.
+        // Hand over to another reader before leaving, so that a reader nearly always holds the
+        // gate.
         std::this_thread::yield();
         --reading;
       }

@@ -1,13 +1,13 @@
-// Saving and loading a sparse table against plain ways to move the same bytes. Prints one JSON
-// object.
+// Compares saving and loading a sparse table with plain ways to move the same bytes. Prints one
+// JSON object.
 //
 //   checkpoint_bench [--rows N] [--rounds N] [--dir DIR]
 //
 // A table of ten weights per row with the state of Adam is saved into DIR (default /dev/shm:
-// memory, so that the disk is not what is measured), verified, and loaded into a new table. Beside
-// it: a copy of as many bytes from memory to memory, writing them to a file in DIR, and reading
-// such a file. All on one thread, in processor time: what other programs take does not count.
-// Rounds alternate; gigabytes per second are of medians.
+// memory, so that the disk is not measured), verified, and loaded into a new table. For comparison:
+// copying as many bytes from memory to memory, writing them to a file in DIR, and reading such a
+// file. All on one thread, in CPU time, so that other programs do not matter. Rounds alternate;
+// gigabytes per second are computed from medians.
 #include <fcntl.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,7 +89,7 @@ void Load(const std::string& dir) {
   Must(LoadTable(**reader, (*reader)->manifest().tables[0], {}, true, 1, table.get()));
 }
 
-// What cat does: reads a file to its end, a block at a time.
+// Reads a file to its end, a block at a time, like cat.
 void ReadFile(const std::string& path) {
   std::vector<char> block(1 << 20);
   const int fd = open(path.c_str(), O_RDONLY);

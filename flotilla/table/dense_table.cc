@@ -68,7 +68,7 @@ std::span<float> DenseTable::weights(int parameter) {
   return std::span(data_).subspan(layout_.offset(parameter), layout_.length(parameter));
 }
 
-// Puts the state of a piece in its place in the state of its parameter.
+// Copies the state of a piece to its position in the state of its parameter.
 void DenseTable::CopyState(const Piece& piece, std::vector<float>* state) const {
   const int64_t length = layout_.length(piece.parameter);
   const int64_t at = piece.begin - layout_.offset(piece.parameter);
@@ -98,7 +98,7 @@ DenseCut DenseTable::Cut(bool state) const {
   for (int parameter = 0; parameter < layout_.parameters(); ++parameter) {
     std::vector<float>& states_out = cut.states[parameter];
     if (state) states_out.resize(states(parameter) * layout_.length(parameter));
-    if (first_piece_[parameter] == first_piece_[parameter + 1]) {  // nobody changes it
+    if (first_piece_[parameter] == first_piece_[parameter + 1]) {  // never updated
       std::copy_n(data_.data() + layout_.offset(parameter), layout_.length(parameter),
                   cut.weights.data() + layout_.offset(parameter));
     }
@@ -114,7 +114,7 @@ DenseCut DenseTable::Cut(bool state) const {
 
 Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t step) {
   if (gradient.size() != data_.size()) {
-    return InvalidArgument("dense gradient has {} floats, the model {}", gradient.size(),
+    return InvalidArgument("dense gradient has {} floats, the model has {}", gradient.size(),
                            data_.size());
   }
   const auto apply = [&](size_t p) {
@@ -155,7 +155,8 @@ void DenseTable::PushParameter(int parameter, GradientSource gradient, double ra
   }
 }
 
-// Pushes that start together start far apart: the multiples of the golden section are spread.
+// Pushes that start at the same time begin at distant pieces: multiples of the golden ratio are
+// evenly spread.
 size_t DenseTable::NextStart(size_t count) {
   const auto push = static_cast<double>(pushes_.fetch_add(1, std::memory_order_relaxed));
   const double part = push * 0.618034 - std::floor(push * 0.618034);

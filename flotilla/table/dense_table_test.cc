@@ -153,7 +153,7 @@ TEST(DenseTableTest, ParametersLargerThanAPieceAreUpdatedWholeAndOneByOneAlike) 
       ASSERT_EQ(together->weights(p)[i], one_by_one->weights(p)[i]) << p << " " << i;
     }
   }
-  // The first moment of every element is where the layout says.
+  // The first moment of every element is at the position given by the layout.
   const float m = 0.271f;  // 1 - 0.9^3
   for (size_t i = 0; i < 30000; i += 999) {
     EXPECT_NEAR(together->State(0)[i], m * gradient[i], 1e-5);
@@ -238,7 +238,7 @@ TEST(DenseTableTest, ErrorsSayWhatAndWhere) {
   spec.optimizer = Sgd(0.1);
   auto table = MustMakeDense(spec);
   EXPECT_EQ(Message(table->Push(std::vector<float>(3), 0.1, 1)),
-            "dense gradient has 3 floats, the model 16");
+            "dense gradient has 3 floats, the model has 16");
 }
 
 TEST(DenseTableTest, AModelWithoutDenseParametersIsFine) {

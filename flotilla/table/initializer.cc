@@ -9,7 +9,7 @@ namespace {
 
 using Kind = InitializerSpec::Kind;
 
-// Turns Xavier and MSRA into the plain distribution that they mean.
+// Converts Xavier and MSRA to the equivalent uniform or normal distribution.
 InitializerSpec Resolve(const InitializerSpec& spec, const Fans& fans) {
   if (spec.kind != Kind::kXavier && spec.kind != Kind::kMsra) return spec;
   const double variance = spec.kind == Kind::kXavier ? 2 / (fans.in + fans.out) : 2 / fans.in;
@@ -86,7 +86,7 @@ void Initializer::Fill(const RngKey& key, int64_t n, float* out) const {
 
 void Initializer::FillTruncated(const RngKey& key, int64_t n, float* out) const {
   for (int64_t i = 0; i < n; ++i) {
-    // Each redraw of a position has a counter of its own, above all positions.
+    // Each redraw of a position uses a separate counter, above all positions.
     float draw = key.Normal(static_cast<uint64_t>(i));
     for (uint64_t attempt = 1; std::fabs(draw) > 2; ++attempt) {
       draw = key.Normal(static_cast<uint64_t>(i) + (attempt << 40));

@@ -67,7 +67,7 @@ TEST(InitializerTest, TruncatedNormalStaysWithinTwoDeviations) {
   const std::vector<float> values = Values(TruncatedNormal(0, 1), 100000);
   EXPECT_LE(LargestMagnitude(values), 2.0);
   EXPECT_GT(LargestMagnitude(values), 1.9);
-  EXPECT_NEAR(Deviation(values), 0.8796, 0.01);  // of a normal cut at two deviations
+  EXPECT_NEAR(Deviation(values), 0.8796, 0.01);  // of a normal truncated at two deviations
 }
 
 TEST(InitializerTest, XavierAndMsraScaleByTheFans) {

@@ -1,5 +1,5 @@
-// Memory straight from the system: zero filled, and backed by pages only where it was touched.
-// RowStore keeps rows in it, the indexes their slots.
+// Memory mapped directly from the operating system: zero-filled, and backed by pages only where it
+// was touched. RowStore keeps rows in it, the indexes their slots.
 #pragma once
 
 #include <cstddef>
@@ -18,9 +18,9 @@ class MappedMemory {
   MappedMemory& operator=(MappedMemory&& other) noexcept;
   ~MappedMemory();
 
-  // At least `bytes` bytes of zeros, starting on a huge page when bytes reach one. With huge_pages
-  // the system is asked to back such a mapping with them; whether it does is its own choice.
-  // An error when the address space is exhausted. REQUIRES: bytes > 0.
+  // Maps at least `bytes` bytes of zeros, aligned to a huge page if `bytes` is at least one huge
+  // page. With huge_pages the operating system is asked to back such a mapping with huge pages; it
+  // may decline. Error when the address space is exhausted. REQUIRES: bytes > 0.
   static StatusOr<MappedMemory> Make(size_t bytes, bool huge_pages);
 
   std::byte* data() const { return data_; }

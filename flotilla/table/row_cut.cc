@@ -25,7 +25,7 @@ void RowCut::Keep(int shard_number, uint32_t row) {
     shard.bytes.insert(shard.bytes.end(), block, block + stride_);
     shard.copies.emplace(row, offset);
   }
-  // Whoever sees the bit may change the row: the copy is complete.
+  // A thread that sees the bit may change the row: the copy is complete.
   kept_[row / 64].fetch_or(uint64_t{1} << (row % 64), std::memory_order_release);
 }
 
@@ -40,12 +40,12 @@ void RowCut::CopyOut(const Shard& shard, std::span<const uint32_t> rows, std::by
 
 Status RowCut::Read(int shard_number, std::span<const uint32_t> rows,
                     const std::function<void(std::byte*)>& visit) {
-  // The mutex keeps updates of the shard's unchanged rows waiting, so it is held for a few rows at
-  // a time and never while the visitor works.
+  // The mutex blocks updates of the shard's unchanged rows, so it is held for a few rows at a time
+  // and never while the visitor runs.
   constexpr size_t kRowsAtOnce = 64;
   Shard& shard = shards_[shard_number];
   if (shard.read.exchange(true)) {
-    return FailedPrecondition("shard {} of the cut was read before", shard_number);
+    return FailedPrecondition("shard {} of the cut was already read", shard_number);
   }
   std::vector<std::byte> blocks(kRowsAtOnce * stride_);
   while (!rows.empty()) {
@@ -59,7 +59,7 @@ Status RowCut::Read(int shard_number, std::span<const uint32_t> rows,
   }
   std::lock_guard lock(shard.mutex);
   shard.done = true;
-  // Not `= {}`, which empties a vector and keeps its memory.
+  // Not `= {}`, which clears a vector but keeps its memory.
   shard.copies = absl::flat_hash_map<uint32_t, size_t>();
   shard.bytes = std::vector<std::byte>();
   return absl::OkStatus();

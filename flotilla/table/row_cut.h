@@ -1,5 +1,6 @@
-// The state of a sparse table at one moment, kept while updates go on: before its first change
-// after the cut a row is copied aside. SparseTable calls it; saving reads it shard by shard.
+// A copy-on-write snapshot ("cut") of a sparse table, kept while updates continue: a row is copied
+// aside before its first change after the cut. SparseTable calls it; saving reads it shard by
+// shard.
 #pragma once
 
 #include <atomic>
@@ -21,34 +22,35 @@ namespace flotilla {
 // Thread safety: Keep and Read may be called from any number of threads at once.
 class RowCut {
  public:
-  // A cut of the rows that `store` has now; the first counts[s] rows of virtual shard s belong to
-  // it. The store outlives the cut.
+  // Starts a cut of the rows that `store` has now; the first counts[s] rows of virtual shard s
+  // belong to it. The store must outlive the cut.
   RowCut(const RowStore& store, std::vector<uint32_t> counts);
 
-  // How many rows of a shard belong to the cut.
+  // Number of rows of a shard that belong to the cut.
   uint32_t count(int shard) const { return counts_[shard]; }
 
-  // To be called before a row of virtual shard `shard` is changed. Rows that came later are
+  // Must be called before a row of virtual shard `shard` is changed. Rows created after the cut are
   // ignored.
   void Keep(int shard, uint32_t row);
 
-  // Calls visit(block) for each of `rows`, which are those of the shard that belong to the cut, as
-  // they were then; the block is valid during the call. Afterwards the shard's copies are dropped
-  // and its rows are no longer copied, so a second Read of it is an error.
+  // Calls visit(block) for each of `rows`, which are the rows of the shard that belong to the cut,
+  // with their content at the cut; the block is valid during the call. Afterwards the shard's
+  // copies are dropped and its rows are no longer copied, so a second Read of the shard is an
+  // error.
   Status Read(int shard, std::span<const uint32_t> rows,
               const std::function<void(std::byte* block)>& visit);
 
-  // Bytes that the cut holds now: copies and bookkeeping.
+  // Current memory of the cut in bytes: copies and bookkeeping.
   size_t memory_bytes() const;
 
  private:
   struct Shard {
-    std::atomic<bool> read = false;  // or being read
+    std::atomic<bool> read = false;  // read or being read
     mutable std::mutex mutex;
     // Guarded by mutex:
     absl::flat_hash_map<uint32_t, size_t> copies;  // row -> offset in bytes
     std::vector<std::byte> bytes;
-    bool done = false;  // read to the end: copies are needed no more
+    bool done = false;  // read completely: copies are no longer needed
   };
 
   bool Kept(uint32_t row) const {
@@ -61,7 +63,8 @@ class RowCut {
   const size_t stride_;
   const uint32_t limit_;
   const std::vector<uint32_t> counts_;
-  // One bit per row: changed since the cut, its copy is in its shard. Set under the shard's mutex.
+  // One bit per row: the row changed since the cut and its copy is in its shard. Set under the
+  // shard's mutex.
   const std::unique_ptr<std::atomic<uint64_t>[]> kept_;
   std::vector<Shard> shards_;
 };

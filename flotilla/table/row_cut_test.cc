@@ -17,7 +17,7 @@ class RowCutTest : public ::testing::Test {
   }
   static float Value(uint32_t row) { return static_cast<float>(row); }
 
-  // Changes a row as an update would.
+  // Changes a row like an update.
   void Change(RowCut* cut, int shard, uint32_t row) {
     cut->Keep(shard, row);
     WeightsOf(store_->block(row))[1] += 1000;
@@ -58,7 +58,7 @@ TEST_F(RowCutTest, ReadingEndsTheCopyingOfAShardAndIsPossibleOnce) {
   for (uint32_t row = 2; row < 100; ++row) Change(&cut, 0, row);
   EXPECT_EQ(cut.memory_bytes(), after);
   EXPECT_EQ(Message(cut.Read(0, std::vector<uint32_t>{1}, [](std::byte*) {})),
-            "shard 0 of the cut was read before");
+            "shard 0 of the cut was already read");
   Change(&cut, 1, 150);
   EXPECT_GT(cut.memory_bytes(), after);
 }

@@ -26,7 +26,7 @@ void RowIndex::Insert(uint64_t mixed, uint32_t row) {
   const uint64_t slot = uint64_t{TagOf(mixed)} << 32 | (row + 1);
   size_t at = HomeOf(part, TagOf(mixed)) - part.slots();
   for (uint64_t found = 0;; at = part.Next(at), found = 0) {
-    // Release: readers that see the slot see the row behind it complete.
+    // Release: readers that see the slot see the complete row that it refers to.
     if (part.slots()[at].load(std::memory_order_relaxed) == 0 &&
         part.slots()[at].compare_exchange_strong(found, slot, std::memory_order_release,
                                                  std::memory_order_relaxed)) {
@@ -48,7 +48,8 @@ Status RowIndex::Grow(uint64_t mixed) {
   for (size_t i = 0; i < old_capacity; ++i) {
     const uint64_t slot = slots[i].load(std::memory_order_relaxed);
     if (slot == 0) continue;
-    // Nobody else is here, so no compare-and-swap, which would wait for each cache line in turn.
+    // Access is exclusive here, so no compare-and-swap, which would wait for each cache line in
+    // turn.
     size_t at = HomeOf(part, static_cast<uint32_t>(slot >> 32)) - part.slots();
     while (part.slots()[at].load(std::memory_order_relaxed) != 0) at = part.Next(at);
     part.slots()[at].store(slot, std::memory_order_relaxed);

@@ -1,15 +1,16 @@
-// The index of a sparse table: from a mixed id (Mix64) to row numbers that may be its own. Open
-// addressing over cache lines of 8 slots, 8 bytes a slot, at most 7/8 full.
+// The index of a sparse table: maps a mixed id (Mix64) to candidate row numbers. Open addressing
+// over cache lines of 8 slots, 8 bytes per slot, at most 7/8 full.
 //
-// A slot holds a 32-bit tag of the mixed id and a row number; the caller compares the id that the
-// row itself holds. The home line of a tag is its upper bits, so the index grows without looking at
-// rows. It is cut into parts by the uppermost bits of the mixed id; each part grows by itself. Tags
-// are the lowest bits: virtual shards are the uppermost, and rows that come shard by shard (a
-// checkpoint), or from some shards only (a server), must not crowd into few lines.
+// A slot holds a 32-bit tag of the mixed id and a row number; the caller compares the id stored in
+// the row itself. The upper bits of a tag select its home line, so the index grows without reading
+// rows. The index is divided into parts by the uppermost bits of the mixed id; each part grows
+// independently. Tags are the lowest bits: the uppermost bits determine the virtual shard, and rows
+// that arrive shard by shard (a checkpoint), or from some shards only (a server), must not cluster
+// in few lines.
 //
-// Thread safety: Prefetch, Probe, Find, Reserve and Insert may run at the same time (the caller
-// sees to it that one id is inserted once); Grow needs the index for itself. Whoever finds a row
-// sees what was written to it before its Insert.
+// Thread safety: Prefetch, Probe, Find, Reserve and Insert may run concurrently (the caller ensures
+// that an id is inserted only once); Grow requires exclusive access. A thread that finds a row sees
+// everything that was written to it before its Insert.
 #pragma once
 
 #include <algorithm>
@@ -24,13 +25,13 @@
 
 namespace flotilla {
 
-// No row has this number.
+// Marker for "no row".
 inline constexpr uint32_t kNoRow = ~uint32_t{0};
 
 class RowIndex {
  public:
-  // Parts are few, so that in large tables they span huge pages; and not one, so that growing does
-  // not stop the table for long.
+  // Few parts, so that in large tables they span huge pages; but more than one, so that growing
+  // does not block the table for long.
   static constexpr int kPartBits = 4;
   static constexpr int kParts = 1 << kPartBits;
 
@@ -40,8 +41,8 @@ class RowIndex {
     __builtin_prefetch(HomeOf(parts_[PartOf(mixed)], TagOf(mixed)));
   }
 
-  // A row with the tag of the id, or kNoRow: nearly always its own row if it has one. Without
-  // branches over the slots of a line, since nobody could predict them.
+  // Returns a row with the tag of the id, or kNoRow: nearly always the row of the id if it has one.
+  // Branch-free over the slots of a line, since such branches are unpredictable.
   uint32_t Probe(uint64_t mixed) const {
     const Part& part = parts_[PartOf(mixed)];
     const uint64_t tag = uint64_t{TagOf(mixed)} << 32;
@@ -53,7 +54,8 @@ class RowIndex {
       for (int i = 0; i < kLineSlots; ++i) {
         best = std::min(best, (line[i].load(std::memory_order_acquire) ^ tag) - 1);
       }
-      // Slots of a line are filled in order: if the last is empty, nothing went on to the next.
+      // Slots of a line are filled in order: if the last is empty, nothing overflowed to the next
+      // line.
       if (best != kNoRow || line[kLineSlots - 1].load(std::memory_order_relaxed) == 0) [[likely]] {
         return static_cast<uint32_t>(best);
       }
@@ -75,14 +77,14 @@ class RowIndex {
     }
   }
 
-  // Sets a slot apart for one Insert of the id; false if its part must Grow first.
+  // Reserves a slot for one Insert of the id; false if its part must Grow first.
   bool Reserve(uint64_t mixed);
 
-  // REQUIRES: Reserve(mixed) gave true; row != kNoRow.
+  // REQUIRES: Reserve(mixed) returned true; row != kNoRow.
   void Insert(uint64_t mixed, uint32_t row);
 
-  // Doubles the part of the id, if it is still full. An error when no memory can be mapped; then
-  // the index is as it was.
+  // Doubles the part of the id, if it is still full. Error when no memory can be mapped; the index
+  // is unchanged in that case.
   Status Grow(uint64_t mixed);
 
   size_t memory_bytes() const;

@@ -47,7 +47,7 @@ TEST(RowIndexTest, EqualsAMapWhileItGrows) {
 
 TEST(RowIndexTest, EqualTagsAreToldApartByTheCaller) {
   auto index = MustMakeIndex();
-  // The uppermost and the lowest bits are equal: one part, one tag, one home line, also after
+  // The uppermost and the lowest bits are equal: one part, one tag, one home line, even after
   // growing.
   const auto mixed = [](uint64_t row) { return 0x123400009abcdef0ull | row << 32; };
   for (uint32_t row = 0; row < 100; ++row) Insert(mixed(row), row, index.get());
@@ -65,7 +65,8 @@ TEST(RowIndexTest, TheLastLineRunsOverIntoTheFirst) {
   }
 }
 
-// If they crowded into few lines, every insertion would walk past all before it, for minutes.
+// If they clustered in few lines, every insertion would scan all previous ones, which takes
+// minutes.
 TEST(RowIndexTest, RowsOfOneVirtualShardSpreadOverTheirPart) {
   auto index = MustMakeIndex();
   const auto mixed = [](uint32_t row) { return uint64_t{77} << 55 | RngKey(5).Bits(row) >> 9; };
@@ -89,7 +90,7 @@ TEST(RowIndexTest, MemoryIsBoundedAtEverySize) {
     if (row < 50000) continue;
     most = std::max(most, static_cast<double>(index->memory_bytes()) / (row + 1));
   }
-  // 8 bytes a slot, never less than 7/16 full (and parts differ a little).
+  // 8 bytes per slot, never less than 7/16 full (and parts differ a little).
   EXPECT_LE(most, 8 / 0.4375 * 1.03);
 }
 

@@ -1,8 +1,8 @@
-// The index of a sparse table whose ids are bounded: a number for every id, 4 bytes each. Where
-// only some of the ids are used it takes far less memory than a row for each of them.
+// The index of a sparse table with bounded ids: a row number for every id, 4 bytes each. If only
+// some of the ids are used, it takes far less memory than a row for each of them.
 //
-// Thread safety: everything may be called at the same time (the caller sees to it that one id is
-// inserted once). Whoever finds a row sees what was written to it before its Insert.
+// Thread safety: all methods may be called concurrently (the caller ensures that an id is inserted
+// only once). A thread that finds a row sees everything that was written to it before its Insert.
 #pragma once
 
 #include <atomic>
@@ -19,7 +19,7 @@ namespace flotilla {
 
 class RowPlaces {
  public:
-  // An error when no memory can be mapped. REQUIRES: ids > 0.
+  // Error when no memory can be mapped. REQUIRES: ids > 0.
   static StatusOr<std::unique_ptr<RowPlaces>> Make(int64_t ids, bool huge_pages) {
     FL_ASSIGN_OR_RETURN(
         MappedMemory memory,
@@ -27,7 +27,7 @@ class RowPlaces {
     return std::unique_ptr<RowPlaces>(new RowPlaces(std::move(memory)));
   }
 
-  // REQUIRES of all: id < ids.
+  // REQUIRES, for all methods below: id < ids.
   void Prefetch(uint64_t id) const { __builtin_prefetch(&places()[id]); }
   // The row of an id, or kNoRow.
   uint32_t Find(uint64_t id) const { return places()[id].load(std::memory_order_acquire) - 1; }

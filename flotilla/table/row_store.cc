@@ -45,7 +45,7 @@ StatusOr<uint32_t> RowStore::Take(uint32_t count) {
 }
 
 size_t RowStore::memory_bytes() const {
-  // Rows are taken in ascending order, so only the page under the last one is partly used.
+  // Rows are allocated in ascending order, so only the page of the last row is partly used.
   const size_t used = limit() * stride_;
   const size_t page = options_.huge_pages && used >= kHugePageBytes ? kHugePageBytes : 4096;
   return (used + page - 1) / page * page + directory_ * sizeof(std::byte*);

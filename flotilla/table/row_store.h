@@ -1,5 +1,5 @@
-// Where the rows of one sparse table stand in memory: blocks of equal size, reached by row number.
-// It knows nothing of which id has which row; SparseTable does.
+// Memory of the rows of one sparse table: blocks of equal size, addressed by row number. It does
+// not know which id has which row; SparseTable does.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace flotilla {
 
-// How often a row was pushed (it stays at the largest number) and the global step of the last push.
+// Number of pushes of a row (saturates at the largest number) and the global step of the last push.
 struct RowMeta {
   uint32_t pushes = 0;
   uint32_t last_step = 0;
@@ -26,7 +26,7 @@ struct RowMeta {
 
 // The parts of a row's block:
 //   [id + 1: 8 bytes][weights: dim floats][state: states * dim floats][RowMeta, if kept]
-// rounded up to 8 bytes. Ten weights with Adam's state are two cache lines exactly. Long rows, of
+// rounded up to 8 bytes. Ten weights with Adam's state take exactly two cache lines. Long rows, of
 // 64 numbers or more, are rounded up to whole cache lines and their weights begin on one: vector
 // loads that straddle two lines cost twice.
 struct RowLayout {
@@ -42,7 +42,7 @@ struct RowLayout {
     const size_t align = long_rows() ? kCacheLineBytes : 8;
     return (meta_offset() + (keep_meta ? sizeof(RowMeta) : 0) + align - 1) / align * align;
   }
-  // Where the first block begins in memory that begins on a cache line.
+  // Offset of the first block in memory that begins on a cache line.
   size_t first_offset() const { return long_rows() ? kCacheLineBytes - kWeightsOffset : 0; }
 
  private:
@@ -56,27 +56,27 @@ inline float* WeightsOf(std::byte* block) {
 inline std::byte* BlockOf(float* weights) {
   return reinterpret_cast<std::byte*>(weights) - RowLayout::kWeightsOffset;
 }
-// id + 1 of a block, 0 where no row was made. The largest id wraps to 0 too: only tables with
-// bounded ids, where it cannot occur, read existence from it.
+// id + 1 of a block, 0 if no row was created. The largest id also wraps to 0: only tables with
+// bounded ids, where it cannot occur, use this field to test existence.
 inline std::atomic_ref<uint64_t> IdFieldOf(std::byte* block) {
   return std::atomic_ref<uint64_t>(*reinterpret_cast<uint64_t*>(block));
 }
 
-// Rows stand in chunks of 2^18 blocks, so that a chunk is whole huge pages whatever the stride and
-// only the last one is partly used. A store with a fixed number of rows is one chunk behind the
-// other, so that its rows are one array. Rows never move and are never given back.
+// Rows are stored in chunks of 2^18 blocks, so that a chunk consists of whole huge pages for any
+// stride and only the last chunk is partly used. The chunks of a store with a fixed number of rows
+// are contiguous, so that its rows are one array. Rows never move and are never freed.
 //
-// Thread safety: everything may be called at any time from any thread.
+// Thread safety: all methods may be called at any time from any thread.
 class RowStore {
  public:
   static constexpr int kChunkShift = 18;
   static constexpr uint32_t kChunkRows = uint32_t{1} << kChunkShift;
-  // No store has more rows: the number above is free to mean "no row".
+  // Maximum number of rows of a store: row numbers are below it, so that it can mean "no row".
   static constexpr uint32_t kMaxRows = ~uint32_t{0};
 
-  // fixed_rows > 0: that many rows exist at once, all zeros, and Take is not used.
-  // 0: the store starts empty and grows by Take.
-  // An error when the address space is exhausted. REQUIRES: 0 <= fixed_rows <= kMaxRows.
+  // fixed_rows > 0: that many rows exist from the start, all zeros, and Take is not used. 0: the
+  // store starts empty and grows by Take. Error when the address space is exhausted.
+  // REQUIRES: 0 <= fixed_rows <= kMaxRows.
   static StatusOr<std::unique_ptr<RowStore>> Make(const RowLayout& layout, int64_t fixed_rows,
                                                   const TableOptions& options);
 
@@ -88,20 +88,20 @@ class RowStore {
     return chunk + static_cast<size_t>(row & (kChunkRows - 1)) * stride_;
   }
 
-  // The first of `count` consecutive new rows, all zeros; an error when no row number or no address
-  // space is left.
+  // Allocates `count` consecutive new rows, all zeros, and returns the number of the first; error
+  // when no row number or no address space is left.
   StatusOr<uint32_t> Take(uint32_t count);
 
-  // Row numbers below it exist.
+  // Rows with numbers below it exist.
   uint32_t limit() const { return limit_.load(std::memory_order_acquire); }
 
-  // Bytes that back the rows below limit(), in whole pages, and the directory of chunks.
+  // Memory of the rows below limit(), in whole pages, and of the directory of chunks.
   size_t memory_bytes() const;
 
  private:
   RowStore(const RowLayout& layout, size_t directory, const TableOptions& options);
 
-  // Maps `rows` blocks behind the chunks that are there.
+  // Maps `rows` blocks after the existing chunks.
   Status AddMemory(int64_t rows);
 
   const RowLayout layout_;

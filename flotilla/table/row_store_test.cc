@@ -33,7 +33,7 @@ TEST(RowLayoutTest, LongRowsBeginOnACacheLine) {
     for (uint32_t row = 0; row < 10; ++row) {
       EXPECT_EQ(reinterpret_cast<uintptr_t>(WeightsOf(store->block(row))) % 64, 0u);
     }
-    // The last block is all there.
+    // The last block is completely accessible.
     std::memset(store->block(9), 1, layout.stride());
   }
 }
@@ -44,7 +44,7 @@ TEST(RowStoreTest, RowsAreZeroDistinctAndDoNotMove) {
   EXPECT_EQ(store->limit(), 0u);
   std::set<std::byte*> blocks;
   uint32_t rows = 0;
-  // Past the first chunk, with a run across the border of two.
+  // Beyond the first chunk, with a run across the boundary of two chunks.
   while (rows < RowStore::kChunkRows + 100) {
     const auto first = store->Take(63);
     ASSERT_TRUE(first.ok());

@@ -1,5 +1,5 @@
-// The rows of one virtual shard in the order in which they were made, as the runs of consecutive
-// row numbers that the shard took from the store.
+// The rows of one virtual shard in the order of creation, as runs of consecutive row numbers that
+// the shard allocated from the store.
 //
 // Not thread-safe: SparseTable guards it with the shard's mutex.
 #pragma once
@@ -13,16 +13,16 @@ namespace flotilla {
 
 class ShardRows {
  public:
-  // max_run: rows that the shard takes at once when it is large. Small shards take fewer, so that a
-  // small table does not pay for 512 long runs.
+  // max_run: number of rows that a large shard allocates at once. Small shards allocate fewer, so
+  // that a small table does not pay for 512 long runs.
   explicit ShardRows(uint32_t max_run = 64) : max_run_(max_run) {}
 
   uint32_t size() const { return size_; }
-  // Whether the next row needs a new run, and of how many rows.
+  // Whether the next row needs a new run, and the length of that run.
   bool full() const { return size_ == reserved_; }
   uint32_t next_run() const { return RunAfter(reserved_); }
 
-  // A run of next_run() rows from `first`. REQUIRES: full().
+  // Adds a run of next_run() rows from `first` on. REQUIRES: full().
   void AddRun(uint32_t first) {
     reserved_ += next_run();
     runs_.push_back(first);

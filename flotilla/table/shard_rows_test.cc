@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Adds `count` rows, taking runs from `next`; returns their numbers.
+// Adds `count` rows, allocating runs from `next`; returns their numbers.
 std::vector<uint32_t> Add(uint32_t count, uint32_t* next, ShardRows* rows) {
   std::vector<uint32_t> added;
   while (added.size() < count) {

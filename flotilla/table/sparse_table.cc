@@ -9,19 +9,20 @@ namespace flotilla {
 
 namespace {
 
-// Beyond this the hardware's own prefetcher has found the stream.
+// Beyond this, the hardware prefetcher has detected the stream.
 constexpr size_t kMaxPrefetchBytes = 8 * kCacheLineBytes;
-// Tables with more ids find rows by their hash: a number for each id would outweigh a few rows.
+// Tables with more ids find rows by hash: a row number per id would take more memory than a few
+// rows.
 constexpr int64_t kMaxPlaces = int64_t{1} << 24;
 
 template <int write>
 void PrefetchBytes(const std::byte* from, size_t bytes) {
-  // The line of the last byte counts too: a block may start anywhere in a line.
+  // Includes the line of the last byte: a block may start anywhere in a line.
   for (size_t at = 0; at < bytes; at += kCacheLineBytes) __builtin_prefetch(from + at, write);
   __builtin_prefetch(from + bytes - 1, write);
 }
 
-// Rows are short: a call of memcpy costs more than the copy.
+// Rows are short: a call to memcpy costs more than the copy.
 void CopyFloats(const float* from, size_t n, float* to) {
   constexpr size_t kStep = 4;
   if (n < kStep) {
@@ -119,8 +120,8 @@ Status SparseTable::CheckRows(const SparseRows& rows) const {
   return CheckIds(rows.ids);
 }
 
-// At any time some groups have their slots under way from memory, some their rows, and one is
-// served from the cache.
+// At any time the slots of some groups and the rows of others are being fetched from memory, and
+// one group is served from the cache.
 template <typename Visit>
 Status SparseTable::Walk(Hold& hold, std::span<const uint64_t> ids, Missing missing, Visit visit) {
   Group ring[kRing];
@@ -158,7 +159,7 @@ void SparseTable::ProbeGroup(std::span<const uint64_t> ids, Group* group) const 
                      : places_ != nullptr ? places_->Find(id)
                                           : static_cast<uint32_t>(id);
   }
-  // A loop of its own: few instructions between prefetches keep more of them under way.
+  // A separate loop: few instructions between prefetches keep more of them in flight.
   for (size_t i = 0; i < group->count; ++i) {
     const uint32_t row = group->rows[i];
     if (row == kNoRow) continue;
@@ -234,7 +235,7 @@ void SparseTable::InitRow(uint64_t id, std::byte* block) const {
   float* weights = WeightsOf(block);
   initializer_.Fill(key_.With(id), spec_.dim, weights);
   if (rule_ != nullptr) rule_->InitState(spec_.dim, weights + spec_.dim);
-  // The field makes the row exist where ids are bounded, so it comes last.
+  // With bounded ids this field marks the row as existing, so it is written last.
   IdFieldOf(block).store(id + 1, std::memory_order_release);
 }
 
@@ -274,7 +275,7 @@ Status SparseTable::Pull(Missing missing, SparseRows* rows) {
 
 StatusOr<std::span<const uint32_t>> SparseTable::Locate(Hold& hold, std::span<const uint64_t> ids,
                                                         std::span<const uint32_t> locations) {
-  // A pull that made no row gave no location for it.
+  // A pull that created no row returned no location for it.
   const uint32_t limit = store_->limit();
   const auto usable = [limit](uint32_t location) { return location < limit; };
   if (!locations.empty() && std::all_of(locations.begin(), locations.end(), usable)) {
@@ -303,7 +304,7 @@ Status SparseTable::Push(const SparseRows& gradients, const UpdateContext& conte
   const std::span<const uint64_t> ids = gradients.ids;
   Hold hold(gate_);
   FL_ASSIGN_OR_RETURN(const std::span<const uint32_t> rows, Locate(hold, ids, gradients.locations));
-  // From here on the gate is held without a break: no cut falls between two groups.
+  // From here on the gate is held continuously: no cut can start between two groups.
   PrefetchBlocks(rows.first(std::min(kPushGroup, rows.size())));
   for (size_t first = 0; first < rows.size(); first += kPushGroup) {
     const size_t count = std::min(kPushGroup, rows.size() - first);
@@ -376,7 +377,7 @@ Status SparseTable::OpenRows(std::span<const uint64_t> ids, RowsInPlace* out) {
 Status SparseTable::OpenAllRows(AllRowsInPlace* out) {
   if (!in_order()) {
     return FailedPrecondition("table {}: its rows cannot be opened together: {}", spec_.name,
-                              spec_.rows == 0 ? "it grows" : "it was not made in_order");
+                              spec_.rows == 0 ? "it grows" : "it was not created with in_order");
   }
   Hold hold(gate_);
   const auto rows = static_cast<uint64_t>(spec_.rows);
@@ -442,7 +443,7 @@ Status SparseTable::ReadCut(int shard, RowOrder order,
                             const std::function<void(const RowView&)>& visit) {
   RowCut* cut = nullptr;
   {
-    // Held for a moment only: a writer that waits for a slow visitor would stop all training.
+    // Held only briefly: a writer that waits for a slow visitor would block all training.
     Hold hold(gate_);
     cut = cut_.get();
   }

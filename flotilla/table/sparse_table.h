@@ -1,15 +1,15 @@
-// A sparse table: rows of weights and optimizer state by 64-bit id, in memory.
+// A sparse table: rows of weights and optimizer state in memory, keyed by 64-bit id.
 //
-// A row is one block (row_store.h). Rows never move and are never removed; memory is taken for
-// those that come, in about the order in which they come, so that rows in frequent use are
-// together. They are found through an open-addressing index, or where the spec bounds the ids
-// through a number for each; lookups of a batch are prefetched in stages, so that a table far
-// larger than the caches costs little more than a small one.
+// A row is one block (row_store.h). Rows never move and are never removed; memory is allocated for
+// rows as they are created, in about that order, so that frequently used rows are close together.
+// They are found through an open-addressing index or, if the spec bounds the ids, through a row
+// number per id; lookups of a batch are prefetched in stages, so that a table far larger than the
+// caches costs little more than a small one.
 //
-// Thread safety: everything may be called from any number of threads at once, unless it says
-// otherwise. Two pushes of one row at the same time, or a pull beside a push, may mix element by
+// Thread safety: all methods may be called from any number of threads at once, unless documented
+// otherwise. Two concurrent pushes of one row, or a pull concurrent with a push, may mix element by
 // element (Hogwild, a documented race in the functions named Hogwild*). Creation is exact: a row is
-// made once, and whoever finds it sees its first value complete.
+// created once, and a thread that finds it sees its complete initial value.
 #pragma once
 
 #include <array>
@@ -50,7 +50,7 @@ struct RowView {
 struct RowColumns {
   std::span<const uint64_t> ids;   // distinct
   std::span<const float> weights;  // (ids, dim)
-  std::span<const float> state;    // (ids, states, dim), or empty: fresh
+  std::span<const float> state;    // (ids, states, dim), or empty: initial state
   std::span<const RowMeta> meta;   // (ids), or empty: zeros
 };
 
@@ -59,13 +59,13 @@ enum class RowOrder { kStorage, kAscendingId };
 class SparseTable;
 
 // Rows opened for reading and writing in place (fused steps). While it is open the table cannot
-// start a cut or grow, so keep it for one block of work. The thread that holds it must not call the
-// table again before Close; reuse the object to reuse its memory.
+// start a cut or grow, so keep it open only for one block of work. The thread that holds it must
+// not call the table again before Close; reuse the object to reuse its memory.
 class RowsInPlace {
  public:
   // Weights of the ids that were opened, in their order; the rule's state follows each.
   std::span<float* const> rows() const { return rows_; }
-  // Where they stand in the table, as SparseRows::locations.
+  // Their locations in the table, as in SparseRows::locations.
   std::span<const uint32_t> locations() const { return locations_; }
   void Close() { hold_ = {}; }
 
@@ -76,8 +76,8 @@ class RowsInPlace {
   std::vector<uint32_t> locations_;
 };
 
-// All rows of a table opened likewise, with the same rules: for steps that touch rows too often to
-// name them first.
+// All rows of a table, opened under the same rules as RowsInPlace: for steps that access rows too
+// often to list them first.
 class AllRowsInPlace {
  public:
   const RowBlock& rows() const { return rows_; }
@@ -91,80 +91,81 @@ class AllRowsInPlace {
 
 class SparseTable {
  public:
-  // A null rule makes a table that pushes do not change (not trainable).
-  // An error names the table and what is wrong with its spec.
+  // A null rule creates a table that pushes do not change (not trainable). An error contains the
+  // table and the problem of its spec.
   static StatusOr<std::unique_ptr<SparseTable>> Make(const TableSpec& spec, uint64_t seed,
                                                      std::unique_ptr<const UpdateRule> rule,
                                                      const TableOptions& options);
 
   const TableSpec& spec() const { return spec_; }
   const RowLayout& layout() const { return store_->layout(); }
-  // Live rows.
+  // Number of existing rows.
   int64_t size() const { return size_.load(std::memory_order_relaxed); }
 
-  // Fills rows->dim, values and locations for rows->ids. An id that is not below spec().rows (where
-  // that bounds them) is an error that names it; then nothing was created.
+  // Fills rows->dim, values and locations for rows->ids. An id that is not below spec().rows (if
+  // that bounds the ids) is an error that names it; nothing is created in that case.
   // REQUIRES: the ids are distinct.
   Status Pull(Missing missing, SparseRows* rows);
 
   // Applies the rule to the rows of gradients.ids; rows that do not exist are created first. Uses
-  // gradients.locations when it has any. No cut falls inside a push.
-  // An error (wrong dim or sizes, an id out of bounds) means that nothing was applied, but for a
-  // location that is not its id's row: then rows before it were.
+  // gradients.locations when it has any. A cut never separates the rows of a push. On an error
+  // (wrong dim or sizes, an id out of bounds) nothing was applied, except for a location that is
+  // not the row of its id: then the rows before it were updated.
   // REQUIRES: the ids are distinct.
   Status Push(const SparseRows& gradients, const UpdateContext& context);
 
-  // Sets rows to the given weights and fresh state and meta; creates those that do not exist.
+  // Sets rows to the given weights and initial state and meta; creates those that do not exist.
   // Errors as Push.
   Status WriteRows(const SparseRows& rows);
 
-  // Sets rows to what a checkpoint holds; creates those that do not exist. Errors as Push.
+  // Sets rows to the content of a checkpoint; creates those that do not exist. Errors as Push.
   // REQUIRES: spans that are not empty have the table's sizes.
   Status LoadRows(const RowColumns& rows);
-  // The seed of first values from here on. REQUIRES: nobody else uses the table.
+  // Sets the seed of initial values from now on. REQUIRES: no other thread uses the table.
   void SetSeed(uint64_t seed);
 
-  // The weights of a row, or null if there is none. They change under the reader when others push.
+  // The weights of a row, or null if there is none. They may change while being read when other
+  // threads push.
   const float* Find(uint64_t id) const;
 
   // Opens the rows of `ids`, creating those that do not exist. REQUIRES: *out is closed.
   Status OpenRows(std::span<const uint64_t> ids, RowsInPlace* out);
 
-  // Opens all rows of a table made with TableOptions::in_order, creating those that do not exist;
-  // an error for any other table. The rows stay where they are for the table's life. Cheap, but for
-  // the first time, and while a cut is active: then every row is copied aside. REQUIRES: *out is
-  // closed.
+  // Opens all rows of a table created with TableOptions::in_order, creating those that do not
+  // exist; an error for any other table. The rows do not move during the table's lifetime. Cheap,
+  // except for the first call and while a cut is active: then every row is copied aside. REQUIRES:
+  // *out is closed.
   Status OpenAllRows(AllRowsInPlace* out);
 
-  // Calls visit for the live rows of a virtual shard; the views stay valid as long as the table.
-  // Rows that are pushed meanwhile may be seen half updated (a cut is exact).
+  // Calls visit for the existing rows of a virtual shard; the views stay valid as long as the
+  // table. Rows that are pushed concurrently may be seen partly updated (a cut is exact).
   void ForEachRow(int shard, RowOrder order,
                   const std::function<void(const RowView&)>& visit) const;
 
-  // Marks this moment: until EndCut, ReadCut delivers rows as they are now, while pulls and pushes
-  // go on. Each row is copied aside before its first later change, so a cut costs memory only for
-  // rows that change before they are read. An error if a cut is active.
+  // Starts a snapshot: until EndCut, ReadCut delivers rows as they are now, while pulls and pushes
+  // continue. Each row is copied aside before its first later change, so a cut costs memory only
+  // for rows that change before they are read. Error if a cut is active.
   Status BeginCut();
   // Calls visit for the rows of a virtual shard as they were at the cut, in views that are valid
-  // during the call. Shards may be read in parallel, each once; a second time, or without a cut, is
-  // an error. REQUIRES: EndCut is not called meanwhile.
+  // during the call. Shards may be read in parallel, each once; a second read, or a read without a
+  // cut, is an error. REQUIRES: EndCut is not called concurrently.
   Status ReadCut(int shard, RowOrder order, const std::function<void(const RowView&)>& visit);
   void EndCut();
-  // How many rows of a virtual shard belong to the cut. REQUIRES: a cut is active.
+  // Number of rows of a virtual shard that belong to the cut. REQUIRES: a cut is active.
   int64_t CutRows(int shard) const;
 
-  // Everything that the table holds: rows in whole pages, indexes, bookkeeping, an active cut.
+  // Total memory of the table: rows in whole pages, indexes, bookkeeping, an active cut.
   size_t memory_bytes() const;
   // memory_bytes() / size(), 0 for an empty table.
   double memory_per_row() const;
 
  private:
-  // Ids that pass through the stages of a lookup together, and groups between one stage and the
-  // next (measured: larger bursts of prefetches wait for each other).
+  // Number of ids that pass through the stages of a lookup together, and number of groups between
+  // one stage and the next (measured: larger bursts of prefetches wait for each other).
   static constexpr size_t kGroup = 8;
   static constexpr size_t kLag = 2;
   static constexpr size_t kRing = 2 * kLag + 1;
-  // Rows that the rule is given at once; the rows of the next call are prefetched meanwhile.
+  // Number of rows passed to the rule at once; the rows of the next call are prefetched meanwhile.
   static constexpr size_t kPushGroup = 64;
 
   struct Group {
@@ -172,7 +173,7 @@ class SparseTable {
     size_t count = 0;
     std::array<uint64_t, kGroup> mixed;     // Mix64(id)
     std::array<uint32_t, kGroup> rows;      // kNoRow: not found
-    std::array<std::byte*, kGroup> blocks;  // of rows that were found
+    std::array<std::byte*, kGroup> blocks;  // blocks of the rows that were found
   };
   using Hold = std::shared_lock<BatchGate>;
 
@@ -182,7 +183,7 @@ class SparseTable {
     ShardRows rows;  // guarded by mutex
   };
 
-  // Where rows stand and how they are found. With neither index nor places, row numbers are ids.
+  // Storage of the rows and how they are found. With neither index nor places, row numbers are ids.
   struct Storage {
     std::unique_ptr<RowStore> store;
     std::unique_ptr<RowIndex> index;
@@ -208,14 +209,14 @@ class SparseTable {
   Status SettleGroup(Hold& hold, std::span<const uint64_t> ids, Missing missing, Group* group);
 
   uint32_t FindRow(uint64_t id, uint64_t mixed) const;
-  // Finds or makes a row. May give up and retake `hold` to grow an index.
+  // Finds or creates a row. May release and reacquire `hold` to grow an index.
   StatusOr<uint32_t> Create(Hold& hold, uint64_t id, uint64_t mixed);
   StatusOr<uint32_t> Insert(uint64_t id, uint64_t mixed);
   Status Grow(Hold& hold, uint64_t mixed);
   void InitRow(uint64_t id, std::byte* block) const;
 
-  // The given locations if they can be used, else rows found or made, in memory that the next call
-  // on this thread reuses.
+  // Returns the given locations if they are usable, otherwise rows that were found or created, in
+  // memory that the next call on this thread reuses.
   StatusOr<std::span<const uint32_t>> Locate(Hold& hold, std::span<const uint64_t> ids,
                                              std::span<const uint32_t> locations);
   void PrefetchBlocks(std::span<const uint32_t> rows) const;
@@ -228,21 +229,22 @@ class SparseTable {
   RowView ViewOf(std::byte* block) const;
 
   const TableSpec spec_;
-  RngKey key_;                                    // constant but for SetSeed
+  RngKey key_;                                    // constant except for SetSeed
   const std::unique_ptr<const UpdateRule> rule_;  // may be null
   const Initializer initializer_;
   const std::unique_ptr<RowStore> store_;
-  // Bytes worth a prefetch: of id and weights, of the whole block. The hardware follows long rows
-  // by itself.
+  // Number of bytes to prefetch: of id and weights, and of the whole block. The hardware prefetcher
+  // follows long rows by itself.
   const size_t pull_bytes_;
   const size_t push_bytes_;
 
   std::atomic<int64_t> size_ = 0;
-  // Held shared by every batch of work. Held alone: to grow index_, to set cut_.
+  // Held shared by every batch of work. Held exclusively to grow index_ and to set cut_.
   mutable BatchGate gate_;
-  const std::unique_ptr<RowIndex> index_;       // at most one of them: see Storage
-  const std::unique_ptr<RowPlaces> places_;     // ..
-  std::vector<std::unique_ptr<Shard>> shards_;  // rows of virtual shard s are made under its mutex
+  const std::unique_ptr<RowIndex> index_;    // at most one of the two: see Storage
+  const std::unique_ptr<RowPlaces> places_;  // at most one of the two
+  // Rows of virtual shard s are created under its mutex.
+  std::vector<std::unique_ptr<Shard>> shards_;
   std::unique_ptr<RowCut> cut_;
 };
 

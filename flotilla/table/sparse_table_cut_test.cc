@@ -1,4 +1,4 @@
-// Cuts of a SparseTable: exact, while pushes go on.
+// Cuts of a SparseTable are exact while pushes continue.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -98,14 +98,15 @@ TEST(SparseTableCutTest, WrongOrderOfCallsIsAnError) {
   EXPECT_EQ(Message(table->BeginCut()), "table emb: a cut is active");
   ASSERT_TRUE(table->ReadCut(0, RowOrder::kStorage, ignore).ok());
   EXPECT_EQ(Message(table->ReadCut(0, RowOrder::kStorage, ignore)),
-            "table emb: shard 0 of the cut was read before");
+            "table emb: shard 0 of the cut was already read");
   table->EndCut();
   ASSERT_TRUE(table->BeginCut().ok());
   EXPECT_TRUE(table->ReadCut(0, RowOrder::kStorage, ignore).ok());
 }
 
 // Every push adds 1 to each weight of its ids, under a mutex that the cut takes too: so the sum
-// that the cut must show is known exactly. Pushes go on while it is read, and create rows and grow.
+// that the cut must show is known exactly. Pushes continue while it is read, create rows and grow
+// the table.
 TEST(SparseTableCutTest, SumEqualsWhatWasAppliedBeforeWhilePushesGoOn) {
   auto table = MustMakeTable(MakeTableSpec("emb", 2));
   std::mutex order;
@@ -145,8 +146,8 @@ TEST(SparseTableCutTest, SumEqualsWhatWasAppliedBeforeWhilePushesGoOn) {
   EXPECT_EQ(errors, 0);
 }
 
-// Without any lock around pushes: each adds 1 to 300 rows at once, rows that no other thread
-// pushes. A cut that fell inside a push would show some of them changed and some not.
+// No lock around pushes: each adds 1 to 300 rows at once, which no other thread pushes. A cut
+// inside a push would show some of them changed and some not.
 TEST(SparseTableCutTest, NoCutFallsInsideAPush) {
   auto table = MustMakeTable(MakeTableSpec("emb", 1));
   std::atomic<bool> stop = false;

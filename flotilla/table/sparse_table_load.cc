@@ -1,4 +1,4 @@
-// SparseTable: what loading a checkpoint needs.
+// The part of SparseTable that loads a checkpoint.
 #include <cstring>
 
 #include "flotilla/table/sparse_table.h"

@@ -68,7 +68,7 @@ TEST(SparseTableTest, PullWithDefaultGivesTheFirstValueAndCreatesNothing) {
     EXPECT_EQ(table->size(), 0);
     EXPECT_EQ(table->Find(5), nullptr);
     EXPECT_EQ(looked.values, MustPull(table.get(), {5, 6}).values);
-    // The locations of such a pull lead nowhere, and a push does not need them.
+    // The locations of such a pull are invalid, and a push does not need them.
     SparseRows gradients = MakeRows({8, 9}, 3);
     gradients.locations = MustPull(table.get(), {8, 9}, Missing::kDefault).locations;
     ASSERT_TRUE(table->Push(gradients, {}).ok());
@@ -133,7 +133,7 @@ TEST(SparseTableTest, FixedTableRejectsIdsOutOfItsBoundAndChangesNothing) {
 }
 
 TEST(SparseTableTest, MemoryIsTakenForTheRowsThatCome) {
-  // So many ids that each may have a number, and more.
+  // A number of ids for which each may have a row number, and a larger one.
   for (const int64_t bound : {int64_t{1'000'000}, (int64_t{1} << 24) + 1}) {
     const TableSpec spec = MakeTableSpec("emb", 10, bound, Xavier());
     auto whole = MustMakeTable(spec, 2, 1, {.in_order = true});
@@ -169,7 +169,7 @@ TEST(SparseTableTest, ZeroAndTheLargestIdAreOrdinaryIds) {
   EXPECT_EQ(seen, (std::vector<uint64_t>{0, 1, kLargestId}));
 }
 
-// Such ids share tag, home line and shard: only the id in the row tells them apart.
+// Such ids share tag, home line and shard: only the id in the row distinguishes them.
 TEST(SparseTableTest, IdsThatCollideInEveryHashBitTheIndexHasAreToldApart) {
   auto table = MustMakeTable(MakeTableSpec("emb", 1));
   const auto id = [](uint64_t i) { return Unmix64(0xfed0000076543210ull | i << 32); };
@@ -211,10 +211,10 @@ TEST(SparseTableTest, AllRowsOfOtherTablesCannotBeOpened) {
             "table emb: its rows cannot be opened together: it grows");
   auto bounded = MustMakeTable(MakeTableSpec("emb", 3, 100));
   EXPECT_EQ(Message(bounded->OpenAllRows(&all)),
-            "table emb: its rows cannot be opened together: it was not made in_order");
+            "table emb: its rows cannot be opened together: it was not created with in_order");
 }
 
-// A std::map that does what the table should; every row has three equal weights.
+// A std::map as the reference model of the table; every row has three equal weights.
 class ModelTable {
  public:
   explicit ModelTable(const TableKind& kind) {
@@ -374,8 +374,8 @@ TEST(SparseTableTest, BatchesOfAnySizeAreServedCompletely) {
   }
 }
 
-// The bound that is promised for 10^7 rows holds here too, over sizes that include the worst: just
-// after every part of the index has doubled.
+// The memory bound that is promised for 10^7 rows also holds here, over sizes that include the
+// worst case: just after every part of the index has doubled.
 TEST(SparseTableTest, MemoryPerRowStaysWithinItsBound) {
   auto table = MustMakeTable(MakeTableSpec("emb", 10), 2);
   double most = 0;
@@ -387,7 +387,7 @@ TEST(SparseTableTest, MemoryPerRowStaysWithinItsBound) {
     if (id >= 400'000) most = std::max(most, table->memory_per_row());
   }
   EXPECT_LE(table->memory_per_row(), 120 + 32);
-  EXPECT_LE(most, 120 + 36);  // 512 part-filled runs weigh more in a smaller table
+  EXPECT_LE(most, 120 + 36);  // 512 partly filled runs matter more in a smaller table
   EXPECT_GE(most, 120 + 26);
 }
 

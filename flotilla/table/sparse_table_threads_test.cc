@@ -1,4 +1,5 @@
-// SparseTable from several threads: creation is exact, growth does not disturb, nothing starves.
+// SparseTable used by several threads: creation is exact, growth causes no errors, no thread
+// starves.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -21,7 +22,7 @@ void RunThreads(const std::function<void(int)>& work) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// All threads pull the same new ids, in orders of their own, while the index grows from nothing.
+// All threads pull the same new ids, each in a different order, while the index grows from empty.
 TEST(SparseTableThreadsTest, EveryThreadSeesTheCompleteFirstValueAndRowsAreMadeOnce) {
   for (const TableKind& kind : TableKinds(40000)) {
     auto table =
@@ -78,7 +79,7 @@ TEST(SparseTableThreadsTest, PushesSurviveTheGrowthThatOthersCause) {
   }
 }
 
-// Rows that all threads push: values may mix (Hogwild), but the table stays sound.
+// Rows that all threads push: values may mix (Hogwild), but the table stays consistent.
 TEST(SparseTableThreadsTest, PushesOfSharedRowsLeaveTheTableSound) {
   auto table = MustMakeTable(MakeTableSpec("emb", 4));
   constexpr int kRounds = 200;

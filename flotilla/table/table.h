@@ -1,9 +1,9 @@
-// What the parameters of one process live in: sparse tables (rows by id) and dense tables (flat
+// Storage of the parameters of one process: sparse tables (rows by id) and dense tables (flat
 // blocks), each with the update rule that changes it. Used by the local communicator and by
 // servers.
 //
-// Flow: a communicator or server calls Pull and Push on the tables that it owns; nobody else sees
-// rows, except fused steps through SparseTable::OpenRows.
+// Flow: a communicator or server calls Pull and Push on the tables that it owns; no other code
+// accesses rows, except fused steps through SparseTable::OpenRows.
 #pragma once
 
 #include <cstdint>
@@ -13,18 +13,19 @@
 
 namespace flotilla {
 
-// How tables of a process are made. What belongs to the model (sizes, seed, first values) is not
-// here but in its specs.
+// Options for creating the tables of a process. Properties of the model (sizes, seed, initial
+// values) are in its specs instead.
 struct TableOptions {
-  // Ask the system for huge pages: fewer TLB misses on tables beyond some hundred megabytes.
+  // Ask the operating system for huge pages: fewer TLB misses on tables larger than some hundred
+  // megabytes.
   bool huge_pages = true;
-  // A table whose ids are bounded keeps a place for each of them, in the order of the ids, so that
-  // all rows can be opened as one array (steps in place). Otherwise it takes memory for the rows
-  // that come, as one that grows.
+  // A table with bounded ids reserves space for a row of each id, in the order of the ids, so that
+  // all rows can be opened as one array (training in place). Otherwise it allocates memory only for
+  // the rows that are created, like a growing table.
   bool in_order = false;
 };
 
-// The decay of a parameter: its own if it has one, else the optimizer's.
+// The decay of a parameter: its own if it has one, otherwise that of the optimizer.
 inline kernels::DecayTerms DecayOf(const ParameterAttributes& attributes,
                                    const OptimizerSpec& optimizer) {
   const Decay decay = attributes.decay.value_or(optimizer.decay);

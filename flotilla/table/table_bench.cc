@@ -1,13 +1,13 @@
-// Pulls from a sparse table with 10^7 live rows against the plain ways to do the same, and what a
-// row costs in memory. Prints one JSON object; benchmarks/run table reads it.
+// Compares pulls from a sparse table with 10^7 rows with plain ways to do the same, and measures
+// the memory per row. Prints one JSON object; benchmarks/run table reads it.
 //
 //   table_bench [--rows N] [--rounds N] [--quick]
 //
-// Four contenders look up the same batches of distinct random ids of live rows, ids being spread
-// over ten times as many, and copy ten weights of each into one buffer: the table, an
+// Four contenders look up the same batches of distinct random ids of existing rows, drawn from ten
+// times as many possible ids, and copy ten weights of each into one buffer: the table; an
 // absl::flat_hash_map from id to the row of an array, one id after the other; the same map with the
 // slots and rows of a group of ids prefetched together; and an array indexed by the id itself with
-// prefetch. All have huge pages. Rounds alternate between them; ratios are of medians.
+// prefetch. All use huge pages. Rounds alternate between them; ratios are computed from medians.
 #include <sys/mman.h>
 #include <time.h>
 
@@ -35,7 +35,7 @@ constexpr int64_t kDim = 10;
 constexpr size_t kBatch = 8192;
 constexpr size_t kBatches = 64;
 
-// Of this thread's processor time: what other programs take does not count.
+// CPU time of this thread, so that other programs do not matter.
 double Seconds() {
   timespec now;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -66,7 +66,7 @@ uint64_t LiveId(uint64_t n, uint64_t rows) {
   return n * 10 + RngKey(1).With("id").Below(n, 10) % (rows * 10);
 }
 
-// Batches of positions of live rows, distinct within a batch.
+// Batches of positions of existing rows, distinct within a batch.
 std::vector<std::vector<uint32_t>> MakeBatches(uint64_t rows) {
   std::vector<std::vector<uint32_t>> batches(kBatches);
   UniqueIds unique;
@@ -83,7 +83,7 @@ std::vector<std::vector<uint32_t>> MakeBatches(uint64_t rows) {
   return batches;
 }
 
-// Gives a map's slots the huge pages that the table's index has.
+// Backs the slots of a map with huge pages, like the index of the table.
 template <typename T>
 struct HugePageAllocator {
   using value_type = T;
@@ -122,7 +122,8 @@ class Bench {
   }
 
   nlohmann::json Run(int rounds) {
-    // The two that use the map do not follow each other: the second would find its rows cached.
+    // The two contenders that use the map do not run consecutively: the second would find its rows
+    // cached.
     std::vector<Contender> contenders = {
         {"table", [this] { return PullTable(); }},
         {"flat_hash_map", [this] { return PullMap(); }},
@@ -170,7 +171,7 @@ class Bench {
     for (uint64_t n = 0; n < rows_; ++n) map_.emplace(LiveId(n, rows_), static_cast<uint32_t>(n));
   }
 
-  // The n-th live row, behind the map and by itself.
+  // The n-th existing row, through the map and directly.
   const float* map_row(size_t n) const {
     return reinterpret_cast<const float*>(map_rows_.data()) + n * floats_;
   }

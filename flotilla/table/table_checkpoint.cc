@@ -29,7 +29,7 @@ Status LoadShard(const CheckpointReader& reader, const SavedTable& saved, int sh
     for (size_t i = 0; i < rows.meta.size(); i += 2) {
       meta.push_back({.pushes = rows.meta[i], .last_step = rows.meta[i + 1]});
     }
-    // A table that is not trained keeps no state, whatever was saved.
+    // A table that is not trained keeps no state, regardless of what was saved.
     const bool use_state = with_state && table->layout().states > 0;
     return table->LoadRows(
         {.ids = rows.ids,
@@ -58,7 +58,7 @@ Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWr
   FL_ASSIGN_OR_RETURN(TableWriter * out,
                       writer->BeginTable(DescribeTable(table, with_state), shards, rows));
   for (int shard = shards.first; shard < shards.end() && out->status().ok(); ++shard) {
-    if (give_up != nullptr && *give_up) return absl::CancelledError("the save was given up");
+    if (give_up != nullptr && *give_up) return absl::CancelledError("the save was cancelled");
     FL_RETURN_IF_ERROR(table.ReadCut(shard, RowOrder::kAscendingId, [&](const RowView& row) {
       out->Add(row.id, row.weights, row.state, row.meta.pushes, row.meta.last_step);
     }));
@@ -107,8 +107,8 @@ Status CheckSameRule(const OptimizerSpec& saved, const OptimizerSpec& now) {
     if (other != now.params.end() && other->second != value) same = false;
   }
   if (same) return absl::OkStatus();
-  return InvalidArgument("the optimizer state was made by {}, this model learns by {}",
-                         RuleText(saved), RuleText(now));
+  return InvalidArgument("the optimizer state was saved by {}, this model uses {}", RuleText(saved),
+                         RuleText(now));
 }
 
 }  // namespace flotilla

@@ -61,7 +61,7 @@ void Save(SparseTable& table, const std::string& dir, bool with_state, int write
     const ShardRange shards{first, (w + 1) * kVirtualShards / writers - first};
     const Status written = WriteTable(table, shards, with_state, &part);
     ASSERT_TRUE(written.ok()) << written;
-    // As it travels from a server.
+    // Converted to text and back, as when sent from a server.
     parts.push_back(*CheckpointPart::FromText(*part.part().ToText()));
   }
   table.EndCut();
@@ -176,7 +176,7 @@ TEST(TableCheckpointTest, WhatDoesNotFitIsSaid) {
 TEST(TableCheckpointTest, StateGoesOnOnlyWithTheRuleThatMadeIt) {
   EXPECT_TRUE(CheckSameRule(Adam(0.1), Adam(0.5)).ok()) << "another rate is no other rule";
   EXPECT_EQ(Message(CheckSameRule(Sgd(0.1), Adam(0.1))),
-            "the optimizer state was made by sgd, this model learns by adam (beta1=0.9, "
+            "the optimizer state was saved by sgd, this model uses adam (beta1=0.9, "
             "beta2=0.999, epsilon=1e-08)");
   OptimizerSpec other = Adam(0.1);
   other.params["beta1"] = 0.8;

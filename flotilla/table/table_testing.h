@@ -1,5 +1,5 @@
-// What the tests of tables share: rules whose results are whole numbers, so that sums are exact
-// whatever the order, and short ways to make tables and rows.
+// Shared by the tests of tables: rules whose results are whole numbers, so that sums are exact in
+// any order, and helpers to create tables and rows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -43,7 +43,7 @@ inline TableSpec MakeTableSpec(std::string name, int64_t dim, int64_t rows = 0,
   return spec;
 }
 
-// The ways in which a table finds its rows: by a hash, by a number for each id, by the id itself.
+// The ways in which a table finds its rows: by hash, by a row number per id, by the id itself.
 struct TableKind {
   int64_t rows = 0;
   TableOptions options;
