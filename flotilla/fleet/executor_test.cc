@@ -268,7 +268,7 @@ TEST(ExecutorModelTest, AModelWithoutMetricOrPredictionIsSavedAndTrainedOn) {
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(other->parameter("fc_0.w_0")->data, executor->parameter("fc_0.w_0")->data);
   EXPECT_THAT(std::string(Message(Predictor::Load(saved).status())),
-              HasSubstr("does not say what inference gives"));
+              HasSubstr("does not define a prediction"));
   EXPECT_THAT(std::string(Message(executor->save_inference_model(dir.path() + "/small"))),
               HasSubstr("name the value to predict"));
 }

@@ -106,7 +106,7 @@ AnalogyReport ScoreAnalogies(const WordVectors& vectors,
     for (const AnalogyQuestion& question : section.questions) {
       const std::optional<Ids> ids = finder.Find(question);
       if (!ids) {
-        // By the original's rule it was asked, and nothing was answered.
+        // With unknown_word the question counts as asked, without an answer.
         ++(options.unknown_word ? score.asked : score.left_out);
         continue;
       }

@@ -1,5 +1,5 @@
-// How well word vectors answer analogies: a is to b as c is to d, in the files of the usual tools
-// (lines `a b c d`, section heads `: name`).
+// Evaluates word vectors on analogies: a is to b as c is to d, in the file format of the usual
+// tools (lines `a b c d`, section heads `: name`).
 #pragma once
 
 #include <cstdint>
@@ -26,14 +26,14 @@ StatusOr<std::vector<AnalogySection>> LoadAnalogies(const std::string& path);
 // The answer is the word, not a, b or c, whose normalised vector has the largest inner product with
 // b - a + c.
 struct AnalogyOptions {
-  // The usual tools' rule: b, a and c are normalised before. Otherwise as they are, the original's
-  // rule.
+  // True: b, a and c are normalised first, as in the usual tools. False: they are used unchanged,
+  // as in PaddlePaddle's word2vec example.
   bool normalize = true;
-  // Only the first so many words are candidates and may occur in questions; 0: all. The usual
-  // tools' figures are for 30000.
+  // Only the first `words` words are candidates and may occur in questions; 0: all. The usual tools
+  // report results for 30000.
   int64_t words = 30000;
-  // The original's rule: a word that is not there is <UNK>, and if there is no such word the
-  // question is answered wrong. Otherwise such questions are left out.
+  // True: an unknown word is treated as <UNK>, and if there is no <UNK> the question counts as
+  // wrong, as in PaddlePaddle's word2vec example. False: questions with unknown words are skipped.
   bool unknown_word = false;
   int threads = 1;
 };
@@ -41,7 +41,7 @@ struct AnalogyOptions {
 struct AnalogyScore {
   std::string name;
   int64_t correct = 0;
-  int64_t asked = 0;  // without those left out
+  int64_t asked = 0;  // without the skipped questions
   int64_t left_out = 0;
 
   double accuracy() const {
@@ -54,7 +54,7 @@ struct AnalogyReport {
   AnalogyScore total;
 };
 
-// A word of a question is looked for as it is written, then in lower case (ASCII).
+// A word of a question is looked up as written, then in lower case (ASCII).
 AnalogyReport ScoreAnalogies(const WordVectors& vectors,
                              const std::vector<AnalogySection>& sections,
                              const AnalogyOptions& options);

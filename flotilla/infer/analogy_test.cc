@@ -1,4 +1,4 @@
-// Nearest words, analogies and word similarity: all compare word vectors with each other.
+// Tests of nearest words, analogies and word similarity, which all compare word vectors.
 #include "flotilla/infer/analogy.h"
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ TEST(NearestWordsTest, EqualsASortOfAllInnerProducts) {
   }
 }
 
-// Vectors in a plane: man, woman, king, queen by sex and rank.
+// Vectors in a plane: man, woman, king, queen, arranged by sex and rank.
 WordVectors Royals() {
   WordVectors vectors{
       .vocabulary = *Vocabulary::FromWords(

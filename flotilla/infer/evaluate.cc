@@ -12,7 +12,7 @@
 namespace flotilla {
 namespace {
 
-// The model's metrics, with one more behind them: calibration, if the model has an AUC.
+// The model's metrics, followed by calibration if the model has an AUC.
 std::vector<MetricSpec> SpecsOf(const Predictor& predictor) {
   std::vector<MetricSpec> specs(predictor.metrics().begin(), predictor.metrics().end());
   const auto auc = std::ranges::find(specs, "auc", &MetricSpec::kind);
@@ -62,7 +62,7 @@ void CopyScores(const FetchedValue& predict, int64_t rows, std::vector<float>* s
   }
 }
 
-// One pass over a dataset; the workers' part of Evaluate.
+// One pass over a dataset: the part of Evaluate that the workers run.
 class Pass {
  public:
   Pass(const Predictor& predictor, Dataset& dataset, PredictionFile* file)
@@ -77,7 +77,7 @@ class Pass {
     failed_ = true;
   }
 
-  // Once every worker has ended.
+  // Called after every worker has ended.
   const Status& status() const { return first_error_; }
   int64_t rows() const { return rows_; }
 

@@ -33,7 +33,7 @@ class EvaluateTest : public ::testing::Test {
   const SteadyClock clock_;
 };
 
-// Against loops over all rows: pairs of rows for the AUC.
+// Compares with loops over all rows, over pairs of rows for the AUC.
 TEST_F(EvaluateTest, FiguresAreThoseOfAllRows) {
   const Batch rows = ClickRows(500, 77);
   const std::vector<float> predict = model_.Forward(rows);
@@ -91,7 +91,7 @@ TEST_F(EvaluateTest, PredictionsStandInTheOrderOfTheRowsForAnyNumberOfThreads) {
   }
   ASSERT_EQ(files[0].size(), 3001);
   EXPECT_EQ(files[0], files[1]);
-  // Batch 10 alone gives its rows' scores, bit for bit.
+  // Batch 10 alone yields the same scores, bit for bit.
   const auto dataset = ClickDataset(rows, 7);
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   Batch batch;

@@ -19,12 +19,12 @@ std::vector<std::string> NamesOf(const Manifest& manifest) {
   return names;
 }
 
-// What is exported, in the order of the model.
+// The tensors to export, in the order of the model.
 StatusOr<ExportPlan> Choose(const Manifest& manifest, const ExportOptions& options) {
   const std::vector<std::string> known = NamesOf(manifest);
   for (const std::string& name : options.names) {
     if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    return NotFound("no parameter or table is called {}{}", name, DidYouMean(name, known));
+    return NotFound("no parameter or table is named {}{}", name, DidYouMean(name, known));
   }
   const auto wanted = [&](const std::string& name) {
     return options.names.empty() ||
@@ -45,7 +45,7 @@ StatusOr<std::unique_ptr<TensorSink>> MakeSink(const ExportPlan& plan,
   if (options.format == ExportFormat::kSafetensors) return MakeSafetensorsSink(plan, options.out);
   std::error_code error;
   std::filesystem::create_directories(options.out, error);
-  if (error) return InvalidArgument("{}: cannot be made: {}", options.out, error.message());
+  if (error) return InvalidArgument("{}: cannot be created: {}", options.out, error.message());
   FL_RETURN_IF_ERROR(CheckFileNames(plan));
   return options.format == ExportFormat::kNpy ? MakeNpySink(options.out)
                                               : MakeTextSink(options.out);

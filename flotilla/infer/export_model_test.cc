@@ -137,7 +137,7 @@ TEST_F(ExportModelTest, OnlyWhatIsAskedForIsWritten) {
   for (const auto& entry : std::filesystem::directory_iterator(out_)) files += entry.exists();
   EXPECT_EQ(files, 2);
   EXPECT_THAT(Export(ExportFormat::kNpy, {"wordz"}),
-              HasSubstr("no parameter or table is called wordz, did you mean words?"));
+              HasSubstr("no parameter or table is named wordz, did you mean words?"));
 }
 
 TEST_F(ExportModelTest, FilesThatAreThereAreReplaced) {
@@ -157,7 +157,7 @@ TEST_F(ExportModelTest, FilesThatAreThereAreReplaced) {
 
 TEST_F(ExportModelTest, PlacesThatCannotBeWrittenAreNamed) {
   dir_.Write("out", "a file");
-  EXPECT_THAT(Export(ExportFormat::kNpy), HasSubstr(out_ + ": cannot be made"));
+  EXPECT_THAT(Export(ExportFormat::kNpy), HasSubstr(out_ + ": cannot be created"));
   const auto nowhere = ExportModel(
       *reader_, {.format = ExportFormat::kSafetensors, .out = "/no/such/dir/f", .names = {}});
   EXPECT_THAT(std::string(Message(nowhere.status())), HasSubstr("/no/such/dir/f"));

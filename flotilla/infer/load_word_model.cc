@@ -39,8 +39,8 @@ StatusOr<Vocabulary> DictionaryOf(const Manifest& manifest, const std::string& d
   const auto section = manifest.info.sections.find(kDictionarySection);
   if (section == manifest.info.sections.end()) {
     return NotFound(
-        "the model has no dictionary: it is not one of `train word2vec`; give --dict FILE if its "
-        "ids are words");
+        "the model has no dictionary: it was not written by `train word2vec`; pass --dict FILE if "
+        "its ids are words");
   }
   StatusOr<Vocabulary> vocabulary = ParseDictionary(section->second);
   if (!vocabulary.ok()) return Annotate(vocabulary.status(), "dictionary");
@@ -107,7 +107,7 @@ StatusOr<WordVectors> LoadModelVectors(const std::string& dir, const std::string
 StatusOr<WordVectors> OpenWordVectors(const std::string& path, const std::string& dict) {
   if (IsModelDir(path)) return LoadModelVectors(path, "emb", dict);
   if (!dict.empty()) {
-    return InvalidArgument("--dict: {} is a file of vectors and has its words itself", path);
+    return InvalidArgument("--dict: {} is a file of vectors, which contains its own words", path);
   }
   return LoadVectors(path);
 }

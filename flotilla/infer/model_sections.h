@@ -1,14 +1,14 @@
-// What inference must know of a model besides its parameters, and the named sections of a model
-// directory that keep it, so that `infer` needs nothing but the directory:
+// The information about a model that inference needs besides its parameters, and the named sections
+// of a model directory that store it, so that `infer` needs nothing but the directory:
 //
 //   graph     the graph, as graph/graph_io.h writes it
-//   predict   the name of the value that inference gives; missing where the model does not say
-//   loss      the name of the value that training minimises; missing where there is none
-//   metrics   how the model is judged, as metric/metric_io.h writes it
-//   format    how its rows were made, as dataset/parser_spec_io.h writes it
+//   predict   the name of the value that inference returns; missing if the model does not define it
+//   loss      the name of the value that training minimises; missing if there is none
+//   metrics   how the model is evaluated, as metric/metric_io.h writes it
+//   format    how its rows were parsed, as dataset/parser_spec_io.h writes it
 //
-// Whoever saves a model writes them (ToSections), the Predictor reads them. Other sections of a
-// directory are not looked at.
+// Code that saves a model writes them (ToSections), the Predictor reads them. Other sections of a
+// directory are ignored.
 #pragma once
 
 #include <string>
@@ -22,35 +22,36 @@
 
 namespace flotilla {
 
-// Invariants, of what FromSections gives: predict is a value with a row for each example or -1;
-// loss is a value or -1; metrics read values of the graph, and several of them only where each has
-// a row for each example.
+// Invariants of the result of FromSections: predict is a value with a row for each example or -1;
+// loss is a value or -1; metrics read values of the graph, and a metric that reads several values
+// reads only values with a row for each example.
 struct ModelSections {
   Graph graph;
   int predict = -1;
   int loss = -1;
   std::vector<MetricSpec> metrics;
-  ParserSpec format;  // without a name: not known
+  ParserSpec format;  // without a name: unknown
 };
 
-// The value that inference gives: `predict` where it is one (>= 0), else what the first metric
-// scores that has a number for each row, the first of the values that it reads. -1 when there is
-// neither: such a model can be trained and saved, but not scored with.
+// The value that inference returns: `predict` if it is set (>= 0); otherwise the first of the
+// values read by the first metric for which that value has a number for each row. -1 when there is
+// neither: such a model can be trained and saved, but not used for scoring.
 int PredictValue(const GraphDef& graph, int predict, const std::vector<MetricSpec>& metrics);
 
-// Errors name the section: a graph that has an error, values that are not the graph's, texts that
+// Errors name the section: a graph that has an error, values that are not in the graph, texts that
 // are not UTF-8, a schema file that cannot be read.
 StatusOr<Sections> ToSections(const ModelSections& model);
 
-// Errors name the section. Never aborts, whatever the texts.
+// Errors name the section. Never aborts, for any texts.
 StatusOr<ModelSections> FromSections(const Sections& sections);
 
-// How the rows of a model were made; without a name where the sections do not tell.
+// The format of the rows of a model; without a name if the sections do not contain it.
 StatusOr<ParserSpec> FormatFromSections(const Sections& sections);
 
-// What the prediction needs, for a model that is saved to be used and not to be trained: other
-// parts of the graph are dropped, with the loss and the metrics that read them. The parameters and
-// tables to save are those of the result's graph. REQUIRES: the invariants above, predict >= 0.
+// Reduces a model to what the prediction needs, for a model that is saved for inference and not for
+// training: other parts of the graph are dropped, with the loss and the metrics that read them. The
+// parameters and tables to save are those of the result's graph. REQUIRES: the invariants above,
+// predict >= 0.
 ModelSections PruneForInference(const ModelSections& model);
 
 }  // namespace flotilla

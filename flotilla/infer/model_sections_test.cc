@@ -107,7 +107,7 @@ TEST(ModelSectionsTest, AModelNeedNotSayWhatInferenceGives) {
   EXPECT_EQ(read->predict, -1);
 }
 
-// Every mutation gives a model or an error that names a section.
+// Every mutation yields a model or an error that names a section.
 TEST(ModelSectionsTest, NoTextMakesItAbort) {
   const Sections good = *ToSections(Clicks());
   const RngKey key = RngKey(11).With("mutations");

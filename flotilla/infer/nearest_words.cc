@@ -13,8 +13,8 @@
 namespace flotilla {
 namespace {
 
-// Points and words of one matrix product: the words' rows stay in the second-level cache while all
-// points of the block meet them.
+// Number of points and words of one matrix product: the rows of the words stay in the L2 cache
+// while all points of the block are compared with them.
 constexpr int64_t kPoints = 128;
 constexpr int64_t kWords = 1024;
 
@@ -22,7 +22,7 @@ bool Better(const NearWord& a, const NearWord& b) {
   return a.similarity != b.similarity ? a.similarity > b.similarity : a.id < b.id;
 }
 
-// The best so far of one point, the worst of them in front (a heap).
+// The best candidates so far of one point, as a heap with the worst of them first.
 class Best {
  public:
   explicit Best(int64_t top) : top_(static_cast<size_t>(top)) {}
@@ -119,7 +119,7 @@ StatusOr<std::vector<NearWord>> SimilarWords(const WordVectors& unit,
   AlignedVector<float> sum(static_cast<size_t>(unit.dim));
   std::vector<std::vector<uint32_t>> excluded(1);
   for (std::string_view term : terms) {
-    // A word that itself begins with a sign is meant when it is there.
+    // A word that itself begins with a sign takes precedence if it exists.
     float sign = 1;
     if (term.size() > 1 && (term[0] == '-' || term[0] == '+') && !unit.vocabulary.Find(term)) {
       sign = term[0] == '-' ? -1.0f : 1.0f;

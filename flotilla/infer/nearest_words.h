@@ -1,6 +1,5 @@
-// Which words lie nearest to given points among word vectors, by the angle between them: the
-// search behind `flotilla similar` and behind analogies. Points and words are compared in blocks of
-// matrix products, on all cores.
+// Finds the word vectors nearest to given points by angle: the search behind `flotilla similar` and
+// analogies. Points and words are compared in blocks of matrix products, on all cores.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +15,20 @@ namespace flotilla {
 
 struct NearWord {
   uint32_t id = 0;
-  float similarity = 0;  // inner product; the cosine where the point has length 1
+  float similarity = 0;  // inner product; the cosine if the point has length 1
 
   bool operator==(const NearWord&) const = default;
 };
 
 struct NearestOptions {
   int64_t top = 1;
-  int64_t words = 0;  // only the first so many are candidates; 0: all
+  int64_t words = 0;  // only the first `words` words are candidates; 0: all
   int threads = 1;
 };
 
-// For each of the points (count, dim), the `top` candidates of the largest inner product with it,
-// the largest first, of equal ones the first word. excluded[i] are ids that point i must not get;
-// empty: none for any. Fewer than `top` where there are no more candidates.
+// For each of the points (count, dim), the `top` candidates with the largest inner product, in
+// descending order, ties in word order. excluded[i] are ids that are not candidates for point i;
+// empty: none for any point. Fewer than `top` if there are not enough candidates.
 // REQUIRES: unit is normalised; excluded is empty or as long as points.
 std::vector<std::vector<NearWord>> NearestWords(const WordVectors& unit,
                                                 std::span<const float> points,
@@ -37,8 +36,8 @@ std::vector<std::vector<NearWord>> NearestWords(const WordVectors& unit,
                                                 const NearestOptions& options);
 
 // The words nearest to a sum of words: "king", "-man", "+woman". The vectors are normalised before
-// they are added, and the words themselves are left out. Errors: no word, a word that is not there
-// (with the nearest that is spelt alike, if any).
+// they are added, and the words themselves are excluded. Errors: no word, an unknown word (with the
+// most similarly spelt known word, if any).
 StatusOr<std::vector<NearWord>> SimilarWords(const WordVectors& unit,
                                              std::span<const std::string> terms,
                                              const NearestOptions& options);

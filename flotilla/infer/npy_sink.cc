@@ -1,5 +1,5 @@
-// Tensors as .npy files, as numpy.save writes them (format version 1.0): a magic number, a header
-// that is a Python literal, padded to a multiple of 64 bytes, and the raw little-endian data.
+// Writes tensors as .npy files, like numpy.save (format version 1.0): a magic number, a header that
+// is a Python literal, padded to a multiple of 64 bytes, and the raw little-endian data.
 #include <utility>
 
 #include "flotilla/infer/replaced_file.h"
@@ -22,7 +22,7 @@ std::string HeaderOf(std::string_view dtype, std::span<const int64_t> shape) {
   return header + text;
 }
 
-// One array, written from front to back.
+// One array, written sequentially.
 class NpyFile {
  public:
   Status Open(const std::string& path, std::string_view dtype, int64_t item_bytes,
@@ -90,7 +90,7 @@ class NpySink : public TensorSink {
   }
 
   const std::string directory_;
-  NpyFile ids_, weights_;  // of the table under way
+  NpyFile ids_, weights_;  // of the current table
 };
 
 }  // namespace

@@ -67,7 +67,7 @@ Status PredictionFile::Add(int worker, int64_t ordinal, std::span<const float> s
   floors_[worker] = ordinal;
   waiting_.emplace(ordinal, std::move(text));
   WriteReady();
-  // The worker that is behind all others never waits, so somebody always goes on.
+  // The worker that is behind all others never waits, so there is always progress.
   moved_.wait(lock, [&] {
     return waiting_.size() <= window_ || !status_.ok() || floors_[worker] == LowestFloor();
   });

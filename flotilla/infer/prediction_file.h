@@ -1,5 +1,5 @@
-// Scores as text, one a line, in the order of the rows, while several workers compute batches out
-// of order. Memory stays bounded: a worker that is far ahead of the slowest waits.
+// Writes scores as text, one per line, in the order of the rows, while several workers compute
+// batches out of order. Memory is bounded: a worker that is far ahead of the slowest one waits.
 #pragma once
 
 #include <condition_variable>
@@ -21,16 +21,16 @@ namespace flotilla {
 
 struct PredictionFileOptions {
   int workers = 1;
-  // Batches that may wait for an earlier one.
+  // Maximum number of batches that may wait for an earlier one.
   size_t window = 64;
 };
 
-// Thread-safe but for Make and Finish. Numbers have as many digits as it takes to read back the
+// Thread-safe except for Make and Finish. Numbers have as many digits as needed to read back the
 // same float.
 class PredictionFile {
  public:
-  // A regular file is replaced atomically by Finish (base/output_file.h); without it, the one that
-  // is there stays. Errors name it. REQUIRES: workers >= 1.
+  // A regular file is replaced atomically by Finish (base/output_file.h); without Finish an
+  // existing file is unchanged. Errors name the file. REQUIRES: workers >= 1.
   static StatusOr<std::unique_ptr<PredictionFile>> Make(const std::string& path,
                                                         const PredictionFileOptions& options);
   // Writes to a stream instead, which must outlive the object.
@@ -39,22 +39,22 @@ class PredictionFile {
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;
 
-  // The scores of the batch with this ordinal. May wait for workers that are behind; they must go
-  // on to Add or Leave. The first error of the disk is returned to every later call.
+  // Adds the scores of the batch with this ordinal. May wait for workers that are behind; those
+  // must go on to call Add or Leave. The first disk error is returned by every later call.
   // REQUIRES: the ordinals of one worker ascend (gaps are fine), and it has not left.
   Status Add(int worker, int64_t ordinal, std::span<const float> scores);
 
-  // The worker has no more batches, or has failed. Every worker calls it, once.
+  // Reports that the worker has no more batches, or has failed. Every worker calls it exactly once.
   void Leave(int worker);
 
-  // Puts the file into its place once every worker has left. The first error, if there was one:
-  // then it does not.
+  // Moves the file into place after every worker has left. If there was an error, returns the first
+  // one and does not.
   Status Finish();
 
  private:
   explicit PredictionFile(const PredictionFileOptions& options);
   int64_t LowestFloor() const;
-  // Writes what no worker can come before any more.
+  // Writes the batches that no worker can precede any more.
   void WriteReady();
   Status Write(std::string_view text);
 

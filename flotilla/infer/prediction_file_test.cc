@@ -55,8 +55,8 @@ TEST(PredictionFileTest, EveryFloatReadsBackAsItself) {
   }
 }
 
-// A window of one batch, and a worker that is far behind: the others must wait for it, and nobody
-// for ever.
+// A window of one batch, and a worker that is far behind: the others must wait for it, and none
+// forever.
 TEST(PredictionFileTest, WorkersWaitForTheSlowestAndNeverForEver) {
   const TempDir dir;
   const std::string path = dir.path() + "/scores";

@@ -42,7 +42,7 @@ StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& dir,
   if (!model.ok()) return Annotate(model.status(), found);
   if (model->predict < 0) {
     return FailedPrecondition(
-        "{}: the model does not say what inference gives, so there is nothing to score: set "
+        "{}: the model does not define a prediction, so there is nothing to score: set "
         "Model::predict, or give the model a metric, and save it again",
         found);
   }
@@ -68,14 +68,14 @@ Status Predictor::MakePlan(bool with_metrics) {
   return absl::OkStatus();
 }
 
-// Sizes are compared before memory is asked for: the graph may ask for more than any machine has.
+// Sizes are compared before memory is allocated: the graph may require more than any machine has.
 Status Predictor::LoadParameters(const CheckpointReader& reader) {
   const std::vector<ParameterSpec>& parameters = model_.graph.def().parameters;
   for (const ParameterSpec& spec : parameters) {
     const SavedParameter* saved = reader.manifest().FindParameter(spec.name);
     if (saved == nullptr) return InvalidArgument("parameter {} is missing", spec.name);
     if (saved->shape == spec.shape) continue;
-    return InvalidArgument("parameter {} has shape {}, the graph wants {}", spec.name,
+    return InvalidArgument("parameter {} has shape {}, the graph expects {}", spec.name,
                            Shape{saved->shape}.ToString(), Shape{spec.shape}.ToString());
   }
   dense_.assign(plan_->layout().size(), 0);
@@ -93,7 +93,7 @@ Status Predictor::LoadTables(const CheckpointReader& reader, const PredictorOpti
   tables_.resize(model_.graph.def().tables.size());
   for (const PlannedTable& planned : plan_->tables()) {
     TableSpec spec = model_.graph.def().tables[planned.table];
-    spec.keep_meta = false;  // nobody will push
+    spec.keep_meta = false;  // there are no pushes
     const SavedTable* saved = reader.manifest().FindTable(spec.name);
     if (saved == nullptr) return InvalidArgument("table {} is missing", spec.name);
     FL_RETURN_IF_ERROR(
@@ -112,7 +112,7 @@ StatusOr<std::unique_ptr<Parser>> Predictor::MakeRowParser(const std::string& pi
   const ParserSpec& format = model_.format;
   if (format.format.empty()) {
     return FailedPrecondition(
-        "{}: the model does not tell the format of its rows: make a parser of the right one", dir_);
+        "{}: the model does not include the format of its rows: create a parser for it", dir_);
   }
   if (format.pipe_command.value_or(pipe_command) != pipe_command) {
     return FailedPrecondition("{}: the rows of training came through {}, these come through {}",
@@ -130,7 +130,7 @@ int64_t Predictor::table_rows() const {
 }
 
 Status Predictor::RunStep(const Batch& batch, Step& step) const {
-  const kernels::FlushDenormals flush;  // as the workers of a trainer compute
+  const kernels::FlushDenormals flush;  // like the workers of a trainer
   FL_RETURN_IF_ERROR(step.Prepare(BatchSlice(batch)));
   for (size_t t = 0; t < tables_.size(); ++t) {
     if (tables_[t] == nullptr) continue;

@@ -1,14 +1,14 @@
-// Scores rows with a saved model: what a C++ server links.
+// Scores rows with a saved model: the class that a C++ server links.
 //
 //   FL_ASSIGN_OR_RETURN(auto predictor, Predictor::Load("model"));
 //   FL_ASSIGN_OR_RETURN(auto parser, predictor->MakeRowParser());  // or fill batches by hand
 //   std::vector<float> scores;
 //   FL_RETURN_IF_ERROR(predictor->Predict(batch, &scores));      // from any thread
 //
-// It needs the directory and nothing else: graph, parameters and tables come from there. The model
-// is read only; unknown ids get the first value that training would have given them, and no row is
-// made. On the same batch scores equal, bit for bit, those of the training step's forward pass in
-// inference mode (Trainer::Evaluate with free workers) on the same kind of CPU.
+// It needs nothing but the directory, which contains the graph, parameters and tables. The model is
+// read-only; unknown ids get the initial value that training would have given them, and no row is
+// created. On the same batch, scores equal, bit for bit, those of the training step's forward pass
+// in inference mode (Trainer::Evaluate with free workers) on the same kind of CPU.
 #pragma once
 
 #include <cstdint>
@@ -31,15 +31,15 @@
 namespace flotilla {
 
 struct PredictorOptions {
-  // Threads that verify and load. 0: one per core.
+  // Number of threads that verify and load. 0: one per core.
   int threads = 0;
-  // Hold the values that the model's metrics read, for Run; Predict does not need them, and a
-  // server saves their computation.
+  // Also compute the values that the model's metrics read, for Run; Predict does not need them, and
+  // a server saves their computation.
   bool with_metrics = false;
   TableOptions tables;
 };
 
-// Thread-safe; constant after Load but for a pool of steps, which takes no lock.
+// Thread-safe; constant after Load except for a lock-free pool of steps.
 class Predictor {
  public:
   // `dir` is a model, or a directory of models whose newest is `dir/latest`. Everything is verified
@@ -49,38 +49,40 @@ class Predictor {
   static StatusOr<std::unique_ptr<Predictor>> Load(const std::string& dir,
                                                    const PredictorOptions& options = {});
 
-  // What batches carry, in the order of their fields. Labels are among them, as in training;
-  // Predict does not look at their values.
+  // The inputs of batches, in the order of their fields. They include labels, as in training;
+  // Predict ignores the values of labels.
   std::span<const InputSpec> inputs() const { return model_.graph.def().inputs; }
-  // How rows were made in training; without a name: not known.
+  // The format of the rows in training; without a name: unknown.
   const ParserSpec& format() const { return model_.format; }
-  // A parser of lines like those of training. `pipe_command` is the command whose output they are;
-  // empty: none. FailedPrecondition when training's lines came through another command (the message
-  // has it) or the model does not tell their format; InvalidArgument as MakeParser.
+  // Creates a parser of lines in the format of training. `pipe_command` is the command whose output
+  // they are; empty: none. FailedPrecondition when the lines of training came through another
+  // command (which the message contains) or the model does not include their format;
+  // InvalidArgument as MakeParser.
   StatusOr<std::unique_ptr<Parser>> MakeRowParser(const std::string& pipe_command = {}) const;
-  // How training judged the model. The values that they read are those of fetches().
+  // The metrics used in training. The values that they read are among those of fetches().
   std::span<const MetricSpec> metrics() const { return model_.metrics; }
-  // What the directory says of the model: step, seed, parameters, tables.
+  // The description of the model in the directory: step, seed, parameters, tables.
   const Manifest& manifest() const { return manifest_; }
-  // Of the model that was opened: `dir`, or `dir/latest`.
+  // The directory of the opened model: `dir`, or `dir/latest`.
   const std::string& dir() const { return dir_; }
 
-  // Rows that the tables hold. Predicting makes none.
+  // Number of rows in the tables. Predicting creates none.
   int64_t table_rows() const;
 
-  // Columns of the prediction: 2 for a softmax over two classes.
+  // Number of columns of the prediction: 2 for a softmax over two classes.
   int64_t columns() const { return model_.graph.def().vars[model_.predict].shape.row_size(); }
 
-  // One score per row: the last column of the prediction, the probability of a click.
-  // Errors: no rows, a batch that does not fit inputs() (the message names the input), an id that a
-  // table of a fixed size does not have. Then *scores is unspecified.
+  // One score per row: the last column of the prediction, the probability of a click. Errors: no
+  // rows, a batch that does not fit inputs() (the message names the input), an id outside a table
+  // of fixed size. On error *scores is unspecified.
   Status Predict(const Batch& batch, std::vector<float>* scores) const;
   // All columns, (rows, columns()).
   Status PredictColumns(const Batch& batch, std::vector<float>* scores) const;
 
-  // The graph values that Run gives: the prediction, then, with_metrics, what metrics() read.
+  // The graph values that Run returns: the prediction, then, with_metrics, the values that
+  // metrics() read.
   std::span<const int> fetches() const { return plan_->options().fetches; }
-  // Computes a batch and hands its values, in the order of fetches(), to `use`; they are valid
+  // Computes a batch and passes its values, in the order of fetches(), to `use`; they are valid
   // during the call. Errors as Predict.
   Status Run(const Batch& batch,
              const std::function<void(std::span<const FetchedValue>)>& use) const;

@@ -75,9 +75,9 @@ TEST_F(PredictorTest, ParsesLinesThatWereMadeAsInTraining) {
     const auto parser = Load()->MakeRowParser(command);
     return parser.ok() ? "ok" : std::string(Message(parser.status()));
   };
-  EXPECT_THAT(error(""), HasSubstr("does not tell the format of its rows"));
+  EXPECT_THAT(error(""), HasSubstr("does not include the format of its rows"));
   model_.sections.format = {.format = "multislot"};
-  model_.Save(path_);  // as earlier versions: without the pipe command
+  model_.Save(path_);  // like earlier versions: without the pipe command
   EXPECT_EQ(error(""), "ok");
   EXPECT_EQ(error("cat"), "ok");
   model_.sections.format.pipe_command = "";

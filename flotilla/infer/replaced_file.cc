@@ -14,7 +14,7 @@ std::string PartOf(const std::string& path) { return path + ".part"; }
 
 StatusOr<std::unique_ptr<ReplacedFile>> ReplacedFile::Make(const std::string& path, int64_t bytes) {
   std::error_code ignored;
-  std::filesystem::remove(PartOf(path), ignored);  // of an export that was killed
+  std::filesystem::remove(PartOf(path), ignored);  // leftover of a killed export
   FL_ASSIGN_OR_RETURN(std::unique_ptr<BlockFileWriter> file,
                       BlockFileWriter::Make(PartOf(path), path, bytes));
   return std::unique_ptr<ReplacedFile>(new ReplacedFile(path, std::move(file)));

@@ -1,4 +1,5 @@
-// A file of known size that is written beside its place and comes into it when it is complete.
+// A file of known size that is written under a temporary name next to its final path and moved
+// there when it is complete.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@
 
 namespace flotilla {
 
-// Not thread-safe. Without Finish nothing is left behind, and the file that was there stays.
+// Not thread-safe. Without Finish nothing is left behind, and an existing file is unchanged.
 class ReplacedFile {
  public:
   // Errors, here and below, name the file.

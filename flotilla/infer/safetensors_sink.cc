@@ -1,4 +1,4 @@
-// Tensors in one safetensors file, as checkpoint/safetensors.h lays it out.
+// Writes tensors into one safetensors file, with the layout of checkpoint/safetensors.h.
 #include <map>
 #include <utility>
 
@@ -43,9 +43,9 @@ class SafetensorsSink : public TensorSink {
   }
 
   const std::string path_;
-  std::map<std::string, int64_t, std::less<>> offsets_;  // of each tensor's next byte
+  std::map<std::string, int64_t, std::less<>> offsets_;  // offset of each tensor's next byte
   const std::unique_ptr<ReplacedFile> file_;
-  std::string table_;  // under way
+  std::string table_;  // name of the current table
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Steps that calls of Predict take and give back: as many as run at the same time, without a lock.
+// A lock-free pool of steps that calls of Predict take and return: as many as run at the same time.
 #pragma once
 
 #include <array>
@@ -12,12 +12,12 @@
 
 namespace flotilla {
 
-// Thread-safe. A thread looks first where it put a step the last time, so threads that predict
-// over and over keep to steps of their own, whose memory has grown to their batches.
+// Thread-safe. A thread first checks the slot where it returned a step the last time, so threads
+// that predict repeatedly keep their own steps, whose memory has grown to fit their batches.
 class StepPool {
  public:
   explicit StepPool(std::function<std::unique_ptr<Step>()> make) : make_(std::move(make)) {}
-  // REQUIRES: every step was given back.
+  // REQUIRES: every step was returned.
   ~StepPool() {
     for (Slot& slot : slots_) delete slot.step.load(std::memory_order_relaxed);
   }
@@ -27,7 +27,7 @@ class StepPool {
   std::unique_ptr<Step> Take() {
     for (size_t i = 0; i < kSlots; ++i) {
       Slot& slot = SlotOf(i);
-      // A look before the exchange: only who finds a step writes to the slot's cache line.
+      // Load before the exchange: only a thread that finds a step writes to the slot's cache line.
       if (slot.step.load(std::memory_order_relaxed) == nullptr) continue;
       if (Step* step = slot.step.exchange(nullptr, std::memory_order_acquire)) {
         return std::unique_ptr<Step>(step);
@@ -36,7 +36,7 @@ class StepPool {
     return make_();
   }
 
-  // A step that finds no room is destroyed: more than kSlots calls ran at once.
+  // A step for which there is no free slot is destroyed: more than kSlots calls ran at once.
   void GiveBack(std::unique_ptr<Step> step) {
     for (size_t i = 0; i < kSlots; ++i) {
       Step* expected = nullptr;
@@ -54,7 +54,7 @@ class StepPool {
     std::atomic<Step*> step = nullptr;
   };
 
-  // The i-th slot to look at, for the calling thread.
+  // The i-th slot to check, for the calling thread.
   Slot& SlotOf(size_t i) {
     static thread_local const size_t first =
         std::hash<std::thread::id>()(std::this_thread::get_id());

@@ -1,5 +1,5 @@
-// Where export_model.h writes tensors to: one implementation per format of files. A new format is
-// one more function here and one line in export_model.cc.
+// Destination of the tensors written by export_model.h: one implementation per file format. A new
+// format is one more function here and one line in export_model.cc.
 #pragma once
 
 #include <cstdint>
@@ -13,14 +13,14 @@
 
 namespace flotilla {
 
-// What is to be written, in this order. The manifest outlives it.
+// The tensors to write, in this order. The manifest must outlive it.
 struct ExportPlan {
   std::vector<const SavedParameter*> parameters;
   std::vector<const SavedTable*> tables;
 };
 
-// Files come into their places only when they are complete: a file that is there is replaced then.
-// Errors name the file. Not thread-safe.
+// Files are moved into place only when they are complete, replacing existing files. Errors name the
+// file. Not thread-safe.
 class TensorSink {
  public:
   virtual ~TensorSink() = default;
@@ -29,16 +29,16 @@ class TensorSink {
   virtual Status WriteParameter(const SavedParameter& parameter,
                                 std::span<const float> weights) = 0;
 
-  // A table: its rows, some at a time, until all table.rows() are there.
+  // Begins a table; its rows follow, some at a time, until all table.rows() rows are written.
   virtual Status BeginTable(const SavedTable& table) = 0;
   // weights: (ids, dim)
   virtual Status WriteRows(std::span<const uint64_t> ids, std::span<const float> weights) = 0;
   virtual Status EndTable() = 0;
 
-  // After everything in the plan was written.
+  // Called after everything in the plan was written.
   virtual Status Finish() { return absl::OkStatus(); }
 
-  // Where the parameter or table stands.
+  // The files that contain the parameter or table.
   virtual std::vector<std::string> FilesOf(const std::string& name, bool is_table) const = 0;
 };
 
@@ -50,10 +50,10 @@ std::unique_ptr<TensorSink> MakeTextSink(const std::string& directory);
 StatusOr<std::unique_ptr<TensorSink>> MakeSafetensorsSink(const ExportPlan& plan,
                                                           const std::string& path);
 
-// The name as it stands in names of files: characters other than letters, digits, '.', '-' and '_'
-// become '_', and so does a '.' in front.
+// The name as used in file names: characters other than letters, digits, '.', '-' and '_' become
+// '_', and so does a leading '.'.
 std::string FileNameOf(const std::string& name);
-// An error when two names of the plan would be one file.
+// Error when two names of the plan map to the same file.
 Status CheckFileNames(const ExportPlan& plan);
 
 }  // namespace flotilla

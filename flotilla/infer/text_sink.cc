@@ -1,5 +1,5 @@
-// Tensors as text: one number a line, row-major; of a table `id w1 .. wd` a line. Numbers have as
-// many digits as it takes to read back the same float.
+// Writes tensors as text: one number per line, row-major; for a table one line `id w1 .. wd` per
+// row. Numbers have as many digits as needed to read back the same float.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ class TextSink : public TensorSink {
 
   Status WriteParameter(const SavedParameter& parameter, std::span<const float> weights) override {
     FL_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(PathOf(parameter.name)));
-    constexpr size_t kLines = 65536;  // turned into text at a time
+    constexpr size_t kLines = 65536;  // number of lines formatted at a time
     while (!weights.empty()) {
       fmt::memory_buffer text;
       const std::span<const float> some = weights.first(std::min(kLines, weights.size()));
@@ -63,7 +63,7 @@ class TextSink : public TensorSink {
   }
 
   const std::string directory_;
-  std::unique_ptr<OutputFile> table_;  // under way
+  std::unique_ptr<OutputFile> table_;  // file of the current table
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// A small click model that was trained for some steps and can be saved, with the scores that the
-// training step itself gives. For test programs only.
+// A small click model that is trained for some steps and can be saved, with the scores that the
+// training step itself computes. For test programs only.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ class TrainedModel {
     for (int step = 0; step < steps; ++step) Train(ClickRows(64, 100 + step));
   }
 
-  // Writes the whole model, or what inference needs.
+  // Writes the whole model, or only the part that inference needs.
   void Save(const std::string& dir, bool pruned = false) {
     const ModelSections small = PruneForInference(sections);
     const ModelSections& saved = pruned ? small : sections;
@@ -81,7 +81,7 @@ class TrainedModel {
     ASSERT_TRUE(written.ok()) << written;
   }
 
-  // The prediction, (rows, 2), as the training step's forward pass gives it in inference mode.
+  // The prediction, (rows, 2), computed by the training step's forward pass in inference mode.
   std::vector<float> Forward(const Batch& batch) {
     const kernels::FlushDenormals flush;
     auto plan = Plan::Make(sections.graph.def(),
@@ -93,13 +93,13 @@ class TrainedModel {
     return {values.begin(), values.end()};
   }
 
-  // Without the format of rows, which are made by hand.
+  // Without the format of the rows, which are generated directly.
   ModelSections sections;
-  Sections more_sections;  // saved beside
+  Sections more_sections;  // additional sections to save
   std::unique_ptr<LocalCommunicator> communicator;
 
  private:
-  // Two heads: the prediction, and a price that only the loss reads, with a table of its own.
+  // Two heads: the prediction, and a price that only the loss reads, with a separate table.
   void Build() {
     Graph& g = sections.graph;
     const Var user = g.Ids("user");

@@ -1,4 +1,4 @@
-// Everything that judges word vectors, in one go: analogies by each rule, and similarities.
+// Runs all evaluations of word vectors at once: analogies by each rule, and similarities.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,14 @@ namespace flotilla {
 struct WordScoreOptions {
   std::string questions;           // file of analogies; empty: none
   std::vector<std::string> pairs;  // files of word pairs
-  // Of the usual rule: only the first so many words count; 0: all.
+  // For the usual rule: only the first restrict_vocab words count; 0: all.
   int64_t restrict_vocab = 30000;
   int threads = 1;
 };
 
 struct WordScores {
-  // With questions: the usual rule over restrict_vocab words, the same over all, the original's
-  // over all.
+  // With questions: the usual rule over restrict_vocab words, the usual rule over all words, and
+  // the rule of PaddlePaddle's word2vec example over all words.
   std::optional<AnalogyReport> analogy, analogy_all, analogy_original;
   std::vector<std::pair<std::string, SimilarityReport>> similarity;  // by file
 };

@@ -1,5 +1,5 @@
-// How well the angles between word vectors agree with what people say of pairs of words: Spearman's
-// rank correlation, on files of lines `word word score`.
+// Measures how well the angles between word vectors agree with human similarity ratings of word
+// pairs: Spearman's rank correlation, on files of lines `word word score`.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,23 @@ struct WordPair {
   double score = 0;
 };
 
-// Separated by blanks or tabs; lines that begin with # are none. Errors name file and line.
+// Fields are separated by blanks or tabs; lines that begin with # are ignored. Errors name file and
+// line.
 StatusOr<std::vector<WordPair>> LoadWordPairs(const std::string& path);
 
 struct SimilarityReport {
-  double spearman = 0;  // NaN where fewer than two pairs are known or all scores are equal
-  int64_t pairs = 0;    // both of whose words are known
+  double spearman = 0;  // NaN if fewer than two pairs are known or all scores are equal
+  int64_t pairs = 0;    // pairs whose words are both known
   int64_t left_out = 0;
 };
 
-// A word is looked for as it is written, then in lower case (ASCII). words > 0: only among the
-// first so many.
+// A word is looked up as written, then in lower case (ASCII). words > 0: only among the first
+// `words` words.
 SimilarityReport ScoreSimilarity(const WordVectors& vectors, std::span<const WordPair> pairs,
                                  int64_t words = 0);
 
-// Of equal values each has the mean of their ranks. NaN where it is not defined.
-// REQUIRES: as many x as y.
+// Equal values get the mean of their ranks. NaN if it is undefined.
+// REQUIRES: x and y have the same size.
 double Spearman(std::span<const double> x, std::span<const double> y);
 
 }  // namespace flotilla

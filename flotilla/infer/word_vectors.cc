@@ -32,7 +32,8 @@ StatusOr<std::string> ReadAll(const std::string& path) {
   }
 }
 
-// The next part of `text` up to a blank or its end; taken off the front with blanks around it.
+// Removes and returns the next part of `text` up to a blank or its end, with the blanks around it
+// removed.
 std::string_view TakeField(std::string_view* text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
   while (!text->empty() && blank(text->front())) text->remove_prefix(1);
@@ -44,7 +45,7 @@ std::string_view TakeField(std::string_view* text) {
   return field;
 }
 
-// The line up to the next line feed, taken off the front of `text` with it.
+// Removes and returns the front of `text` up to the next line feed, which is removed as well.
 std::string_view TakeLine(std::string_view* text) {
   const size_t end = std::min(text->find('\n'), text->size());
   const std::string_view line = text->substr(0, end);
@@ -52,7 +53,7 @@ std::string_view TakeLine(std::string_view* text) {
   return line;
 }
 
-// `word v1 .. vdim`; false when it is anything else.
+// Parses `word v1 .. vdim`; false when the line is anything else.
 bool ParseTextRow(std::string_view line, int64_t dim, std::string* word, float* row) {
   *word = TakeField(&line);
   for (int64_t i = 0; i < dim; ++i) {
@@ -74,9 +75,10 @@ StatusOr<Header> ParseHeader(std::string_view line, size_t bytes_behind) {
   if (!words || !dim || !rest.empty() || *dim == 0 || *dim > kMaxDim) {
     return InvalidArgument("line 1: expected `words dim`, found '{}'", line.substr(0, 60));
   }
-  // Two bytes at least for a number, so nothing is allocated for what cannot be there.
+  // A number takes at least two bytes, so nothing is allocated for numbers that cannot be in the
+  // file.
   if (*words > bytes_behind / 2 / *dim) {
-    return InvalidArgument("line 1: tells of {} words of {} numbers, more than the file has",
+    return InvalidArgument("line 1: declares {} words of {} numbers, more than the file has",
                            *words, *dim);
   }
   return Header{*words, *dim};
@@ -90,7 +92,8 @@ Status ParseText(std::string_view rest, WordVectors* vectors, std::vector<WordCo
                              vectors->dim, line.substr(0, 60));
     }
   }
-  if (!rest.empty()) return InvalidArgument("line {}: more than line 1 tells", words->size() + 2);
+  if (!rest.empty())
+    return InvalidArgument("line {}: more words than line 1 declares", words->size() + 2);
   return absl::OkStatus();
 }
 
@@ -100,13 +103,13 @@ Status ParseBinary(std::string_view rest, WordVectors* vectors, std::vector<Word
     if (!rest.empty() && rest.front() == '\n') rest.remove_prefix(1);
     const size_t blank = rest.find(' ');
     if (blank == std::string_view::npos || rest.size() - blank - 1 < bytes) {
-      return InvalidArgument("the file ends within word {} of {}", id + 1, words->size());
+      return InvalidArgument("the file ends in the middle of word {} of {}", id + 1, words->size());
     }
     (*words)[id].word = rest.substr(0, blank);
     std::memcpy(vectors->row(id), rest.data() + blank + 1, bytes);
     rest.remove_prefix(blank + 1 + bytes);
   }
-  if (!rest.empty() && rest != "\n") return InvalidArgument("more follows the last word");
+  if (!rest.empty() && rest != "\n") return InvalidArgument("extra bytes after the last word");
   return absl::OkStatus();
 }
 

@@ -73,10 +73,10 @@ TEST(WordVectorsTest, DamagedFilesAreErrorsThatNameThePlace) {
   EXPECT_THAT(error("2 0\n"), HasSubstr("line 1: expected `words dim`"));
   EXPECT_THAT(error("999999999 100\na 1\n"), HasSubstr("more than the file has"));
   EXPECT_THAT(error("2 2\na 1 2\nb 1\n"), HasSubstr("line 3: expected a word and 2 numbers"));
-  EXPECT_THAT(error("1 2\na 1 2\nb 1 2\n"), HasSubstr("line 3: more than line 1 tells"));
+  EXPECT_THAT(error("1 2\na 1 2\nb 1 2\n"), HasSubstr("line 3: more words than line 1 declares"));
   EXPECT_THAT(error("2 2\na 1 2\na 1 2\n"), HasSubstr("duplicate word a"));
   EXPECT_THAT(error("2 2\na " + std::string(8, '\x01') + "b \x01"),
-              HasSubstr("the file ends within word 2 of 2"));
+              HasSubstr("the file ends in the middle of word 2 of 2"));
   EXPECT_THAT(std::string(Message(LoadVectors(dir.path() + "/none").status())), HasSubstr("/none"));
 }
 
