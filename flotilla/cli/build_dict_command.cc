@@ -34,7 +34,8 @@ Status BuildDict(const BuildDictFlags& flags, Terminal& terminal) {
   if (!loss.empty()) terminal.log.warn("{}", loss);
   const double rate = MegabytesPerSecond(counts.bytes, start, terminal);
   const size_t distinct = counts.words.size();
-  // The original's rule leaves out words with min_count occurrences too.
+  // By the rule of PaddlePaddle's word2vec tutorials, words with exactly min_count occurrences are
+  // left out too.
   FL_ASSIGN_OR_RETURN(
       const Vocabulary vocabulary,
       Vocabulary::FromCounts(std::move(counts.words),
@@ -64,16 +65,16 @@ void AddBuildDictCommand(CLI::App& corpus, Action* action) {
   CLI::App* command = corpus.add_subcommand(
       "build-dict",
       "Counts the words of a corpus and writes the dictionary: lines `word count`, the most "
-      "frequent first, equal ones by their bytes. Rare words are counted together as <UNK>.");
+      "frequent word first, ties in byte order. Rare words are counted together as <UNK>.");
   AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
-  command->add_option("--dict", flags->dict, "The dictionary to write")
+  command->add_option("--dict", flags->dict, "File to write the dictionary to")
       ->type_name("FILE")
       ->required();
   command
       ->add_option("--min_count", flags->min_count,
-                   "Words seen so many times or fewer become <UNK> (the original's rule; `train "
-                   "word2vec` keeps words seen --min_count times)")
+                   "Words that occur N times or fewer become <UNK> (the rule of PaddlePaddle's "
+                   "tutorials; in contrast, `train word2vec` keeps words that occur N times)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();

@@ -10,23 +10,26 @@
 namespace flotilla {
 namespace {
 
-// The learning rate of lr: without a network behind them, weights that start at zero want larger
-// steps than the recipes'.
+// The default learning rate of lr. Its weights start at zero and no network follows them, so it
+// needs larger steps than the recipes of ctr_dnn.
 constexpr double kLinearRate = 5e-3;
 
-// Ids of a table that grows: as many as the parser can give, so that no two values share a row.
+// The number of ids of a growing table: all that the parser can produce, so that no two values
+// share a row.
 constexpr uint64_t kAnyId = (uint64_t{1} << 63) - 1;
 
-// What both models read.
+// Reads the flags that both models have.
 void ReadCommon(const Config& config, CtrDnnOptions* options) {
   options->sparse_feature_dim = config.Get(
       "sparse_feature_dim", options->sparse_feature_dim,
-      "Categories are hashed to so many ids; 0: the table grows with every new category");
-  options->optimizer = config.Get("optimizer", options->optimizer,
-                                  "sgd, momentum, adagrad, decayed_adagrad, adam, adamax, adamw, "
-                                  "rmsprop or ftrl");
-  options->learning_rate =
-      config.Get("learning_rate", options->learning_rate, "Of the optimizer, constant (lr: 0.005)");
+      "Number of ids that categories are hashed to (0: no limit, the table grows with every new "
+      "category)");
+  options->optimizer =
+      config.Get("optimizer", options->optimizer,
+                 "Update rule: sgd, momentum, adagrad, decayed_adagrad, adam, adamax, "
+                 "adamw, rmsprop or ftrl");
+  options->learning_rate = config.Get("learning_rate", options->learning_rate,
+                                      "Constant learning rate of the optimizer (lr: 0.005)");
   if (!(options->learning_rate > 0)) config.Refuse("learning_rate", "a number above 0");
   if (options->sparse_feature_dim < 0) config.Refuse("sparse_feature_dim", "0 or more");
 }
@@ -41,8 +44,8 @@ Model WithFormat(Model model, const CtrDnnOptions& options) {
 StatusOr<Model> MakeCtrDnn(const Config& config) {
   const std::string recipe =
       config.Get("recipe", "default",
-                 "default, what was measured best; or seeds, the exact numbers of PaddlePaddle's "
-                 "Fleet tutorials. What other model flags leave out is the recipe's");
+                 "Defaults of the other model flags: default, the values measured best; or seeds, "
+                 "the exact values of PaddlePaddle's Fleet tutorials");
   StatusOr<CtrDnnOptions> options = CtrDnnRecipe(recipe);
   if (!options.ok()) return Annotate(options.status(), "--recipe");
   options->dim = config.Get("dim", options->dim, "Numbers per row of the table");
@@ -123,7 +126,7 @@ StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config) {
   FL_ASSIGN_OR_RETURN(const ModelFunction function, FindBuiltinModel(name));
   FL_ASSIGN_OR_RETURN(Model model, MakeModel(function, config));
   for (const std::string& flag : config.UnreadFlags()) {
-    return InvalidArgument("--{} says nothing to the model {}: leave it out", flag, name);
+    return InvalidArgument("--{} has no effect on the model {}: leave it out", flag, name);
   }
   return model;
 }

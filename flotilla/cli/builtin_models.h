@@ -14,17 +14,18 @@ namespace flotilla {
 
 std::vector<std::string> BuiltinModelNames();
 
-// What makes the model, from the flags that it reads. An unknown name is an error with the nearest
-// known one.
+// The function that makes the model from the flags that it reads. An unknown name is an error that
+// suggests the nearest known one.
 StatusOr<ModelFunction> FindBuiltinModel(std::string_view name);
 
 // The flags of all built-in models, each once.
 std::vector<Config::Flag> BuiltinModelFlags();
-// The flags that one of them does not read; none for an unknown name.
+// The flags of the other built-in models that model `name` does not read; empty for an unknown
+// name.
 std::vector<std::string> UnreadModelFlags(std::string_view name);
 
-// The model, after every check that needs no data. Errors name the flag: a value that makes no
-// sense, a flag that the model has no use for.
+// Makes the model and runs every check that needs no data. Errors name the flag: an invalid value,
+// or a flag that the model does not read.
 StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config);
 
 }  // namespace flotilla

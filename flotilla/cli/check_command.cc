@@ -38,10 +38,10 @@ Examples:
       --inputs "user:id words:ids price:dense:1 click:label"
   flotilla data check adult.data --format csv --format_param schema_file=adult.json
 
-A bad row is told as FILE:LINE:COLUMN: what was expected, what was found. Of a pipe command the line
-is that of its output. The exit code is 1 when there is a bad row.
+A bad row is reported as FILE:LINE:COLUMN: what was expected, what was found. With a pipe command,
+LINE is a line of its output. The exit code is 1 if there is a bad row.
 
-Parameters of the formats, for --format_param:
+Parameters of each format, for --format_param (defaults in parentheses):
 )";
 
 std::string FormatParamsHelp() {
@@ -57,8 +57,8 @@ std::string FormatParamsHelp() {
   return text;
 }
 
-// The parser that the flags ask for: of a model's rows, of the inputs given, or of what the format
-// itself says.
+// The parser that the flags ask for. The inputs are those of --model, those of --inputs, or those
+// that the format itself defines.
 StatusOr<std::shared_ptr<const Parser>> ParserOf(const CheckFlags& flags) {
   if (!flags.model.empty()) {
     FL_ASSIGN_OR_RETURN(const Model model, MakeBuiltinModel(flags.model, Config()));
@@ -74,7 +74,8 @@ StatusOr<std::shared_ptr<const Parser>> ParserOf(const CheckFlags& flags) {
     return MakeModelParser({}, text->inputs, data);
   }
   if (flags.data.format.format.empty()) {
-    return InvalidArgument("what should rows hold? give --model, --inputs or --format");
+    return InvalidArgument(
+        "the inputs of the rows are not known: give --model, --inputs or --format");
   }
   const StatusOr<std::vector<InputSpec>> inputs = InputsOfFormat(flags.data.format);
   if (!inputs.ok()) {
@@ -85,7 +86,7 @@ StatusOr<std::shared_ptr<const Parser>> ParserOf(const CheckFlags& flags) {
 
 Status Check(CheckFlags* flags) {
   if (!flags->model.empty() && !flags->inputs.empty()) {
-    return InvalidArgument("--model and --inputs both say the inputs: give one of them");
+    return InvalidArgument("--model and --inputs both define the inputs: give one of them");
   }
   SettleDataFlags(flags->data_flags, &flags->data);
   FL_ASSIGN_OR_RETURN(flags->parser, ParserOf(*flags));
@@ -148,18 +149,19 @@ Status Run(const CheckFlags& flags, Terminal& terminal) {
   if (report.bad.empty()) return absl::OkStatus();
   if (report.bad.size() == 1) return InvalidArgument("{}", report.bad[0]);
   return InvalidArgument("{} bad rows{}:\n  {}", report.bad.size(),
-                         report.complete ? "" : ", and the check ended there",
+                         report.complete ? "" : ", more than --max_bad_rows: the check ended there",
                          fmt::join(report.bad, "\n  "));
 }
 
 void AddInputFlags(CLI::App& command, CheckFlags& flags) {
-  command.add_option("--model", flags.model, "The built-in model whose inputs the rows must fill")
+  command.add_option("--model", flags.model, "The built-in model that the rows are for")
       ->type_name("NAME");
   command
       .add_option("--inputs", flags.inputs,
-                  "The inputs instead, in the order of the model: NAME:dense:WIDTH, NAME:ids (any "
-                  "number), NAME:id (one) or NAME:label; C1..C26:id stands for 26 of them. Left "
-                  "out: what the format itself says (criteo, csv, tsv)")
+                  "The inputs, in the order of the model, instead of --model: NAME:dense:WIDTH, "
+                  "NAME:ids (any number of ids), NAME:id (exactly one) or NAME:label; C1..C26:id "
+                  "stands for 26 inputs (default: those that the format itself defines, for "
+                  "criteo, csv and tsv)")
       ->type_name("SPEC");
 }
 
@@ -168,12 +170,13 @@ void AddInputFlags(CLI::App& command, CheckFlags& flags) {
 void AddCheckCommand(CLI::App& data, Action* action) {
   auto flags = std::make_shared<CheckFlags>();
   CLI::App* command = data.add_subcommand(
-      "check", "Reads rows as a model would and says the first bad line and column");
+      "check", "Parses rows as a model would and reports the line and column of the first bad one");
   AddPathsArgument(*command, &flags->paths, "Rows");
   AddInputFlags(*command, *flags);
   AddMaxBadRowsFlag(*command, &flags->data.max_bad_rows,
-                    "Go on after a bad row and list up to so many; one more ends the check");
-  AddThreadsFlag(*command, &flags->threads, "How many parse at once; results do not depend on it.");
+                    "Continue after bad rows and list up to N of them; one more ends the check");
+  AddThreadsFlag(*command, &flags->threads,
+                 "Threads that parse rows; results do not depend on it.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   AddFormatFlags(*command, &flags->data, &flags->data_flags);
   command->footer(kCheckExamples + FormatParamsHelp());

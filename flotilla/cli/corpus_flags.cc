@@ -21,14 +21,15 @@ void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFl
   command.add_option("--threads", flags->threads, threads_help)
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
-  command.add_flag("--json", flags->json, "Print the result as one JSON object");
+  command.add_flag("--json", flags->json, "Print the results as one JSON object");
 }
 
 void AddTokenizerFlag(CLI::App& command, CorpusFlags* flags) {
   command
-      .add_option("--tokenizer", flags->tokenizer,
-                  "english: lower-case, delete what is not a-z or a blank, split on blanks; "
-                  "whitespace: any language, split on blanks, nothing else changed")
+      .add_option(
+          "--tokenizer", flags->tokenizer,
+          "english: convert to lower case, delete all characters but a-z and blanks, split at "
+          "blanks; whitespace: any language, split at blanks, change nothing else")
       ->type_name("NAME")
       ->check(OneOf({"english", "whitespace"}))
       ->capture_default_str();

@@ -1,5 +1,5 @@
-// The flags that all corpus commands share: which text, how it is cut into words, how many threads;
-// and how they show progress.
+// The flags that all corpus commands share: which text to read, how to split it into words, how
+// many threads; and their progress lines.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -29,17 +29,16 @@ struct CorpusFlags {
 // Adds --data, --threads and --json. REQUIRES: flags outlives the command.
 void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFlags* flags);
 inline constexpr char kCorpusThreadsHelp[] =
-    "Threads; the result does not depend on it. Default: the number of cores";
+    "Number of threads; results do not depend on it (default: the number of cores)";
 void AddTokenizerFlag(CLI::App& command, CorpusFlags* flags);
 
 // The files that --data names. Errors name the flag.
 StatusOr<std::vector<std::string>> CorpusFiles(const CorpusFlags& flags);
 
-// What tells the log about every few seconds how much text was read. REQUIRES: terminal outlives
-// it.
+// A callback that logs every few seconds how much text was read. REQUIRES: terminal outlives it.
 std::function<void(int64_t bytes)> TextProgress(Terminal& terminal);
 
-// Megabytes per second since a moment of the terminal's clock.
+// Megabytes per second since `since_nanos`, a time of the terminal's clock.
 double MegabytesPerSecond(int64_t bytes, int64_t since_nanos, const Terminal& terminal);
 
 }  // namespace flotilla

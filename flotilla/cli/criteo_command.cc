@@ -26,7 +26,7 @@ std::string CountsNote(const CriteoPrepared& result) {
     return fmt::format("exact, {} distinct categories", result.distinct_values);
   }
   return fmt::format(
-      "approximate: more memory is needed for exact ones; for 98 % of the "
+      "approximate: more memory is needed for exact counts; for 98 % of the "
       "categories at most {:.0f} too high, so some rare ones were kept",
       result.likely_excess);
 }
@@ -93,7 +93,7 @@ Status Check(CriteoFlags& flags) {
     return InvalidArgument("--test_share: {} is not in [0, 1)", flags.options.test_share);
   }
   if (flags.options.memory_bytes > 0 && flags.options.min_count < 2) {
-    return InvalidArgument("--memory bounds the counting of --min_count: give both or none");
+    return InvalidArgument("--memory limits the counting for --min_count: give both or neither");
   }
   return absl::OkStatus();
 }
@@ -103,17 +103,21 @@ void AddSplitFlags(CLI::App& command, CriteoFlags& flags) {
   command
       .add_option("--out", flags.out,
                   "Directory for train/part-000000.., test/part-000000.. and statistics.json; it "
-                  "must be empty or not there")
+                  "must be empty or not exist")
       ->type_name("DIR")
       ->required();
-  command.add_option("--test_share", options.test_share, "Share of the rows that become test rows")
+  command
+      .add_option("--test_share", options.test_share, "Fraction of the rows that become test rows")
       ->type_name("X")
       ->capture_default_str();
-  command.add_option("--seed", options.seed, "Decides, with a row's place, where it goes")
+  command
+      .add_option(
+          "--seed", options.seed,
+          "Seed of the random split; with the position of a row it decides where the row goes")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command.add_option("--part_rows", options.part_rows, "Rows of a file")
+  command.add_option("--part_rows", options.part_rows, "Rows per output file")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
@@ -123,21 +127,22 @@ void AddRecipeFlags(CLI::App& command, CriteoFlags& flags) {
   CriteoPrepareOptions& options = flags.options;
   command
       .add_option("--buckets", flags.buckets,
-                  "log2: numbers x above 2 become floor(ln(x)^2); none: they stay")
+                  "log2: replace numbers x above 2 by floor(ln(x)^2); none: keep all numbers")
       ->type_name("NAME")
       ->check(OneOf({"none", "log2"}))
       ->capture_default_str();
   command
-      .add_option("--min_count", options.min_count,
-                  "Categories that a column of the training rows has fewer times become the word "
-                  "'rare', one id per column. Reads the input twice")
+      .add_option(
+          "--min_count", options.min_count,
+          "Replace categories that occur fewer than N times in their column of the training "
+          "rows by the word 'rare', one id per column. Reads the input twice")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command
       .add_option("--memory", options.memory_bytes,
-                  "Most memory for counting categories, such as 512MB or 2GB; counts that do not "
-                  "fit become estimates, and the results say so. Default: what exact counts take")
+                  "Memory limit for counting categories, such as 512MB or 2GB; counts that do not "
+                  "fit become estimates, and the results say so (default: no limit, exact counts)")
       ->type_name("SIZE")
       ->transform(CLI::AsSizeValue(false));
 }
@@ -146,11 +151,12 @@ void AddRecipeFlags(CLI::App& command, CriteoFlags& flags) {
 
 void AddCriteoCommand(CLI::App& data, Action* action) {
   auto flags = std::make_shared<CriteoFlags>();
-  CLI::App* command = data.add_subcommand(
-      "criteo",
-      "Splits raw Criteo text into training and test rows, and keeps the least value and the 95th "
-      "percentile of each number column of the training rows in DIR/statistics.json, by which the "
-      "reader can scale them.");
+  CLI::App* command = data.add_subcommand("criteo",
+                                          "Splits raw Criteo text into training and test rows. "
+                                          "Writes the minimum and the 95th percentile "
+                                          "of each number column of the training rows to "
+                                          "DIR/statistics.json, which the format parameter "
+                                          "statistics_file takes to scale the numbers.");
   AddPathsArgument(*command, &flags->source.paths, "Raw Criteo text");
   AddSplitFlags(*command, *flags);
   AddRecipeFlags(*command, *flags);
@@ -159,11 +165,10 @@ void AddCriteoCommand(CLI::App& data, Action* action) {
                    "A shell command that turns each file (its standard input) into raw Criteo text")
       ->type_name("CMD");
   AddReachFlags(*command, &flags->source.data, &flags->source.data_flags, "Options");
-  AddMaxBadRowsFlag(
-      *command, &flags->source.data.max_bad_rows,
-      "Skip and count up to so many rows that cannot be parsed; one more is an error");
+  AddMaxBadRowsFlag(*command, &flags->source.data.max_bad_rows,
+                    "Skip and count up to N rows that cannot be parsed; one more is an error");
   AddThreadsFlag(*command, &flags->source.threads,
-                 "How many look at rows at once; the files do not depend on it.");
+                 "Threads that process rows; the files do not depend on it.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->callback([flags, action] {
     action->check = [flags] { return Check(*flags); };

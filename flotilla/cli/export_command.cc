@@ -17,12 +17,12 @@ namespace flotilla {
 namespace {
 
 constexpr char kFormatsHelp[] = R"(Formats:
-  npy          one file per tensor: NAME.npy; of a table NAME.ids.npy and NAME.weights.npy
-  text         NAME.txt, one number a line; of a table `id w1 .. wd` a line
-  safetensors  one file; of a table NAME.ids and NAME.weights
-  word2vec     one file, as gensim and the original tool read it: a line `words dim`, then
-               `word w1 .. wd` a line, of the table emb or the one that --name says
-  word2vec_binary   the same with numbers as bytes
+  npy          one file per tensor: NAME.npy; for a table NAME.ids.npy and NAME.weights.npy
+  text         one file per tensor: NAME.txt, one number per line; for a table lines `id w1 .. wd`
+  safetensors  one file; a table becomes the tensors NAME.ids and NAME.weights
+  word2vec     one text file in the format of the word2vec C tool and gensim: a line `words dim`,
+               then `word w1 .. wd` per line, of the table emb or the one given by --name
+  word2vec_binary   the same with binary numbers
 
 Example: flotilla export model --format npy --out tensors)";
 
@@ -37,7 +37,7 @@ struct ExportFlags {
 
 Status Check(ExportFlags* flags) {
   if (flags->words() && flags->options.names.size() > 1) {
-    return InvalidArgument("--format {} has the vectors of one table: give --name once",
+    return InvalidArgument("--format {} writes the vectors of one table: give --name once",
                            flags->format);
   }
   if (!flags->words() && !flags->dict.empty()) {
@@ -81,27 +81,29 @@ void AddExportCommand(CLI::App& app, Action* action) {
       app.add_subcommand("export", "Writes the weights of a saved model for other tools");
   command
       ->add_option("MODEL_DIR", flags->model,
-                   "A saved model, or a directory of models, whose latest is taken")
+                   "A saved model, or a directory of models, of which the latest is used")
       ->type_name("")
       ->required();
   command
       ->add_option("--format", flags->format,
-                   "npy, text, safetensors, word2vec or word2vec_binary (see below)")
+                   "Output format: npy, text, safetensors, word2vec or word2vec_binary (see below)")
       ->type_name("NAME")
       ->check(OneOf({"npy", "text", "safetensors", "word2vec", "word2vec_binary"}))
       ->required();
   command
       ->add_option("--dict", flags->dict,
-                   "word2vec: the words (lines `word count`) of a model that was built with layers")
+                   "word2vec: dictionary (lines `word count`) for a model that does not store its "
+                   "words because it was built with layers")
       ->type_name("FILE");
   command
-      ->add_option("--out", flags->options.out,
-                   "The directory, of safetensors and word2vec the file; what is there is replaced")
+      ->add_option(
+          "--out", flags->options.out,
+          "Output directory, or file for safetensors and word2vec; existing files are replaced")
       ->type_name("PATH")
       ->required();
   command
       ->add_option("--name", flags->options.names,
-                   "Only these parameters and tables (default: all)")
+                   "Export only these parameters and tables (default: all)")
       ->type_name("NAME");
   command->footer(kFormatsHelp);
   command->callback([flags, action] {

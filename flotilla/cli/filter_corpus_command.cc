@@ -31,8 +31,8 @@ Status Filter(const FilterFlags& flags, Terminal& terminal) {
   FL_RETURN_IF_ERROR(vocabulary->SaveIds(ids));
   if (result.words > 0 && result.unknown == result.words) {
     terminal.log.warn(
-        "no word of the text is in {}: is it the dictionary of this corpus, and "
-        "--tokenizer the one it was made with?",
+        "no word of the text is in {}: check that it is the dictionary of this corpus and that "
+        "--tokenizer is the one it was built with",
         flags.dict);
   }
   terminal.log.info("wrote {} files to {} and {}", result.files.size(), flags.out, ids);
@@ -54,33 +54,35 @@ Status Filter(const FilterFlags& flags, Terminal& terminal) {
 
 void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
   auto flags = std::make_shared<FilterFlags>();
-  CLI::App* command = corpus.add_subcommand(
-      "filter",
-      "Writes every file of a corpus as ids into DIR, a line for a line, without some of the "
-      "frequent words; and the ids of the words as <dict>_word_to_id_.");
+  CLI::App* command =
+      corpus.add_subcommand("filter",
+                            "Converts every file of a corpus to ids, line by line, and "
+                            "down-samples frequent words. Writes "
+                            "the files to DIR and the id of every word to <dict>_word_to_id_.");
   AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
-  command->add_option("--dict", flags->dict, "The dictionary, made by build-dict")
+  command->add_option("--dict", flags->dict, "Dictionary written by build-dict")
       ->type_name("FILE")
       ->required();
-  command->add_option("--out", flags->out, "Directory to make the files in")
+  command->add_option("--out", flags->out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
   command
-      ->add_option("--min_count", flags->options.min_count,
-                   "Words of the dictionary that were seen N times or fewer become <UNK>; ids stay "
-                   "those of the dictionary (0: none)")
+      ->add_option(
+          "--min_count", flags->options.min_count,
+          "Words of the dictionary with a count of N or less become <UNK>; the other words "
+          "keep the ids of the dictionary (0: none)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command
       ->add_option("--downsample", flags->options.downsample,
-                   "t: a word with the frequency f is kept with probability (sqrt(f / t) + 1) t / "
-                   "f; 0: all are kept")
+                   "Down-sampling threshold t: a word with frequency f is kept with probability "
+                   "(sqrt(f / t) + 1) * t / f (0: keep all)")
       ->type_name("X")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  command->add_option("--seed", flags->options.seed, "Of the down-sampling")
+  command->add_option("--seed", flags->options.seed, "Seed of the down-sampling")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();

@@ -1,4 +1,5 @@
-// `flotilla data corpus filter`: writes a corpus as ids, without some of its frequent words.
+// `flotilla data corpus filter`: converts a corpus to ids and down-samples its frequent
+// words.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -22,9 +22,9 @@ struct GenerateFlags {
 constexpr char kGenerateExamples[] = R"(
 A generator is a program in any language that reads raw lines from standard input and writes rows to
 standard output, in MultiSlot text: for each input of the model, in its order, the number of values
-and the values. In C++, flotilla/dataset/data_generator.h makes one of a function.
+and the values. In C++, flotilla/dataset/data_generator.h turns a function into a generator.
 
-To debug one, run it alone on a few lines and look at what it prints, then let the rows be checked:
+To debug a generator, run it alone on a few lines and look at its output, then check the rows:
 
   head -n 3 FILE | ./generator
   cat FILE | ./generator
@@ -32,12 +32,12 @@ To debug one, run it alone on a few lines and look at what it prints, then let t
   cat FILE | ./generator | flotilla data check - --format multislot \
       --inputs "user:id words:ids price:dense:1 click:label"
 
-Once it is right, write its rows once, and train on them:
+Once it works, write its rows to files and train on them:
 
   flotilla data generate --command ./generator --data raw/ --out rows/
 
-A generator that exits with another code than 0, is killed, or writes nothing for --pipe_timeout
-seconds ends the run; the error has the file, the command and the end of its standard error.)";
+A generator that exits with a code other than 0, is killed, or writes nothing for --pipe_timeout
+seconds ends the run; the error shows the file, the command and the end of its standard error.)";
 
 std::string ResultText(const Generated& result, bool json, double seconds) {
   const double rate = static_cast<double>(result.lines) / seconds;
@@ -72,7 +72,7 @@ Status Generate(const GenerateFlags& flags, Terminal& terminal) {
     return FailedPrecondition("cannot write to standard output");
   };
   FL_ASSIGN_OR_RETURN(const Generated result, GenerateStream(files, print, options));
-  terminal.log.info("{} rows of {} file(s)", result.lines, result.files);
+  terminal.log.info("wrote {} rows of {} file(s)", result.lines, result.files);
   return absl::OkStatus();
 }
 
@@ -81,11 +81,13 @@ Status Generate(const GenerateFlags& flags, Terminal& terminal) {
 void AddGenerateCommand(CLI::App& data, Action* action) {
   auto flags = std::make_shared<GenerateFlags>();
   CLI::App* command = data.add_subcommand(
-      "generate", "Runs a generator over raw files and writes its rows; shows how to debug one");
+      "generate",
+      "Runs a generator over raw files and writes its rows; --help shows how to debug one");
   command
-      ->add_option("--command", flags->source.data.pipe_command,
-                   "The generator: a shell command that turns each file, its standard input, into "
-                   "rows, its standard output")
+      ->add_option(
+          "--command", flags->source.data.pipe_command,
+          "The generator: a shell command that reads a file from standard input and writes "
+          "rows to standard output")
       ->type_name("CMD")
       ->required();
   command->add_option("--data", flags->source.paths, std::string("Raw data: ") + kPathsHelp)
@@ -93,19 +95,20 @@ void AddGenerateCommand(CLI::App& data, Action* action) {
       ->required();
   command
       ->add_option("--out", flags->out,
-                   "Directory for part-000000.., one per file, which must be empty or not there; - "
-                   "prints the rows")
+                   "Directory for part-000000.., one per input file; it must be empty or not exist "
+                   "(-: print the rows)")
       ->type_name("DIR")
       ->required();
   AddReachFlags(*command, &flags->source.data, &flags->source.data_flags, "Options");
-  AddThreadsFlag(*command, &flags->source.threads, "How many generators run at once.");
+  AddThreadsFlag(*command, &flags->source.threads,
+                 "Number of generators that run at the same time.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->footer(kGenerateExamples);
   command->callback([flags, action] {
     action->check = [flags]() -> Status {
       SettleDataFlags(flags->source.data_flags, &flags->source.data);
       if (!flags->json || flags->out != "-") return absl::OkStatus();
-      return InvalidArgument("--json and --out - both print: give one of them");
+      return InvalidArgument("--json and --out - both write to standard output: give one of them");
     };
     action->run = [flags](Terminal& terminal) { return Generate(*flags, terminal); };
   });

@@ -1,4 +1,4 @@
-// `flotilla data generate`: runs a generator over raw files and keeps its rows.
+// `flotilla data generate`: runs a generator over raw files and writes its rows to files.
 #pragma once
 
 #include <CLI/App.hpp>

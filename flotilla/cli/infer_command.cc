@@ -27,11 +27,12 @@ Examples: flotilla infer model --data test/ --predictions scores.txt
           flotilla infer model/epoch_* --data test/
           flotilla infer words --questions questions-words.txt --similarity wordsim353.txt)";
 
-// Flags that only models of words have, and those that all have; the others are for rows.
+// Flags that only word vectors have, and flags that all models have; all others are for models of
+// rows.
 constexpr const char* kWordFlags[] = {"--questions", "--similarity", "--restrict_vocab", "--dict"};
 constexpr const char* kSharedFlags[] = {"--threads", "--json", "--config", "--print_config"};
 
-// Names of standard output for --predictions.
+// Values of --predictions that mean standard output.
 constexpr const char* kStandardOutput[] = {"-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"};
 
 struct InferFlags {
@@ -41,11 +42,11 @@ struct InferFlags {
   int64_t batch_size = 1000;
   int threads = 1;
   bool json = false;
-  std::optional<bool> in_memory;  // default: for several models
+  std::optional<bool> in_memory;  // default: true for several models
   DataOptions data;
   DataFlags data_flags;
   WordScoreOptions words;
-  std::string dict;                // of a model whose ids are words but who does not have them
+  std::string dict;                // words of a model that does not store them
   std::vector<std::string> given;  // names of the flags that were given
 };
 
@@ -57,28 +58,28 @@ bool HasWords(const InferFlags& flags) {
   return !flags.dict.empty() || IsWordModel(flags.models[0]);
 }
 
-// Word vectors and models of rows have different flags.
+// Rejects flags that do not fit the kind of model: word vectors, or a model of rows.
 Status CheckKind(const InferFlags& flags, bool words) {
   for (const std::string& name : flags.given) {
     if (Has(kSharedFlags, name) || Has(kWordFlags, name) == words) continue;
     const std::string& model = flags.models[0];
     if (words) {
       return InvalidArgument(
-          "{} is for models of rows, and {} has word vectors: give --questions or --similarity",
+          "{} is for models of rows, and {} holds word vectors: give --questions or --similarity",
           name, model);
     }
-    return InvalidArgument("{} is for word vectors, and {} is no word2vec model: give --data", name,
-                           model);
+    return InvalidArgument("{} is for word vectors, and {} is not a word2vec model: give --data",
+                           name, model);
   }
   if (words && flags.words.questions.empty() && flags.words.pairs.empty()) {
-    return InvalidArgument("{} has word vectors: give --questions or --similarity FILE",
+    return InvalidArgument("{} holds word vectors: give --questions or --similarity FILE",
                            flags.models[0]);
   }
   if (!words && flags.paths.empty()) return InvalidArgument("--data is required");
   return absl::OkStatus();
 }
 
-// Whether scores share standard output with the report, which then goes to standard error.
+// Whether scores go to standard output; the report then goes to standard error.
 bool ToStandardOutput(const InferFlags& flags) { return Has(kStandardOutput, flags.predictions); }
 
 Status Check(InferFlags* flags) {
@@ -88,7 +89,7 @@ Status Check(InferFlags* flags) {
   SettleDataFlags(flags->data_flags, &flags->data);
   if (flags->predictions.empty()) return absl::OkStatus();
   if (flags->models.size() > 1) {
-    return InvalidArgument("--predictions takes the scores of one model, {} were given",
+    return InvalidArgument("--predictions writes the scores of one model, {} were given",
                            flags->models.size());
   }
   if (flags->json && ToStandardOutput(*flags)) {
@@ -104,14 +105,14 @@ Status Check(InferFlags* flags) {
   return absl::OkStatus();
 }
 
-// The rows, opened once for all models that read them alike.
+// The rows of --data, opened once for all models that parse them the same way.
 class SharedRows {
  public:
   SharedRows(const InferFlags& flags, std::vector<std::string> files)
       : flags_(flags), files_(std::move(files)) {}
 
-  // Opens the rows for the model unless they are. *load_seconds is what reading them into memory
-  // took now.
+  // Opens the rows for the model unless they are already open. *load_seconds becomes the time
+  // that this call spent reading them into memory.
   StatusOr<Dataset*> For(const Predictor& predictor, Terminal& terminal, double* load_seconds) {
     FL_RETURN_IF_ERROR(Annotate(CheckFormat(predictor), predictor.dir()));
     FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser,
@@ -121,7 +122,7 @@ class SharedRows {
     if (opened_.dataset != nullptr && identity_ == parser->identity() && inputs_ == inputs) {
       return opened_.dataset.get();
     }
-    opened_ = {};  // the memory of the last one is free before more is asked for
+    opened_ = {};  // frees the memory of the previous dataset first
     identity_ = parser->identity();
     inputs_ = inputs;
     const OpenDataOptions what{.flag = "--data",
@@ -140,7 +141,7 @@ class SharedRows {
   Status CheckFormat(const Predictor& predictor) const {
     const ParserSpec& trained = predictor.format();
     if (trained.format.empty() && flags_.data.format.format.empty()) {
-      return InvalidArgument("the model does not tell the format of its rows: give --format NAME");
+      return InvalidArgument("the model does not store the format of its rows: give --format NAME");
     }
     if (flags_.data.ignore_format) return absl::OkStatus();
     return CheckSameRows(trained, FormatOf(trained, predictor.inputs(), flags_.data),
@@ -199,24 +200,26 @@ void AddWordFlags(CLI::App& command, InferFlags* flags) {
   const std::string group = "Word vectors";
   WordScoreOptions* const words = &flags->words;
   command
-      .add_option("--dict", flags->dict,
-                  "The words (lines `word count`) of a model that was built with layers, whose "
-                  "table emb has a row for each")
+      .add_option(
+          "--dict", flags->dict,
+          "Dictionary (lines `word count`) for a model that does not store its words because "
+          "it was built with layers; its table emb has one row per word")
       ->type_name("FILE")
       ->group(group);
   command
       .add_option("--questions", words->questions,
-                  "Score these analogies (lines `a b c d`, heads `: section`)")
+                  "Analogy questions to answer (lines `a b c d`, section headings `: name`)")
       ->type_name("FILE")
       ->group(group);
   command
       .add_option("--similarity,--pairs", words->pairs,
-                  "Compare similarities with these scores (lines `word word score`)")
+                  "Word pairs with human scores to compare similarities with (lines `word word "
+                  "score`)")
       ->type_name("FILE")
       ->group(group);
   command
       .add_option("--restrict_vocab,--question_words", words->restrict_vocab,
-                  "Analogies over the first so many words, as the usual tools do; 0: all")
+                  "Restrict analogies to the N most frequent words, as gensim does (0: all words)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
@@ -226,34 +229,35 @@ void AddWordFlags(CLI::App& command, InferFlags* flags) {
 void AddFlags(CLI::App& command, InferFlags* flags) {
   command
       .add_option("MODEL_DIR", flags->models,
-                  "A saved model, or a directory of models, whose latest is taken; several print a "
-                  "line each")
+                  "A saved model, or a directory of models, of which the latest is used; several "
+                  "models are reported one per line")
       ->type_name("")
       ->required();
-  command.add_option("--batch_size", flags->batch_size, "Rows that are scored together")
+  command.add_option("--batch_size", flags->batch_size, "Rows per batch")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   flags->threads = Cores();
-  command.add_option("--threads", flags->threads, "Workers. Default: the number of cores")
+  command
+      .add_option("--threads", flags->threads,
+                  "Number of worker threads (default: the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command
       .add_option(
           "--predictions", flags->predictions,
-          "Write the scores to this file, one a line, in the order of the rows; -: standard "
-          "output, and the report goes to standard error")
+          "Write the scores to this file, one per line, in the order of the rows; -: to standard "
+          "output, the report then goes to standard error")
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "Print the results as JSON (see below)");
-  command.add_option("--data", flags->paths, std::string("Rows with their labels: ") + kPathsHelp)
+  command.add_option("--data", flags->paths, std::string("Rows with labels: ") + kPathsHelp)
       ->type_name("PATH")
-      ->group("Where rows come from");
+      ->group("Data sources and formats");
   AddFormatFlags(command, &flags->data, &flags->data_flags);
   AddIgnoreFormatFlag(command, &flags->data);
   AddSwitch(command, "in_memory", &flags->in_memory,
             "Keep the rows in memory, for all models (default for several models)",
-            "Score rows as they are read and keep nothing (default for one model)",
-            "How rows are read");
+            "Score rows as they are read and keep nothing (default for one model)", "Reading rows");
   AddReaderFlags(command, &flags->data);
   AddWordFlags(command, flags);
 }
@@ -262,8 +266,8 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
 
 void AddInferCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<InferFlags>();
-  CLI::App* command =
-      app.add_subcommand("infer", "Scores rows, or word vectors, with a saved model");
+  CLI::App* command = app.add_subcommand(
+      "infer", "Scores rows with a saved model, or evaluates saved word vectors");
   AddFlags(*command, flags.get());
   AddConfigFlags(*command);
   command->footer(std::string(kInferJsonHelp) + kInferWordsJsonHelp + kInferExamples);

@@ -271,7 +271,7 @@ TEST_F(InferCommandTest, FlagsThatDoNotFitAreUsageErrors) {
     return run.err;
   };
   EXPECT_THAT(error({files_->out, files_->out, "--predictions", "x"}),
-              HasSubstr("--predictions takes the scores of one model, 2 were given"));
+              HasSubstr("--predictions writes the scores of one model, 2 were given"));
   EXPECT_THAT(error({files_->out, "--predictions", "x", "--readers", "2"}),
               HasSubstr("which several --readers do not keep"));
   EXPECT_THAT(error({files_->out, "--thread", "2"}), HasSubstr("did you mean --threads"));

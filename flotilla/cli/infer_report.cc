@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Keys that are always there, null where the model has no such metric.
+// Keys that are always present, null if the model has no such metric.
 constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
 std::string DecileTable(const Evaluation& evaluation) {
@@ -81,7 +81,7 @@ std::string InferJson(const InferResult& result) {
   json["best_epoch"] = known(run.best_epoch);
   json["best_auc"] = known(run.best_auc);
   for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
-  // A metric that has the name of a key below gives way to it.
+  // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   json["calibration"] = evaluation.calibration;
   json["examples"] = evaluation.rows;

@@ -1,4 +1,4 @@
-// The results of `flotilla infer`, for people and for machines.
+// The results of `flotilla infer`, as text and as JSON.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace flotilla {
 
-// How one model did.
+// The results of one model.
 struct InferResult {
   std::string model;  // its directory
-  int64_t step = 0;   // that it was saved at
-  // What the training run knew when it saved the model, if a run did.
+  int64_t step = 0;   // at which it was saved
+  // The state of the training run that saved the model, if a run did.
   std::optional<RunState> run;
   Evaluation evaluation;
   double load_seconds = 0;  // reading the rows into memory, if that was done for this model
@@ -23,25 +23,25 @@ struct InferResult {
   double examples_per_second() const;
 };
 
-// A figure a line, and a table of the deciles: for one model.
+// One figure per line and a table of the deciles; for a single model.
 std::string InferTable(const InferResult& result);
-// One line: for one of several models.
+// One line; for one of several models.
 std::string InferLine(const InferResult& result);
-// One object on one line; kInferJsonHelp tells its keys. A figure that is not defined is null.
+// One object on one line; kInferJsonHelp documents its keys. A figure that is not defined is null.
 std::string InferJson(const InferResult& result);
 
 inline constexpr char kInferJsonHelp[] =
-    R"(--json prints one object per model, one a line, with these keys:
+    R"(--json prints one object per model, one per line, with these keys:
   model, step                  the directory, and the step at which it was saved
   epoch, test_auc              the last epoch before it was saved, and the test AUC after that epoch
-  best_epoch, best_auc         the same of the run's best epoch up to then, whose model is DIR/best;
-                               all four are null where they are not known
-  auc, logloss, accuracy       of the rows; null where the model has no such metric. Its other
-                               metrics follow by their names
-  calibration                  predicted over actual clicks; null without an AUC
-  deciles                      the same by decile of the score, lowest first: rows, predicted,
+  best_epoch, best_auc         the same for the best epoch of the run so far, whose model is
+                               DIR/best; each of the four is null if it is not known
+  auc, logloss, accuracy       metrics of the rows, null if the model has no such metric; its other
+                               metrics follow under their names
+  calibration                  predicted clicks / actual clicks; null without an AUC
+  deciles                      calibration by decile of the score, lowest first: rows, predicted,
                                clicks, calibration
-  examples, skipped            rows that were scored, and bad rows that were left out
+  examples, skipped            rows that were scored, and bad rows that were skipped
   seconds                      from the first read to the last score, without loading the model
   examples_per_second          examples / seconds)";
 

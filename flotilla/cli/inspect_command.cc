@@ -51,17 +51,17 @@ std::string TableText(const SavedTable& table) {
                      table.parts.size(), table.parts.size() == 1 ? "file" : "files");
 }
 
-// Sections that hold a name or a value in a few words are shown, of others the size.
+// Shows the text of short sections (a name or a value) and only the size of others.
 std::string SectionText(const std::string& name, const std::string& text) {
   constexpr size_t kShort = 60;
   const bool plain = text.size() <= kShort && text.find('\n') == std::string::npos;
   return fmt::format("  {:<28}{}\n", name, plain ? text : fmt::format("{} bytes", text.size()));
 }
 
-// How the model's rows were made.
+// The format of the rows that the model was trained on.
 std::string RowsText(const Sections& sections) {
   const StatusOr<ParserSpec> format = FormatFromSections(sections);
-  if (!format.ok() || format->format.empty()) return "not known";
+  if (!format.ok() || format->format.empty()) return "unknown";
   std::string text = format->format;
   for (const auto& [name, value] : format->params) {
     constexpr size_t kShort = 60;
@@ -84,9 +84,9 @@ std::string InspectText(const std::string& dir, const Manifest& manifest) {
   line("step", fmt::to_string(info.step));
   line("seed", fmt::to_string(info.seed));
   line("optimizer", OptimizerText(info.optimizer));
-  line("to go on with", info.optimizer_state ? "yes, the optimizer's state is there"
-                        : info.inference     ? "no, saved for inference"
-                                         : "yes, with a fresh optimizer: its state is not there");
+  line("can continue", info.optimizer_state ? "yes, with the optimizer's state"
+                       : info.inference     ? "no, saved for inference"
+                                        : "yes, with a fresh optimizer: its state was not saved");
   if (info.sections.contains("format")) line("rows", RowsText(info.sections));
   text += fmt::format("\nparameters ({})\n", manifest.parameters.size());
   for (const SavedParameter& parameter : manifest.parameters) {
@@ -151,13 +151,14 @@ Status Inspect(const InspectFlags& flags, Terminal& terminal) {
 void AddInspectCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<InspectFlags>();
   CLI::App* command =
-      app.add_subcommand("inspect", "Verifies a saved model and tells what is in it");
+      app.add_subcommand("inspect", "Verifies a saved model and shows its contents");
   command
       ->add_option("MODEL_DIR", flags->model,
-                   "A saved model, or a directory of models, whose latest is taken")
+                   "A saved model, or a directory of models, of which the latest is used")
       ->type_name("")
       ->required();
-  command->add_flag("--json", flags->json, "Print one JSON object, with the texts of sections");
+  command->add_flag("--json", flags->json,
+                    "Print one JSON object, with the full text of all sections");
   command->callback([flags, action] {
     action->check = [] { return absl::OkStatus(); };
     action->run = [flags](Terminal& terminal) { return Inspect(*flags, terminal); };

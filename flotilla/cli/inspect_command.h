@@ -1,4 +1,4 @@
-// `flotilla inspect`: what a model directory holds, after all of it was verified.
+// `flotilla inspect`: verifies a model directory and shows its contents.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -17,12 +17,14 @@ namespace flotilla {
 namespace {
 
 constexpr char kLaunchHelp[] = R"(
-Everything behind -- is the program and its arguments; it runs once in each role, which these variables
-tell it: TRAINING_ROLE (TRAINER, PSERVER), PADDLE_TRAINERS_NUM, PADDLE_TRAINER_ID,
-PADDLE_PSERVERS_IP_PORT_LIST, POD_IP and PADDLE_PORT (of a server), CPU_NUM. The first process that fails
-is shown with the end of its log, everything is stopped, and its exit code is returned.
+Everything after -- is the program and its arguments. It is started once per server and trainer, and
+finds its role in environment variables: TRAINING_ROLE (TRAINER or PSERVER), PADDLE_TRAINERS_NUM,
+PADDLE_TRAINER_ID, PADDLE_PSERVERS_IP_PORT_LIST, CPU_NUM, and for a server POD_IP and PADDLE_PORT.
+If a process fails, all others are stopped, the end of the log of the first one that failed is
+shown, and its exit code is returned.
 
-On a cluster every host runs the same command with --servers and --workers, and starts its own part.
+On a cluster, run the same command with --servers and --workers on every host, each with its own
+--host; every host starts its own part.
 
 Examples:
   flotilla launch --server_num 2 --worker_num 2 -- ./my_program --data train/
@@ -42,10 +44,10 @@ struct LaunchFlags {
 
 Status CheckLaunch(LaunchFlags* flags) {
   if (flags->cluster.command.empty()) {
-    return InvalidArgument("there is no program: put it and its arguments behind --");
+    return InvalidArgument("no program was given: put it and its arguments after --");
   }
   if (flags->servers.empty() != flags->workers.empty()) {
-    return InvalidArgument("--servers and --workers belong together: give both or none");
+    return InvalidArgument("--servers and --workers belong together: give both or neither");
   }
   for (const std::string& server : flags->servers) {
     FL_RETURN_IF_ERROR(Annotate(CheckAddress(server), "--servers"));
@@ -58,7 +60,8 @@ Status CheckLaunch(LaunchFlags* flags) {
 
 Status Launch(const LaunchFlags& flags, Terminal& terminal) {
   LocalClusterOptions cluster = flags.cluster;
-  // Hosts of one job must agree: only where all is started here may the name be made up.
+  // All hosts of a job must use the same id, so a random one is possible only if everything is
+  // started here.
   cluster.variables[kJobIdVariable] = flags.servers.empty() ? NewJobId() : flags.servers[0];
   if (flags.threads > 0) cluster.variables["CPU_NUM"] = fmt::to_string(flags.threads);
   if (flags.servers.empty()) {
@@ -76,47 +79,53 @@ Status Launch(const LaunchFlags& flags, Terminal& terminal) {
 }
 
 void AddCounts(CLI::App& command, LaunchFlags& flags) {
-  command.add_option("--server_num", flags.server_num, "Servers to start on this machine")
-      ->type_name("N")
-      ->check(WholeNumber(1, 512))
-      ->capture_default_str();
-  command.add_option("--worker_num", flags.worker_num, "Trainers to start on this machine")
+  command
+      .add_option("--server_num", flags.server_num, "Number of servers to start on this machine")
       ->type_name("N")
       ->check(WholeNumber(1, 512))
       ->capture_default_str();
   command
-      .add_option("--start_port", flags.start_port, "First port of the servers; 0: any free ones")
+      .add_option("--worker_num", flags.worker_num, "Number of trainers to start on this machine")
+      ->type_name("N")
+      ->check(WholeNumber(1, 512))
+      ->capture_default_str();
+  command
+      .add_option("--start_port", flags.start_port, "First port of the servers (0: any free ports)")
       ->type_name("N")
       ->check(WholeNumber(0, 65535))
       ->capture_default_str();
   command
       .add_option(
           "--threads", flags.threads,
-          "CPU_NUM of each trainer (0: CPU_NUM of the environment, else the cores shared out)")
+          "Threads (CPU_NUM) of each trainer (0: CPU_NUM of the environment, else the cores are "
+          "divided among the trainers)")
       ->type_name("N")
       ->check(WholeNumber(0, kMaxThreads))
       ->capture_default_str();
 }
 
 void AddHosts(CLI::App& command, LaunchFlags& flags) {
-  command.add_option("--servers", flags.servers, "Servers of a cluster, host:port,host:port")
+  command
+      .add_option("--servers", flags.servers, "All servers of a cluster, as host:port,host:port")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--workers", flags.workers, "Hosts of its trainers, one for each trainer")
+  command
+      .add_option("--workers", flags.workers,
+                  "Hosts of the trainers of the cluster, one entry per trainer")
       ->type_name("LIST")
       ->delimiter(',')
       ->allow_extra_args(false);
-  command.add_option("--host", flags.host, "This host, as the two lists name it")
+  command.add_option("--host", flags.host, "Name of this host in --servers and --workers")
       ->type_name("NAME");
   command
       .add_option("--log_dir", flags.cluster.log_dir,
-                  "Where serverlog.N and workerlog.N are written")
+                  "Directory for the logs of the processes: serverlog.N and workerlog.N")
       ->type_name("DIR")
       ->capture_default_str();
   command
       .add_option("--grace_seconds", flags.cluster.grace_seconds,
-                  "Between asking processes to end and killing them")
+                  "Seconds between asking processes to end (SIGTERM) and killing them")
       ->type_name("X")
       ->check(AboveZero())
       ->capture_default_str();
@@ -126,11 +135,11 @@ void AddHosts(CLI::App& command, LaunchFlags& flags) {
 
 void AddLaunchCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<LaunchFlags>();
-  CLI::App* command =
-      app.add_subcommand("launch", "Starts servers and trainers of any program, and watches them");
+  CLI::App* command = app.add_subcommand(
+      "launch", "Starts the servers and trainers of any program and monitors them");
   AddCounts(*command, *flags);
   AddHosts(*command, *flags);
-  command->add_option("PROGRAM", flags->cluster.command, "The program and its arguments, behind --")
+  command->add_option("PROGRAM", flags->cluster.command, "The program and its arguments, after --")
       ->type_name("");
   command->footer(kLaunchHelp);
   command->callback([flags, action] {

@@ -1,5 +1,5 @@
 // `flotilla launch`: starts servers and trainers of any program, on this machine or this host's
-// part of a cluster, and watches them.
+// part of a cluster, and monitors them.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -1,4 +1,4 @@
-// The `flotilla` program; program.h is all of it.
+// The `flotilla` program; program.h implements it.
 #include "flotilla/cli/program.h"
 
 #include <iostream>

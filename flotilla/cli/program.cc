@@ -30,8 +30,9 @@ void AddCommands(CLI::App& app, const std::vector<std::string>& args, Action* ac
   AddLaunchCommand(app, action);
   AddTrainWord2VecCommand(app, action);
   AddSimilarCommand(app, action);
-  CLI::App* data = app.add_subcommand("data", "Makes, prepares and checks data");
-  CLI::App* synth = data->add_subcommand("synth", "Makes data from a planted model: rows or text");
+  CLI::App* data = app.add_subcommand("data", "Generates, prepares and checks data");
+  CLI::App* synth =
+      data->add_subcommand("synth", "Generates synthetic data from a known model: rows or text");
   data->require_subcommand(1);
   synth->require_subcommand(1);
   AddCriteoCommand(*data, action);
@@ -39,7 +40,8 @@ void AddCommands(CLI::App& app, const std::vector<std::string>& args, Action* ac
   AddGenerateCommand(*data, action);
   AddSynthCriteoCommand(*synth, action);
   AddSynthCorpusCommand(*synth, action);
-  CLI::App* corpus = data->add_subcommand("corpus", "Prepares text: build-dict, filter, resplit");
+  CLI::App* corpus = data->add_subcommand(
+      "corpus", "Prepares text for word2vec: dictionary, ids, equal-sized files");
   corpus->require_subcommand(1);
   AddBuildDictCommand(*corpus, action);
   AddFilterCorpusCommand(*corpus, action);
@@ -53,9 +55,9 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   CLI::App app("Flotilla trains models with very large sparse parameters on ordinary CPUs.",
                "flotilla");
   PrepareCommandLine(app);
-  app.set_version_flag("--version", "flotilla " FLOTILLA_VERSION, "Prints the version");
+  app.set_version_flag("--version", "flotilla " FLOTILLA_VERSION, "Print the version and exit");
   app.require_subcommand(1);
-  app.footer("flotilla SUBCOMMAND --help tells its flags.");
+  app.footer("`flotilla SUBCOMMAND --help` lists the flags of a subcommand.");
   Action action;
   AddCommands(app, args, &action);
   RouteTrainWord2Vec(&args);

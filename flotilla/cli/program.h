@@ -1,5 +1,6 @@
 // The `flotilla` program as a function: reads the command line, runs the subcommand, turns errors
-// into messages and exit codes. main.cc gives it the process's streams, tests give it their own.
+// into messages and exit codes. main.cc passes the standard streams of the process, tests pass
+// their own.
 #pragma once
 
 #include <ostream>
@@ -10,9 +11,9 @@
 
 namespace flotilla {
 
-// Runs one command; `args` are those after the program's name, `program` is how it was called.
-// Results go to `out`, progress and errors to `err`. In the names of flags '-' and '_' are the
-// same.
+// Runs one command; `args` are the arguments after the program's name, `program` is argv[0].
+// Results go to `out`, progress and errors to `err`. In the names of flags '-' and '_' are
+// equivalent. Returns the exit code (fleet/command_line.h).
 int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err,
                const std::string& program = "flotilla");
 

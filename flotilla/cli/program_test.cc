@@ -123,9 +123,9 @@ TEST(ProgramTest, MissingOrWrongValuesNameTheFlag) {
   };
   ExpectUsageError(with("--epochs=two"), "--epochs: 'two' is not a whole number");
   ExpectUsageError(with("--epochs=1.5"), "--epochs: '1.5' is not a whole number");
-  ExpectUsageError(with("--threads=0"), "--threads: 0 is too small, the least is 1");
-  ExpectUsageError(with("--threads=5000"), "--threads: 5000 is too large, the most is 1024");
-  ExpectUsageError(with("--seed=-1"), "--seed: -1 is too small, the least is 0");
+  ExpectUsageError(with("--threads=0"), "--threads: 0 is too small, the minimum is 1");
+  ExpectUsageError(with("--threads=5000"), "--threads: 5000 is too large, the maximum is 1024");
+  ExpectUsageError(with("--seed=-1"), "--seed: -1 is too small, the minimum is 0");
   ExpectUsageError(with("--learning_rate=nan"), "--learning_rate: 'nan' is not a number above 0");
   ExpectUsageError(with("--numeric=lug"),
                    "--format: criteo: numeric: 'lug' is not one of seeds, log");

@@ -11,13 +11,13 @@
 namespace flotilla {
 namespace {
 
-// The original's number; more would be small files, each with its cost.
+// Upper limit of N: more files would be tiny, and each has a cost of its own.
 constexpr int64_t kMostFiles = 1'000'000;
 
 struct ResplitFlags {
   CorpusFlags corpus;
   std::string out;
-  int64_t files = 1024;
+  int64_t files = 1024;  // as in PaddlePaddle's tutorials
 };
 
 Status Resplit(const ResplitFlags& flags, Terminal& terminal) {
@@ -48,13 +48,13 @@ void AddResplitCorpusCommand(CLI::App& corpus, Action* action) {
   auto flags = std::make_shared<ResplitFlags>();
   CLI::App* command = corpus.add_subcommand(
       "resplit",
-      "Writes all lines, in their order, as N files of equal numbers of lines, DIR/part-0 .., so "
-      "that every worker of every trainer finds a file.");
-  command->add_option("N", flags->files, "How many files (default 1024)")
+      "Writes all lines, in their order, to N files of equal numbers of lines, DIR/part-0 .., so "
+      "that every worker of every trainer gets a file.");
+  command->add_option("N", flags->files, "Number of files (default 1024)")
       ->type_name("")
       ->check(WholeNumber(1, kMostFiles));
   AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
-  command->add_option("--out", flags->out, "Directory to make the files in")
+  command->add_option("--out", flags->out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
   command->callback([flags, action] {

@@ -1,4 +1,4 @@
-// `flotilla data corpus resplit`: cuts the lines of files into a number of equal files.
+// `flotilla data corpus resplit`: splits the lines of a corpus into N files of equal size.
 #pragma once
 
 #include <CLI/App.hpp>

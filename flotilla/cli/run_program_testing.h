@@ -1,4 +1,4 @@
-// Runs the program inside a test and keeps what it said. For test programs only.
+// Runs the program inside a test and captures its output. For test programs only.
 #pragma once
 
 #include <sstream>

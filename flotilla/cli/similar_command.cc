@@ -13,7 +13,7 @@ namespace flotilla {
 namespace {
 
 struct SimilarFlags {
-  // Everything that is no flag, in order: words may begin with a dash.
+  // All arguments that are not flags, in order. Words may begin with a dash.
   std::vector<std::string> model_and_words;
   std::string dict;  // OpenWordVectors
   NearestOptions nearest = {.top = 10};
@@ -84,38 +84,43 @@ Status Similar(const SimilarFlags& flags, Terminal& terminal) {
 void AddFlags(CLI::App& command, SimilarFlags& flags) {
   flags.nearest.threads = Cores();
   command
-      .add_option("--dict", flags.dict,
-                  "The words (lines `word count`) of a model that was built with layers, whose "
-                  "table emb has a row for each")
+      .add_option(
+          "--dict", flags.dict,
+          "Dictionary (lines `word count`) for a model that does not store its words because "
+          "it was built with layers; its table emb has one row per word")
       ->type_name("FILE");
-  command.add_option("--top", flags.nearest.top, "How many words")
+  command.add_option("--top", flags.nearest.top, "Number of nearest words to print")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   command
       .add_option("--words", flags.nearest.words,
-                  "Only the first so many words of the vocabulary, the frequent ones; 0: all")
+                  "Search only the N most frequent words of the vocabulary (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command
       .add_option("--questions", flags.questions,
-                  "Score these analogies (lines `a b c d`, heads `: section`)")
+                  "Analogy questions to answer (lines `a b c d`, section headings `: name`)")
       ->type_name("FILE");
   command
       .add_option("--restrict_vocab,--question_words", flags.question_words,
-                  "Analogies over the first so many words, as the usual tools do; 0: all")
+                  "Restrict analogies to the N most frequent words, as gensim does (0: all words)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command.add_flag("--original", flags.original,
-                   "Analogies by the original's rule: vectors as they are, questions with unknown "
-                   "words asked too");
+  command.add_flag(
+      "--original", flags.original,
+      "Score analogies by the rule of PaddlePaddle's tutorials: vectors are not normalized, "
+      "questions with unknown words count");
   command
       .add_option("--similarity,--pairs", flags.pairs,
-                  "Compare similarities with these scores (lines `word word score`)")
+                  "Word pairs with human scores to compare similarities with (lines `word word "
+                  "score`)")
       ->type_name("FILE");
-  command.add_option("--threads", flags.nearest.threads, "Default: the number of cores")
+  command
+      .add_option("--threads", flags.nearest.threads,
+                  "Number of threads (default: the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
@@ -126,16 +131,16 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
 void AddSimilarCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<SimilarFlags>();
   CLI::App* command = app.add_subcommand("similar",
-                                         "Tells the words nearest to a word or a sum of words: "
+                                         "Finds the words nearest to a word or to a sum of words: "
                                          "similar MODEL king -man +woman. MODEL is "
-                                         "a model directory or a file of vectors");
+                                         "a model directory or a file of word vectors");
   AddFlags(*command, *flags);
-  // A word may be -hat, which must not ask for help; so no short flags here.
+  // A word may be -hat, which must not be taken for -h; so there are no short flags here.
   command->set_help_flag("--help", "Print this help message and exit (also -h, alone)");
   command->allow_extras();
   command->callback([flags, action, command] {
     flags->model_and_words = command->remaining();
-    // Where the model stands it is no word.
+    // In the place of MODEL, -h is not a word but asks for help.
     const std::vector<std::string>& words = flags->model_and_words;
     if (!words.empty() && words[0] == "-h") throw CLI::CallForHelp();
     action->check = [flags] { return Check(*flags); };

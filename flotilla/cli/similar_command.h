@@ -1,5 +1,5 @@
-// `flotilla similar`: the words nearest to a word, or to a sum of words; and how well vectors do on
-// analogies and similarities.
+// `flotilla similar`: the words nearest to a word, or to a sum of words; and how well vectors score
+// on analogies and similarities.
 #pragma once
 
 #include <CLI/App.hpp>

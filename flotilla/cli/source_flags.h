@@ -1,5 +1,5 @@
-// The flags of the data tools that read text as it is and parse no rows of a model: which files,
-// and how their bytes are reached (AddReachFlags of fleet/data_flags.h).
+// The flags of the data tools that read raw text and do not parse rows of a model: which files, and
+// how to access their bytes (AddReachFlags of fleet/data_flags.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -13,19 +13,19 @@ namespace flotilla {
 
 struct SourceFlags {
   std::vector<std::string> paths;
-  DataOptions data;  // of it: how bytes are reached, and max_bad_rows
+  DataOptions data;  // only how to access bytes, and max_bad_rows
   DataFlags data_flags;
   int threads = 1;
 };
 
-// How the bytes are reached, for readers.
+// How readers access the bytes.
 SourceOptions SourceOf(const DataOptions& options);
 
-// The positional PATH..; `what` begins its help.
+// Adds the positional argument PATH..; its help text begins with `what`.
 void AddPathsArgument(CLI::App& command, std::vector<std::string>* paths, const std::string& what);
-// --threads, the number of cores unless given.
+// Adds --threads; the default is the number of cores.
 void AddThreadsFlag(CLI::App& command, int* threads, const std::string& help);
-// --max_bad_rows
+// Adds --max_bad_rows.
 void AddMaxBadRowsFlag(CLI::App& command, int64_t* rows, const std::string& help);
 
 }  // namespace flotilla

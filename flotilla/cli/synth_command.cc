@@ -66,7 +66,7 @@ Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const OracleScore test, WriteSynthFiles(synth, files));
   terminal.log.info("wrote {} rows to {}/train and {}/test, {:.0f} rows/s", all, flags.out,
                     flags.out, rate());
-  // Written last: whoever finds it may rely on all the files.
+  // Written last: if it exists, all other files are complete.
   const nlohmann::ordered_json json = {
       {"train", ScoreJson(train)}, {"test", ScoreJson(test)}, {"seed", flags.synth.seed}};
   FL_RETURN_IF_ERROR(WriteFile(flags.out + "/oracle.json", json.dump(2) + "\n"));
@@ -75,23 +75,25 @@ Status Synthesize(const SynthFlags& flags, Terminal& terminal) {
 }
 
 void AddFlags(CLI::App& command, SynthFlags& flags) {
-  command.add_option("--rows", flags.rows, "Training rows")
+  command.add_option("--rows", flags.rows, "Number of training rows")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->required();
-  command.add_option("--test_rows", flags.test_rows, "Test rows. Default: a tenth of --rows")
+  command
+      .add_option("--test_rows", flags.test_rows,
+                  "Number of test rows (default: a tenth of --rows)")
       ->type_name("N")
       ->check(WholeNumber(0));
-  command.add_option("--out", flags.out, "Directory to make the files in")
+  command.add_option("--out", flags.out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
-  command.add_option("--seed", flags.synth.seed, "Of the planted model and its rows")
+  command.add_option("--seed", flags.synth.seed, "Seed of the known model and its rows")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
   command
       .add_option("--threads", flags.threads,
-                  "How many make rows at once; the files do not depend on it. Default: the number "
+                  "Threads that generate rows; the files do not depend on it. Default: the number "
                   "of cores")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
@@ -105,9 +107,10 @@ void AddSynthCriteoCommand(CLI::App& synth, Action* action) {
   flags->threads = Cores();
   CLI::App* command = synth.add_subcommand(
       "criteo",
-      "Writes DIR/train/part-0.. and DIR/test/part-0.. in raw Criteo text. The planted model knows "
-      "the true probability of every click, so the best AUC and logloss that any model could reach "
-      "on the rows are printed, and kept in DIR/oracle.json.");
+      "Generates rows in raw Criteo text: DIR/train/part-0.. and DIR/test/part-0... The model that "
+      "generates them knows the true probability of every click, so the best AUC and logloss that "
+      "any model can reach on the rows are known: they are printed and written to "
+      "DIR/oracle.json.");
   AddFlags(*command, *flags);
   command->callback([flags, action] {
     action->check = [] { return absl::OkStatus(); };

@@ -1,5 +1,5 @@
-// `flotilla data synth criteo`: files of rows that a planted model generates, in raw Criteo text,
-// with the best quality that any model could reach on them.
+// `flotilla data synth criteo`: generates files of rows in raw Criteo text from a known (planted)
+// model, and reports the best quality that any model can reach on them.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -81,36 +81,36 @@ Status Synthesize(const SynthCorpusFlags& flags, Terminal& terminal) {
 }
 
 void AddSynthFlags(CLI::App& command, SynthCorpusFlags& flags) {
-  command.add_option("--words", flags.words, "Words of text")
+  command.add_option("--words", flags.words, "Number of words of text")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->required();
   command
       .add_option("--out", flags.out,
                   "Directory for corpus/part-000000.. and questions-words.txt; it must be empty or "
-                  "not there")
+                  "not exist")
       ->type_name("DIR")
       ->required();
-  command.add_option("--seed", flags.synth.seed, "Of the text")
+  command.add_option("--seed", flags.synth.seed, "Seed of the text")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
-  command.add_option("--relations", flags.synth.relations, "Planted relations")
+  command.add_option("--relations", flags.synth.relations, "Number of relations between words")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  command.add_option("--pairs", flags.synth.pairs, "Pairs of words of a relation")
+  command.add_option("--pairs", flags.synth.pairs, "Word pairs per relation")
       ->type_name("N")
       ->check(WholeNumber(2))
       ->capture_default_str();
   command
       .add_option("--vocabulary", flags.synth.vocabulary,
-                  "Background words, which follow Zipf's law")
+                  "Number of distinct background words, whose frequencies follow Zipf's law")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   AddThreadsFlag(command, &flags.threads,
-                 "How many make text at once; the files do not depend on it.");
+                 "Threads that generate text; the files do not depend on it.");
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
 }
 
@@ -120,7 +120,7 @@ void AddSynthCorpusCommand(CLI::App& synth, Action* action) {
   auto flags = std::make_shared<SynthCorpusFlags>();
   CLI::App* command = synth.add_subcommand(
       "corpus",
-      "Writes text with planted relations between words, a sentence a line, and the analogy "
+      "Generates text with known relations between words, one sentence per line, and the analogy "
       "questions that word vectors trained on it should answer, in the format of "
       "questions-words.txt.");
   AddSynthFlags(*command, *flags);

@@ -1,4 +1,5 @@
-// `flotilla data synth corpus`: text with planted relations and its analogy questions.
+// `flotilla data synth corpus`: generates text with known (planted) relations and its analogy
+// questions.
 #pragma once
 
 #include <CLI/App.hpp>

@@ -11,10 +11,10 @@
 namespace flotilla {
 namespace {
 
-// Rows that are made between two writes: about a megabyte of text.
+// Rows generated between two writes: about a megabyte of text.
 constexpr uint64_t kBlockRows = 4096;
 
-// The parts' scores, added in the order of the parts so that sums do not depend on threads.
+// Adds up the scores of the parts in the order of the parts, so that sums do not depend on threads.
 class OrderedScore {
  public:
   void Add(uint64_t part, OracleScore score) {

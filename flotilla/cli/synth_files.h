@@ -12,19 +12,18 @@
 namespace flotilla {
 
 struct SynthFilesOptions {
-  std::string directory;  // made if it is not there
+  std::string directory;  // created if it does not exist
   uint64_t begin = 0;     // rows [begin, end)
   uint64_t end = 0;
-  uint64_t part_rows = 50000;  // of a file, >= 1; the last may have fewer
+  uint64_t part_rows = 50000;  // per file, >= 1; the last may have fewer
   int threads = 1;             // >= 1
-  // Called by any thread, several at once, after so many rows more were written.
+  // Called with the number of rows just written, by any thread, also concurrently.
   std::function<void(int64_t rows)> on_rows;
 };
 
-// Writes directory/part-0, part-1, .. (numbers of equal width, so that names sort as they count)
-// and returns the score of the rows' truth. Errors name the file; files written before stay. A
-// directory that already has visible files is an error, so that no rows of another run mix with
-// these.
+// Writes directory/part-0, part-1, .. (zero-padded to equal width, so that names sort by number)
+// and returns the oracle score of the rows. Errors name the file; files written before stay. A
+// directory that already has visible files is an error, so that rows of two runs never mix.
 StatusOr<OracleScore> WriteSynthFiles(const SynthCriteo& synth, const SynthFilesOptions& options);
 
 }  // namespace flotilla

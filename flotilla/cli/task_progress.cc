@@ -44,7 +44,7 @@ double TaskProgress::Seconds() const {
 void TaskProgress::Update(int64_t done, double share, std::string_view stage) {
   std::lock_guard lock(mutex_);
   if (stage != stage_) {
-    // The first stage began with the object.
+    // The first stage begins with the construction.
     if (!stage_.empty()) stage_nanos_ = terminal_.clock.NowNanos();
     stage_ = stage;
   }

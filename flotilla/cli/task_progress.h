@@ -1,5 +1,4 @@
-// Progress of a data tool on the console: how much is done, how fast, and how long it will still
-// take.
+// Progress of a data tool on the console: how much is done, how fast, and the remaining time.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +16,14 @@ class TaskProgress {
  public:
   // `unit` is what is counted ("rows"). REQUIRES: terminal outlives the object.
   TaskProgress(Terminal& terminal, std::string unit);
-  // Takes a live line away.
+  // Removes the live line.
   ~TaskProgress();
   TaskProgress(const TaskProgress&) = delete;
   TaskProgress& operator=(const TaskProgress&) = delete;
 
-  // Tells the console that so much is done; it shows that when it is time. The rate and the time
-  // left are those since `stage` began. A share of 0 is not known, and neither is the time left.
+  // Reports progress to the console, which shows it when the next line is due. The rate and the
+  // time left are computed since `stage` began. A share of 0 means unknown; then the time left is
+  // unknown too.
   void Update(int64_t done, double share, std::string_view stage);
 
   // Seconds since construction, at least a nanosecond.
@@ -39,8 +39,8 @@ class TaskProgress {
   int64_t stage_nanos_;
 };
 
-// What the console shows `seconds` after the stage began: "count", "31 %", "1.20 M rows", "600 k
-// rows/s", "15 s left".
+// The fields that the console shows `seconds` after the stage began: "count", "31 %", "1.20 M
+// rows", "600 k rows/s", "15 s left".
 TaskMoment ProgressMoment(std::string_view stage, int64_t done, std::string_view unit,
                           double seconds, double share);
 

@@ -20,7 +20,7 @@ Example: flotilla train ctr_dnn --data train/ --test test/ --epochs 2 --out mode
 Status CheckTrain(TrainFlags* flags) {
   if (flags->options.model_name == "word2vec") {
     return InvalidArgument(
-        "word2vec has flags of its own: write it right behind train, as in "
+        "word2vec has flags of its own: write it directly after train, as in "
         "flotilla train word2vec --data ..");
   }
   FL_ASSIGN_OR_RETURN(const Model model,
@@ -38,16 +38,17 @@ Status Train(const TrainFlags& flags, Terminal& terminal) {
 
 void AddTrainCommand(CLI::App& app, const std::string& model, Action* action) {
   auto flags = std::make_shared<TrainFlags>();
-  CLI::App* command = app.add_subcommand("train", "Trains a model and tells its quality");
+  CLI::App* command = app.add_subcommand("train", "Trains a model and reports its quality");
   command
-      ->add_option("MODEL", flags->options.model_name,
-                   "ctr_dnn, a click network; lr, a logistic regression on the same inputs; or "
-                   "word2vec, word vectors: `flotilla train word2vec --help` tells its flags")
+      ->add_option(
+          "MODEL", flags->options.model_name,
+          "ctr_dnn (a deep click-through-rate network), lr (logistic regression on the same "
+          "inputs) or word2vec (word vectors; see `flotilla train word2vec --help`)")
       ->type_name("")
       ->required();
   AddTrainFlags(*command, flags.get());
   const Status added = AddModelFlags(*command, BuiltinModelFlags(), flags.get());
-  // They are known, so that using one has an error that says why.
+  // Flags of other models are declared too, so that using one gives an error that says why.
   for (const std::string& flag : UnreadModelFlags(model)) {
     command->get_option("--" + flag)->group("");
   }

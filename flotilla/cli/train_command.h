@@ -10,7 +10,7 @@
 namespace flotilla {
 
 // Adds the subcommand to `app`; if it is chosen, *action becomes its action. Its help shows the
-// flags of `model`, or of all models if that is none of them. REQUIRES: action outlives the
+// flags of `model`, or of all models if there is no such model. REQUIRES: action outlives the
 // parsing.
 void AddTrainCommand(CLI::App& app, const std::string& model, Action* action);
 

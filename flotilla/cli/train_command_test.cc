@@ -171,7 +171,7 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
               HasSubstr("--role trainer: --server_num and --worker_num are for"));
   EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
                      "--trainers", "1", "--log_dir", "elsewhere"}),
-              HasSubstr("--role trainer: --log_dir is for whoever starts a job"));
+              HasSubstr("--role trainer: --log_dir is for the process that starts a job"));
   EXPECT_THAT(error({"--mode", "asynk"}), HasSubstr("did you mean async?"));
   EXPECT_THAT(error({"--mode", "local", "--server_num", "1", "--worker_num", "1"}),
               HasSubstr("for modes with servers"));
@@ -180,7 +180,7 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
   EXPECT_THAT(error({"--shuffle", "--no_in_memory"}), HasSubstr("--shuffle needs the rows"));
   const ProgramRun lr = RunForTest({"train", "lr", "--data", train_, "--dim", "4"});
   EXPECT_EQ(lr.code, kUsageError);
-  EXPECT_THAT(lr.err, HasSubstr("--dim says nothing to the model lr"));
+  EXPECT_THAT(lr.err, HasSubstr("--dim has no effect on the model lr"));
 }
 
 }  // namespace

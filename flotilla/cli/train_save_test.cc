@@ -1,4 +1,4 @@
-// `flotilla train` with --out: what is kept, and going on with it.
+// `flotilla train` with --out: which models are kept, and continuing from them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -97,7 +97,7 @@ TEST_F(TrainSaveTest, ASignalSavesAndTheResumedRunEndsWithTheSameBits) {
   const ProgramRun stopped = Train("stopped", flags);
   killer.join();
   ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
-  EXPECT_THAT(stopped.err, HasSubstr("to go on:\n  flotilla train ctr_dnn"));
+  EXPECT_THAT(stopped.err, HasSubstr("to continue:\n  flotilla train ctr_dnn"));
   EXPECT_THAT(stopped.err, HasSubstr("--resume"));
   std::vector<std::string> again = flags;
   again.push_back("--resume");
@@ -109,7 +109,7 @@ TEST_F(TrainSaveTest, ASignalSavesAndTheResumedRunEndsWithTheSameBits) {
 TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
   const ProgramRun first = Train("out", {"--resume"});
   ASSERT_EQ(first.code, kSuccess) << first.err;
-  EXPECT_THAT(first.err, HasSubstr("has no model yet, training starts anew"));
+  EXPECT_THAT(first.err, HasSubstr("has no model yet, starting a new run"));
   const ProgramRun second = Train("out", {"--resume"});
   ASSERT_EQ(second.code, kSuccess) << second.err;
   EXPECT_THAT(second.err, HasSubstr("nothing is left to train"));
@@ -122,7 +122,7 @@ TEST_F(TrainSaveTest, ASecondRunIntoTheDirectoryIsRefusedAndChangesNothing) {
   const ProgramRun second = Train("out", {});
   EXPECT_EQ(second.code, kFailure);
   EXPECT_THAT(second.err, HasSubstr("has models of another run: epoch_0, epoch_1"));
-  EXPECT_THAT(second.err, HasSubstr("--resume to go on with it, --overwrite to replace it"));
+  EXPECT_THAT(second.err, HasSubstr("--resume to continue it, --overwrite to replace it"));
   EXPECT_EQ(ContentOf(Dir("out.log/metrics.jsonl")), metrics);
   EXPECT_EQ(ContentOf(Dir("out/epoch_0/manifest.json")), model);
 }
@@ -181,7 +181,7 @@ TEST_F(TrainSaveTest, ResumingInsideAnEpochNamesTheOptionThatDiffers) {
   ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
   const ProgramRun batch = Train("out", {"--epochs", "1000", "--resume", "--batch_size", "50"});
   EXPECT_EQ(batch.code, kFailure);
-  EXPECT_THAT(batch.err, HasSubstr("--batch_size was 1, now 50; give what it was saved with"));
+  EXPECT_THAT(batch.err, HasSubstr("--batch_size was 1, now 50; use the original values"));
   const std::string other = dir_.Write("other.tsv", TrainedFiles::Rows(0, 6001));
   const ProgramRun files =
       Train("out", {"--epochs", "1000", "--resume", "--data", other, "--batch_size", "1"});

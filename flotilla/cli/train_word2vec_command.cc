@@ -21,16 +21,18 @@ namespace {
 constexpr char kWord2VecHelp[] =
     R"(--json prints one object with these keys:
   words                        words of the text over all epochs, before down-sampling
-  words_per_second             words / (load_seconds + train_seconds): from the first read after
-                               the dictionary, turning text into ids included
+  words_per_second             words / (load_seconds + train_seconds): everything after the
+                               dictionary, including the conversion of text to ids
   train_words_per_second       words / train_seconds
-  seconds                      of all, from the first read to the last file
-  dictionary_seconds, load_seconds, train_seconds, save_seconds    its parts
-  vocabulary, kept, steps, loss, epochs, threads, dim               what was trained, and how
-  stopped                      a signal ended the run before its last epoch
-  analogy_accuracy             with --questions: by the usual rule over 30000 words
-  analogy, analogy_all, analogy_original    the same with its sections; over all words; by the
-                               original's rule (vectors as they are, unknown words asked too)
+  seconds                      total time, from the first read to the last file
+  dictionary_seconds, load_seconds, train_seconds, save_seconds    the parts of seconds
+  vocabulary, kept             words in the dictionary; words trained on after down-sampling
+  steps, loss, epochs, threads, mode, dim                 what was trained, and how
+  stopped                      true if a signal ended the run before its last epoch
+  analogy_accuracy             with --questions: accuracy by gensim's rule over 30000 words
+  analogy, analogy_all, analogy_original    the same with its sections; over all words; by the rule
+                               of PaddlePaddle's tutorials (vectors not normalized, questions with
+                               unknown words included)
   similarity                   with --pairs: Spearman's correlation, by the name of the file
 
 Example: flotilla train word2vec --data text.txt --vectors vectors.txt --epochs 5)";
@@ -48,13 +50,14 @@ struct Flags {
 
 void AddTextFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
-  AddCorpusFlags(command, "Workers of a trainer (default: CPU_NUM in a job, else the cores)",
+  AddCorpusFlags(command, "Worker threads per trainer (default: CPU_NUM in a job, else the cores)",
                  &flags.corpus);
   AddTokenizerFlag(command, &flags.corpus);
   command
-      .add_option("--input", flags.input,
-                  "text: raw text; ids: what `data corpus filter` writes, with --dict (and usually "
-                  "--sample 0)")
+      .add_option(
+          "--input", flags.input,
+          "Kind of input: text, raw text; or ids, the output of `data corpus filter`, which needs "
+          "--dict (and usually --sample 0)")
       ->type_name("NAME")
       ->check(OneOf({"text", "ids"}))
       ->capture_default_str();
@@ -62,18 +65,19 @@ void AddTextFlags(CLI::App& command, Flags& flags) {
       .add_option("--dict", options.dict,
                   "Use this dictionary (lines `word count`) instead of counting the words")
       ->type_name("FILE");
-  command.add_option("--min_count", options.min_count, "Leave out words seen fewer times")
+  command
+      .add_option("--min_count", options.min_count, "Leave out words that occur fewer than N times")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
   AddSwitch(command, "in_memory", &flags.in_memory,
-            "Keep the ids of the text in memory, four bytes a word (default, unless they would "
-            "take more than a quarter of it)",
+            "Keep the ids of the text in memory, four bytes per word (default, unless they would "
+            "take more than a quarter of the memory)",
             "Read the text again in every epoch");
 }
 
 void AddModelFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "The model";
+  const std::string group = "Model";
   Word2VecRunOptions& options = flags.options;
   const auto whole = [&](const char* name, auto& value, int64_t least, const char* help) {
     command.add_option(name, value, help)
@@ -82,24 +86,30 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
         ->capture_default_str()
         ->group(group);
   };
-  whole("--dim", options.dim, 1, "Numbers of a vector");
-  whole("--window", options.windows.window, 1, "Words seen on each side: 1 .. N, drawn");
-  whole("--negatives", options.windows.negatives, 0, "Negatives of a window");
+  whole("--dim", options.dim, 1, "Dimension of the word vectors");
+  whole("--window", options.windows.window, 1,
+        "Context words on each side: a random number in 1 .. N");
+  whole("--negatives", options.windows.negatives, 0, "Negative samples per window");
   command
-      .add_option("--sample", options.windows.sample,
-                  "Down-sampling threshold: more frequent words are left out at random; 0: none")
+      .add_option(
+          "--sample", options.windows.sample,
+          "Down-sampling threshold: words with a higher frequency are left out at random (0: keep "
+          "all)")
       ->type_name("X")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str()
       ->group(group);
-  command.add_flag("--cbow", options.cbow, "The mean of the window predicts the word (CBOW)")
+  command
+      .add_flag("--cbow", options.cbow,
+                "Train CBOW instead of skip-gram: the mean of the window predicts the word")
       ->group(group);
-  command.add_flag("--bias", options.bias, "With a bias for each word, as the tutorials have it")
+  command
+      .add_flag("--bias", options.bias, "Add a bias for each word, as in PaddlePaddle's tutorials")
       ->group(group);
 }
 
 void AddLearningFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "How it learns";
+  const std::string group = "Training";
   Word2VecRunOptions& options = flags.options;
   command.add_option("--epochs", options.epochs, "Passes over the text")
       ->type_name("N")
@@ -108,26 +118,28 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->group(group);
   command
       .add_option("--learning_rate", options.learning_rate,
-                  "Of the first step (default 0.025, and 0.1 with --cbow)")
+                  "Learning rate of the first step (default 0.025, and 0.1 with --cbow)")
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);
   command
       .add_option("--schedule", flags.schedule,
-                  "linear: towards zero at the end; exponential: a staircase, the tutorials'; "
-                  "constant")
+                  "Learning rate schedule: linear, to almost zero at the end; exponential, a "
+                  "staircase as in PaddlePaddle's tutorials; or constant")
       ->type_name("NAME")
       ->check(OneOf({"linear", "exponential", "constant"}))
       ->capture_default_str()
       ->group(group);
   command
       .add_option("--decay_steps", options.decay_steps,
-                  "exponential: steps of a stair; a step is about ten thousand words")
+                  "exponential: steps between two decays; a step is about ten thousand words")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str()
       ->group(group);
-  command.add_option("--decay_rate", options.decay_rate, "exponential: from stair to stair")
+  command
+      .add_option("--decay_rate", options.decay_rate,
+                  "exponential: factor of the learning rate at each decay")
       ->type_name("X")
       ->check(AboveZero())
       ->capture_default_str()
@@ -139,7 +151,7 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->group(group);
   command
       .add_flag("--deterministic", options.deterministic,
-                "The same bits for the same seed: one worker, batch after batch")
+                "Bit-reproducible training for the same seed: one worker, batch after batch")
       ->group(group);
   command
       .add_option("--init_model", options.init_model,
@@ -150,27 +162,28 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
 }
 
 void AddResultFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "What is kept and told";
+  const std::string group = "Output";
   Word2VecRunOptions& options = flags.options;
   command
-      .add_option(
-          "--out", options.out,
-          "Directory for the model: DIR/epoch_N, DIR/latest; curves and metrics go to DIR.log")
+      .add_option("--out", options.out,
+                  "Directory for the model: DIR/epoch_N, DIR/latest; curves and metrics are "
+                  "written to DIR.log")
       ->type_name("DIR")
       ->group(group);
   command
       .add_flag("--overwrite", options.overwrite,
-                "Replace the models of another run in --out, once this one has saved its own")
+                "Replace the models of another run in --out as soon as this run has saved its own")
       ->group(group);
-  command
-      .add_option("--plot", options.plot, "Draw the loss over the steps into this picture (.svg)")
+  command.add_option("--plot", options.plot, "Plot the loss over the steps to this file (.svg)")
       ->type_name("FILE")
       ->group(group);
   AddProgressFlags(command, group, &flags.log_format, &flags.view);
   command.add_option("--vectors", options.vectors, "Write the vectors to this file")
       ->type_name("FILE")
       ->group(group);
-  command.add_option("--vectors_format", flags.vectors_format, "word2vec's text or binary format")
+  command
+      .add_option("--vectors_format", flags.vectors_format,
+                  "Format of --vectors: text or binary, as in the word2vec C tool")
       ->type_name("NAME")
       ->check(OneOf({"text", "binary"}))
       ->capture_default_str()
@@ -179,18 +192,21 @@ void AddResultFlags(CLI::App& command, Flags& flags) {
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--questions", options.questions,
-                  "Score these analogies at the end (lines `a b c d`, heads `: section`)")
+      .add_option(
+          "--questions", options.questions,
+          "Analogy questions to answer at the end (lines `a b c d`, section headings `: name`)")
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--similarity,--pairs", options.pairs,
-                  "Compare similarities with these scores at the end (lines `word word score`)")
+      .add_option(
+          "--similarity,--pairs", options.pairs,
+          "Word pairs with human scores to compare similarities with at the end (lines `word word "
+          "score`)")
       ->type_name("FILE")
       ->group(group);
 }
 
-// Flags that would say nothing beside the others.
+// Rejects flags that have no effect in combination with the others.
 Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
   const Word2VecRunOptions& options = flags.options;
   const struct {
@@ -198,10 +214,11 @@ Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
     bool useless;
     const char* why;
   } rules[] = {
-      // Whoever starts a job counts the words for all, and gives them its own flags and --dict.
+      // The process that starts a job counts the words for all others and passes them its own flags
+      // and --dict.
       {"--min_count", !options.dict.empty() && options.fleet.role.kind == Role::Kind::kLocal,
-       "--dict says which words there are"},
-      {"--tokenizer", options.text_is_ids, "--input ids is not cut into words"},
+       "--dict defines the words"},
+      {"--tokenizer", options.text_is_ids, "--input ids is not split into words"},
       {"--decay_steps", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--decay_rate", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--overwrite", options.out.empty(), "it is for --out DIR"},
@@ -234,11 +251,10 @@ Status Check(Flags* flags, const CLI::App& command) {
                      : flags->schedule == "exponential" ? Schedule::kExponential
                                                         : Schedule::kConstant;
   if (options.text_is_ids && options.dict.empty()) {
-    return InvalidArgument(
-        "--input ids needs the dictionary that the ids are of: give --dict FILE");
+    return InvalidArgument("--input ids needs the dictionary of the ids: give --dict FILE");
   }
   if (options.vectors.empty() && options.out.empty()) {
-    return InvalidArgument("nothing would be kept: give --out DIR or --vectors FILE");
+    return InvalidArgument("no result would be saved: give --out DIR or --vectors FILE");
   }
   return absl::OkStatus();
 }
@@ -269,8 +285,9 @@ std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& 
 std::string ResultText(const Word2VecResult& result) {
   std::string text = ScoresText(result.scores);
   text += fmt::format("vocabulary      {} words\n", result.vocabulary);
-  text += fmt::format("words           {}, {:.0f} words/s ({:.0f} without turning text into ids)\n",
-                      result.words, result.words_per_second(), result.train_words_per_second());
+  text +=
+      fmt::format("words           {}, {:.0f} words/s ({:.0f} without converting text to ids)\n",
+                  result.words, result.words_per_second(), result.train_words_per_second());
   text += fmt::format(
       "time            dictionary {:.2f}, load {:.2f}, train {:.2f}, save {:.2f} s\n",
       result.dictionary_seconds, result.load_seconds, result.train_seconds, result.save_seconds);
@@ -284,7 +301,7 @@ Status Train(const Flags& flags, Terminal& terminal) {
   if (fleet.role.is_server()) return ServeWord2Vec(options, terminal);
   if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartWord2Vec(options, terminal);
   FL_ASSIGN_OR_RETURN(const Word2VecResult result, RunWord2Vec(options, terminal));
-  // Of several trainers the first one shows the results of all.
+  // Trainer 0 prints the results of all trainers.
   if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
   const std::string text = flags.corpus.json ? ResultJson(options, result) : ResultText(result);
   terminal.out << text;
@@ -302,14 +319,16 @@ void RouteTrainWord2Vec(std::vector<std::string>* args) {
 
 void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<Flags>();
-  // Every batch of text moves the rows of frequent words far: what comes late makes them overshoot.
+  // Every batch of text changes the rows of frequent words a lot: late updates would make them
+  // overshoot.
   flags->options.fleet.job.mode.async.max_staleness = 0;
-  // Rows are exchanged before their copies are far apart: what each has learned counts in full.
+  // Rows are exchanged before their copies drift far apart, so what each trainer has learned counts
+  // in full.
   flags->fleet.geo_divisor = "none";
   CLI::App* command = app.add_subcommand(
       kTrainWord2VecCommand,
-      "Trains word vectors on text, also written `train word2vec`: dictionary, ids and training in "
-      "one go");
+      "Trains word vectors on text (also available as `train word2vec`): builds the dictionary, "
+      "converts the text to ids and trains, in one run");
   AddTextFlags(*command, *flags);
   AddModelFlags(*command, *flags);
   AddLearningFlags(*command, *flags);

@@ -9,10 +9,11 @@
 
 namespace flotilla {
 
-// The subcommand's own name. Its flags are not those of other models, so it stands beside `train`.
+// The name of the subcommand. It is separate from `train` because its flags differ from those of
+// other models.
 inline constexpr char kTrainWord2VecCommand[] = "train_word2vec";
 
-// Turns the words `train word2vec` at the front into the subcommand's name.
+// Replaces `train word2vec` at the front of *args by the name of the subcommand.
 void RouteTrainWord2Vec(std::vector<std::string>* args);
 
 // Adds the subcommand to `app`; if it is chosen, *action becomes its action.

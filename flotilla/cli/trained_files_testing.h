@@ -1,4 +1,4 @@
-// A small model that `flotilla train` made, once for all tests of a suite, with its rows. For test
+// A small model trained by `flotilla train`, once for all tests of a suite, with its rows. For test
 // programs only.
 #pragma once
 
@@ -53,7 +53,7 @@ struct TrainedFiles {
   const std::string train = dir.Write("train.tsv", Rows(0, 6000));
   const std::string test = dir.Write("test.tsv", Rows(6000, 6000 + kTestRows));
   const std::string out = dir.path() + "/model";
-  nlohmann::json trained;  // what train said
+  nlohmann::json trained;  // the JSON output of train
 };
 
 // The fixture of a suite that only reads the model.

@@ -209,7 +209,7 @@ TEST(Word2VecCommandTest, TrainingGoesOnWithNewTextAndNewWords) {
   const ProgramRun dim =
       Train({"--data", more, "--init_model", model, "--vectors", after, "--dim", "9"});
   EXPECT_EQ(dim.code, kFailure);
-  EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: say --dim 8"));
+  EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: use --dim 8"));
 }
 
 TEST(Word2VecCommandTest, AnInterruptedModelSaysSoAndIsNotTheBest) {
@@ -263,15 +263,15 @@ TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {
     EXPECT_EQ(run.code, kUsageError);
     return run.err;
   };
-  EXPECT_THAT(error({"--dict", dict, "--min_count", "2"}), HasSubstr("--dict says which words"));
+  EXPECT_THAT(error({"--dict", dict, "--min_count", "2"}), HasSubstr("--dict defines the words"));
   EXPECT_THAT(error({"--input", "ids", "--dict", dict, "--tokenizer", "whitespace"}),
-              HasSubstr("not cut into words"));
+              HasSubstr("not split into words"));
   EXPECT_THAT(error({"--decay_rate", "0.5"}), HasSubstr("it is for --schedule exponential"));
   EXPECT_THAT(error({"--vectors_format", "binary"}), HasSubstr("it is for --vectors"));
   EXPECT_THAT(error({"--half_dense"}), HasSubstr("no dense"));
   const ProgramRun late = RunForTest({"train", "--data", text, "word2vec"});
   EXPECT_EQ(late.code, kUsageError);
-  EXPECT_THAT(late.err, HasSubstr("right behind train"));
+  EXPECT_THAT(late.err, HasSubstr("directly after train"));
 }
 
 TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
@@ -285,7 +285,7 @@ TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
   };
   EXPECT_THAT(error(""), HasSubstr("--data: no words in 1 files of 0 bytes together"));
   EXPECT_THAT(error("a few words\n"),
-              HasSubstr("none of 3 words is seen 5 times: say a smaller --min_count"));
+              HasSubstr("none of 3 words occurs 5 times: use a smaller --min_count"));
   EXPECT_THAT(error("x\n", {"--dict", dir.Write("d", "x y\n")}),
               HasSubstr("/d:1: expected a count"));
   // One word only: there is nothing to learn, and that is no error.
@@ -301,7 +301,7 @@ TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
                 .code,
             0);
   EXPECT_THAT(ContentOf(vectors), HasSubstr("caf\xef\xbf\xbd "));
-  EXPECT_EQ(Train({"--data", "x"}).code, kUsageError) << "nothing would be kept";
+  EXPECT_EQ(Train({"--data", "x"}).code, kUsageError) << "no result would be saved";
   EXPECT_EQ(Train({"--data", "x", "--vectors", "v", "--input", "ids"}).code, kUsageError);
 }
 

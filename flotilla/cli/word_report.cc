@@ -47,7 +47,7 @@ std::string ScoresText(const WordScores& scores) {
     text += AnalogyTable(*scores.analogy);
     text += fmt::format("over all words                  {:>8.2f} %\n",
                         100 * scores.analogy_all->total.accuracy());
-    text += fmt::format("by the original's rule          {:>8.2f} %\n",
+    text += fmt::format("by the tutorials' rule          {:>8.2f} %\n",
                         100 * scores.analogy_original->total.accuracy());
   }
   for (const auto& [path, report] : scores.similarity) {

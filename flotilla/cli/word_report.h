@@ -1,5 +1,5 @@
-// How word vectors were judged, as lines for people and as JSON: what `train word2vec`,
-// `infer` and `similar` print.
+// Scores of word vectors as text and as JSON, as printed by `train word2vec`, `infer` and
+// `similar`.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -9,18 +9,18 @@
 
 namespace flotilla {
 
-// A line for each section and one for the total.
+// One line per section and one for the total.
 std::string AnalogyTable(const AnalogyReport& report);
 nlohmann::ordered_json AnalogyJson(const AnalogyReport& report);
 
 // NaN becomes null.
 nlohmann::ordered_json SimilarityJson(const SimilarityReport& report);
 
-// All scores: lines for people, and keys that are added to *json.
+// All scores: as lines of text, and as keys that are added to *json.
 std::string ScoresText(const WordScores& scores);
 void AddScoresJson(const WordScores& scores, nlohmann::ordered_json* json);
 
-// The last part of a path, without its extension: the name of a set of words.
+// The name of a set of words: the last part of its path, without the extension.
 std::string SetName(const std::string& path);
 
 }  // namespace flotilla
