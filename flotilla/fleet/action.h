@@ -1,4 +1,4 @@
-// What every subcommand of the `flotilla` program is made of.
+// The interface of a subcommand of the `flotilla` program.
 //
 // To add one: name_command.h/.cc with a function AddNameCommand(CLI::App&, Action*) that declares
 // the flags and, in the subcommand's callback, sets the action; a test; one line in program.cc.
@@ -11,11 +11,12 @@
 
 namespace flotilla {
 
-// What to do once the command line is read.
+// What a subcommand does once the command line is parsed.
 struct Action {
-  // What flags alone cannot tell: combinations, names. An error is a usage error, exit code 2.
+  // Checks that single flags cannot make: combinations, names. An error is a usage error, exit
+  // code 2.
   std::function<Status()> check;
-  // How progress and messages are shown; called after `check`. Empty: as the stream allows.
+  // Sets how progress and messages are shown; called after `check`. Empty: chosen by the stream.
   std::function<void(ConsoleOptions*)> view;
   // The work. An error is a failure, exit code 1.
   std::function<Status(Terminal&)> run;

@@ -31,8 +31,8 @@ std::vector<std::string> CommandNames(CLI::App& app) {
   return names;
 }
 
-// Finds unknown commands and flags before the parser does, which knows no nearest name. *chosen is
-// the command that the words so far have led to, *path its words.
+// Finds unknown commands and flags before CLI11 does, whose messages suggest no nearest name.
+// *chosen becomes the command that the arguments select, *path its words.
 Status CheckNames(const std::vector<std::string>& args, CLI::App* app, CLI::App** chosen,
                   std::string* path) {
   *chosen = app;
@@ -61,7 +61,7 @@ int UsageError(std::string_view path, std::string_view message, std::ostream& er
   return kUsageError;
 }
 
-// As a shell would read it back.
+// Quoted so that a shell reads back the same words.
 std::string QuotedForShell(const std::string& arg) {
   const auto plain = [](unsigned char c) {
     return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c) != nullptr;
@@ -111,7 +111,8 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
 
 constexpr char kHelpAll[] = "--help_all";
 
-// Turns --help_all into the parser's --help, and hides from a short help what only the other shows.
+// Turns --help_all into CLI11's --help; for plain --help, hides the flags that only --help_all
+// shows.
 void ChooseHelp(std::vector<std::string>* args, CLI::App& command) {
   if (command.get_option_no_throw(kHelpAll) == nullptr) return;
   const auto end = std::find(args->begin(), args->end(), "--");
@@ -130,7 +131,7 @@ void ChooseHelp(std::vector<std::string>* args, CLI::App& command) {
   }
 }
 
-// The file that --config names; empty: none.
+// The value of --config; empty if it was not given.
 std::string ConfigPath(const std::vector<std::string>& args) {
   std::string path;
   for (size_t i = 0; i < args.size() && args[i] != "--"; ++i) {
@@ -149,18 +150,19 @@ void PrepareCommandLine(CLI::App& app) {
 
 void AddHelpAll(CLI::App& command) {
   command.add_flag_callback(
-      kHelpAll, [] {}, "Print all flags: formats, how rows are read, servers, what is shown");
+      kHelpAll, [] {}, "Print all flags: data formats, reading rows, saving, servers, output");
 }
 
 void AddConfigFlags(CLI::App& command) {
   command
       .add_option("--config",
-                  "Take the flags that are not given from this file: TOML, one "
-                  "`flag = value` a line, the names without dashes")
+                  "Read flags that are not given on the command line from this TOML file: one "
+                  "`flag = value` per line, names without dashes")
       ->type_name("FILE");
   command.add_flag_callback(
       "--print_config", [] {},
-      "Print every value and where it came from, in the form of the file, and end");
+      "Print all flags with their values and where each came from, in the format of --config, and "
+      "exit");
 }
 
 std::string ResumeCommand(const Terminal& terminal) {
@@ -197,7 +199,7 @@ int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::s
     args.insert(args.end(), from_file.begin(), from_file.end());
   }
   ChooseHelp(&args, *chosen);
-  std::reverse(args.begin(), args.end());  // as the parser wants them
+  std::reverse(args.begin(), args.end());  // CLI11 takes them in reverse order
   try {
     app.parse(args);
   } catch (const CLI::Success& e) {  // --help, --version

@@ -1,5 +1,5 @@
-// What a model function is told: the values of the model's own flags. A model declares a flag by
-// reading it, so a network and its flags stand in one place:
+// The argument of a model function: the values of the model's own flags. A model declares a flag by
+// reading it, so a network and its flags are defined in one place:
 //
 //   fl::Model ClickModel(const fl::Config& config) {
 //     const int64_t dim = config.Get("dim", 10, "Numbers per row of the table");
@@ -8,7 +8,7 @@
 //
 // gives the program a flag --dim with that help and default (and a key `dim` in its configuration
 // file). fl::Main finds the flags by making the model once with defaults only, so a model should
-// read all of them however the others are set.
+// read all of its flags, whatever the values of the others.
 #pragma once
 
 #include <concepts>
@@ -32,19 +32,19 @@ class Config {
   struct Flag {
     std::string name;
     std::string help;
-    std::string otherwise;  // the default as text; empty text: none
+    std::string otherwise;  // the default as text; empty: none
     bool is_switch = false;
   };
 
   using Values = std::map<std::string, std::string, std::less<>>;
 
-  // Defaults only.
+  // A config in which every flag has its default.
   Config() : Config(Values()) {}
-  // What was given, as text by name; what is not in it is at its default.
+  // `values`: the given flags, as text by name. Flags that are not in it have their defaults.
   explicit Config(Values values);
 
-  // The value of --NAME, or `otherwise` when it was not given. Text that is not of the type shows
-  // in status(). Lists are written with commas: 400,400,400.
+  // The value of --NAME, or `otherwise` if it was not given. Text that cannot be parsed as the type
+  // is an error in status(). Lists are separated by commas: 400,400,400.
   int64_t Get(std::string_view name, std::integral auto otherwise, std::string_view help = "") const
       requires(!std::same_as<decltype(otherwise), bool>) {
     return GetInt(name, static_cast<int64_t>(otherwise), help);
@@ -67,18 +67,18 @@ class Config {
   std::vector<int64_t> Get(std::string_view name, const std::vector<int64_t>& otherwise,
                            std::string_view help = "") const;
 
-  // For values that are of the type and still make no sense: shows in status() as "--NAME: 'VALUE'
-  // is not EXPECTED".
+  // Rejects a value that has the right type but is invalid: status() becomes "--NAME: 'VALUE' is
+  // not EXPECTED".
   void Refuse(std::string_view name, std::string_view expected) const;
 
-  // Whether it was given, and is not at its default.
+  // Whether the flag was given with a value other than its default.
   bool Has(std::string_view name) const { return values_.contains(name); }
 
-  // What has been read so far, in the order of first reading.
+  // The flags read so far, in the order of their first reading.
   const std::vector<Flag>& flags() const { return record_->flags; }
-  // What was given and never read.
+  // The flags that were given but never read.
   std::vector<std::string> UnreadFlags() const;
-  // Ok, or the first value that is not what the model takes it for, with the flag's name.
+  // Ok, or the first invalid value, with the name of its flag.
   const Status& status() const { return record_->status; }
 
  private:
@@ -92,7 +92,7 @@ class Config {
   bool GetBool(std::string_view name, bool otherwise, std::string_view help) const;
   std::string GetText(std::string_view name, const std::string& otherwise,
                       std::string_view help) const;
-  // Notes the flag and returns its text, null when it was not given.
+  // Records the flag and returns its text, null if it was not given.
   const std::string* Read(std::string_view name, std::string otherwise, std::string_view help,
                           bool is_switch = false) const;
 
@@ -100,12 +100,12 @@ class Config {
   std::shared_ptr<Record> record_;
 };
 
-// A user's network. Mistakes show in the graph's status or, where a value makes no model at all, as
-// an error.
+// A user's network. Mistakes show in the graph's status; values that allow no model at all are
+// returned as an error.
 using ModelFunction = std::function<StatusOr<Model>(const Config& config)>;
 
-// The model, after every check that needs no data: the config's status, the graph's, and the
-// optimizer's.
+// Makes the model and runs every check that needs no data: the status of the config, the graph and
+// the optimizer.
 StatusOr<Model> MakeModel(const ModelFunction& function, const Config& config);
 
 }  // namespace flotilla

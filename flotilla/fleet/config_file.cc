@@ -13,7 +13,7 @@
 namespace flotilla {
 namespace {
 
-// The name of a flag as the file writes it: without dashes.
+// The name of a flag in the file: without dashes.
 std::string KeyOf(const std::string& flag) {
   const size_t end = flag.find('=');
   return flag.substr(2, end == std::string::npos ? end : end - 2);
@@ -33,13 +33,13 @@ std::set<std::string> SettingsOf(const std::vector<std::string>& args) {
   return settings;
 }
 
-// Settings that belong to the command line alone.
+// Flags that only the command line may have.
 bool IsMeta(const std::string& key) {
   return key == "config" || key == "print_config" || key == "help" || key == "help_all" ||
          key == "version";
 }
 
-// `key = false` of a switch is its opposite flag, or nothing.
+// `key = false` for a switch becomes its opposite flag or, if there is none, nothing.
 Status AppendSwitch(const CLI::App& command, const CLI::ConfigItem& item,
                     std::vector<std::string>* flags) {
   const std::string value = item.inputs.empty() ? "" : item.inputs[0];
@@ -55,7 +55,7 @@ Status AppendSwitch(const CLI::App& command, const CLI::ConfigItem& item,
   return absl::OkStatus();
 }
 
-// Whether a flag that was given contradicts the setting: flags count more than the file.
+// Whether a given flag overrides the setting: flags take precedence over the file.
 bool IsExcluded(const CLI::App& command, const std::string& key,
                 const std::set<std::string>& given) {
   const CLI::Option* option = command.get_option_no_throw("--" + key);
@@ -69,7 +69,8 @@ bool IsExcluded(const CLI::App& command, const std::string& key,
 Status AppendItem(const CLI::App& command, const CLI::ConfigItem& item,
                   std::vector<std::string>* flags) {
   if (!item.parents.empty()) {
-    return InvalidArgument("[{}]: the file has no sections, one setting a line", item.parents[0]);
+    return InvalidArgument("[{}]: sections are not allowed, write one setting per line",
+                           item.parents[0]);
   }
   const CLI::Option* option = command.get_option_no_throw("--" + item.name);
   if (option == nullptr || IsMeta(item.name)) {
@@ -81,7 +82,7 @@ Status AppendItem(const CLI::App& command, const CLI::ConfigItem& item,
   }
   if (option->get_items_expected_max() == 0) return AppendSwitch(command, item, flags);
   for (size_t i = 0; i < item.inputs.size(); ++i) {
-    // Several values of one flag follow each other, as on a command line.
+    // Several values of one flag are appended one after the other, as on a command line.
     if (i == 0 || !option->get_allow_extra_args()) flags->push_back("--" + item.name);
     flags->push_back(item.inputs[i]);
   }
@@ -97,7 +98,7 @@ std::string QuotedForToml(const std::string& text) {
   return quoted + "\"";
 }
 
-// A value as TOML writes it.
+// A value in TOML syntax.
 std::string ValueText(const std::string& text) {
   if (text == "true" || text == "false") return text;
   double number = 0;
@@ -112,7 +113,7 @@ std::string ValuesText(const std::vector<std::string>& values) {
   return fmt::format("[{}]", fmt::join(texts, ", "));
 }
 
-// "key = value", or the key as a comment when it has none.
+// "key = value", or the key as a comment if it has no value.
 std::string SettingText(const CLI::Option& option, const std::string& key) {
   if (option.get_items_expected_max() == 0) {
     const bool on = option.count() > 0 || option.get_default_str() == "true";
@@ -137,7 +138,7 @@ std::vector<std::string> FlagNames(const CLI::App& command) {
 StatusOr<std::vector<std::string>> FlagsOfFile(const std::string& path, const CLI::App& command,
                                                const std::vector<std::string>& args) {
   std::ifstream file(path);
-  if (!file) return NotFound("--config {}: cannot be read", path);
+  if (!file) return NotFound("--config {}: cannot read the file", path);
   std::vector<CLI::ConfigItem> items;
   try {
     items = CLI::ConfigTOML().from_config(file);
@@ -165,7 +166,7 @@ std::string ConfigText(const CLI::App& command, const std::string& path,
     const std::vector<std::string>& names = option->get_lnames();
     if (names.empty() || IsMeta(names[0])) continue;
     const std::string& key = names[0];
-    // Of the two flags of a switch one tells: --no_NAME if it was given, else --NAME.
+    // Only one of the two flags of a switch is printed: --no_NAME if it was given, else --NAME.
     const bool is_off = key.starts_with("no_");
     if (is_off && option->count() == 0) continue;
     const CLI::Option* off = command.get_option_no_throw("--no_" + key);

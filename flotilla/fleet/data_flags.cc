@@ -24,7 +24,8 @@ std::vector<std::string> FormatNames() {
   return names;
 }
 
-// Two parts with = between them, as `form` (KEY=VALUE) calls them.
+// Checks that the value consists of two parts with = between them; `form` (KEY=VALUE) is for the
+// message.
 CLI::Validator PairOf(const std::string& form) {
   auto check = [form](std::string& text) -> std::string {
     const size_t equals = text.find('=');
@@ -43,10 +44,10 @@ std::pair<std::string, std::string> SplitPair(const std::string& text) {
 }  // namespace
 
 void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
-  const std::string group = "Where rows come from";
+  const std::string group = "Data sources and formats";
   command
       .add_option("--format", options->format.format,
-                  "How rows are written: " + FormatsHelp() + " (default: the model's own)")
+                  "Format of the rows: " + FormatsHelp() + " (default: the model's own)")
       ->type_name("NAME")
       ->check(OneOf(FormatNames()))
       ->group(group);
@@ -61,14 +62,14 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
       ->group(group);
   command
       .add_option("--numeric", flags->numeric,
-                  "Raw Criteo text: how the 13 numbers are scaled; short for --format_param "
+                  "Raw Criteo text: scaling of the 13 numbers; short for --format_param "
                   "numeric=NAME")
       ->type_name("NAME")
       ->group(group);
   command
       .add_option("--pipe_command", options->pipe_command,
-                  "A shell command that turns each file (its standard input) into the rows that "
-                  "are parsed")
+                  "Shell command that converts each file (on its standard input) to rows (on its "
+                  "standard output)")
       ->type_name("CMD")
       ->group(group);
   AddReachFlags(command, options, flags, group);
@@ -78,24 +79,26 @@ void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options) {
   command
       .add_flag(
           "--ignore_format", options->ignore_format,
-          "Read rows as the flags say, even if a saved model was trained on rows of another "
-          "format, other parameters or another pipe command: for rows whose ids mean the same")
-      ->group("Where rows come from");
+          "Use the given format even if the saved model was trained on rows of another format, "
+          "with "
+          "other parameters or another pipe command; only safe if the ids have the same meaning")
+      ->group("Data sources and formats");
 }
 
 void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
                    const std::string& group) {
   command
       .add_option("--pipe_timeout", options->pipe_timeout_seconds,
-                  "Seconds without output after which a command counts as hung")
+                  "Seconds without output after which a command is considered hung")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str()
       ->group(group);
   command
-      .add_option("--scheme", flags->schemes,
-                  "The command that prints a remote file, e.g. s3='aws s3 cp - '; the path is "
-                  "appended (default: hdfs='hadoop fs -cat')")
+      .add_option(
+          "--scheme", flags->schemes,
+          "Command that prints a remote file whose path begins with NAME:, e.g. s3='aws s3 cp "
+          "- '; the path is appended (default: hdfs='hadoop fs -cat')")
       ->type_name("NAME=CMD")
       ->check(PairOf("NAME=CMD"))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
@@ -104,23 +107,23 @@ void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
 }
 
 void AddReaderFlags(CLI::App& command, DataOptions* options) {
-  const std::string group = "How rows are read";
+  const std::string group = "Reading rows";
   command
       .add_option("--cache", options->cache,
-                  "Keep parsed rows in this directory and read them from there in later epochs and "
-                  "runs")
+                  "Cache parsed rows in this directory, for later epochs and runs")
       ->type_name("DIR")
       ->group(group);
   command
       .add_option("--readers", options->readers,
-                  "Files read at the same time: more for pipe commands and compressed files")
+                  "Number of files to read in parallel; more than 1 helps with pipe commands and "
+                  "compressed files")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads))
       ->capture_default_str()
       ->group(group);
   command
       .add_option("--max_bad_rows", options->max_bad_rows,
-                  "Skip and count up to so many rows that cannot be parsed; one more is an error")
+                  "Skip and count up to N rows that cannot be parsed; one more is an error")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()

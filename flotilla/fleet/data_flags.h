@@ -1,5 +1,5 @@
-// The flags that say how rows are written and read: the same for training and for whatever else
-// reads a model's rows.
+// The flags for the format and the reading of rows, shared by training and all other commands that
+// read the rows of a model.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -10,16 +10,17 @@
 
 namespace flotilla {
 
-// What the command line said, before SettleDataFlags; the rest goes straight into DataOptions.
+// Values of flags that SettleDataFlags evaluates; all others go directly into DataOptions.
 struct DataFlags {
   std::string numeric;
   std::vector<std::string> format_params;  // KEY=VALUE
   std::vector<std::string> schemes;        // NAME=CMD
 };
 
-// What help says that a PATH of rows may be.
+// The help text of arguments that name files of rows.
 inline constexpr char kPathsHelp[] =
-    "files, directories, patterns, @LIST, - (standard input), hdfs:..; plain, .gz or .zst";
+    "files, directories, patterns, @LIST (a file of paths), - (standard input), hdfs:..; plain, "
+    ".gz or .zst";
 
 // Declares --format, --format_param, --numeric, --pipe_command, --pipe_timeout and --scheme.
 // REQUIRES, here and below: flags and options outlive the command.
@@ -28,8 +29,8 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags);
 // Declares --ignore_format, for commands that read rows for a saved model.
 void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options);
 
-// Declares --pipe_timeout and --scheme, which AddFormatFlags has too: how bytes are reached, for
-// commands that parse no rows.
+// Declares --pipe_timeout and --scheme, which AddFormatFlags also declares: how to access bytes,
+// for commands that do not parse rows.
 void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
                    const std::string& group);
 

@@ -17,7 +17,7 @@ namespace flotilla {
 
 struct Executor::Feeding {
   std::vector<int> vars;   // of the fetch list, without metrics
-  size_t metric_vars = 0;  // those before them in the plan's fetches
+  size_t metric_vars = 0;  // number of metric values before them in the fetches of the plan
   std::unique_ptr<Plan> plan;
   std::unique_ptr<Step> step;
   Gradients gradients;
@@ -56,7 +56,7 @@ std::ostream& Executor::print() const {
 
 Status Executor::run_startup() {
   if (own_ == nullptr && communicator_ != nullptr) {
-    return FailedPrecondition("run_startup: the parameters live on servers, which start them");
+    return FailedPrecondition("run_startup: the parameters live on servers, which initialize them");
   }
   FL_ASSIGN_OR_RETURN(own_, LocalCommunicator::Make(SpecOf(model_, options_.seed),
                                                     {.joined = options_.deterministic}));
@@ -68,7 +68,7 @@ Status Executor::CheckFetches(std::span<const Fetch> fetches) const {
   for (const Fetch& fetch : fetches) {
     if (fetch.metric.empty()) {
       if (!fetch.var.valid() || fetch.var.graph() != &model_.graph.def()) {
-        return InvalidArgument("a value to fetch is not of this model's graph");
+        return InvalidArgument("a value to fetch does not belong to the graph of this model");
       }
       continue;
     }
@@ -201,7 +201,7 @@ Status Executor::BeginPass() {
   return absl::OkStatus();
 }
 
-// A pass that was never begun has no batch here, which the other workers are told.
+// If no pass is open, this worker has no batch in it; the other workers must be told.
 Status Executor::end_pass() {
   if (!pass_open_) {
     FL_RETURN_IF_ERROR(communicator_->BeginEpoch({.has_batch = false}));
@@ -241,8 +241,8 @@ Status Executor::save_inference_model(const std::string& dir, Var predict) {
   }
   if (parts.predict < 0) {
     return InvalidArgument(
-        "save_inference_model: the model does not say what inference gives: name the value to "
-        "predict, or set Model::predict");
+        "save_inference_model: the model does not define a prediction: pass the value to predict, "
+        "or set Model::predict");
   }
   const ModelSections pruned = PruneForInference(parts);
   SaveContents contents{.optimizer_state = false, .names = std::vector<std::string>()};

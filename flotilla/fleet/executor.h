@@ -1,4 +1,4 @@
-// The loop in the user's own hands, in the words of the tutorials:
+// Training for programs with their own loop, with the API of PaddlePaddle's Fleet tutorials:
 //
 //   FL_ASSIGN_OR_RETURN(auto executor, fl::Executor::Make(ClickModel(), {.threads = 2}));
 //   for (int epoch = 0; epoch < 3; ++epoch) {
@@ -13,8 +13,8 @@
 //     FL_RETURN_IF_ERROR(executor->end_pass());
 //   }
 //
-// It owns the model and, unless it is given a communicator, its parameters in this process. Names
-// are those of the tutorials, so that a tutorial's line finds its counterpart.
+// The executor owns the model and, unless it is given a communicator, its parameters in this
+// process. Names are those of the tutorials, so that each line of a tutorial has a counterpart.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct Fetch {
   Fetch(Var value) : var(value) {}                       // NOLINT: a Var is a Fetch
   Fetch(std::string name) : metric(std::move(name)) {}   // NOLINT
   Fetch(const char* name) : Fetch(std::string(name)) {}  // NOLINT
-  // A metric over the last batches only (the tutorials' batch_auc), where it keeps such a window.
+  // A metric over the last batches only (the tutorials' batch_auc), if the metric keeps such a
+  // window.
   static Fetch Window(std::string metric) {
     Fetch fetch(std::move(metric));
     fetch.window = true;
@@ -56,8 +57,8 @@ struct Fetch {
   bool window = false;
 };
 
-// Called on a thread of its own while training goes on, every `seconds`, with the values of a
-// recent batch and metrics so far, by name.
+// Called on its own thread every `seconds` while training runs, with the values of a recent batch
+// and the metrics so far, by name.
 struct FetchHandler {
   std::map<std::string, Fetch> vars;
   double seconds = 60;
@@ -66,10 +67,10 @@ struct FetchHandler {
 
 struct DatasetRunOptions {
   std::vector<Fetch> fetch_list;
-  std::vector<std::string> fetch_info;  // what is printed before each; may be shorter
+  std::vector<std::string> fetch_info;  // labels of the fetch list; may be shorter than it
   int64_t print_period = 100;           // batches between two prints of the fetch list
-  FetchHandler fetch_handler;           // none without a handler
-  bool debug = false;                   // print where the workers' time went
+  FetchHandler fetch_handler;           // not called if it has no handler
+  bool debug = false;                   // print how the workers spent their time
 };
 
 struct ExecutorOptions {
@@ -82,9 +83,10 @@ struct ExecutorOptions {
 // Not thread-safe; one call at a time.
 class Executor {
  public:
-  // Parameters start with their first values. Errors: the graph's own, options out of range.
+  // Parameters start with their initial values. Errors: those of the graph, options out of range.
   static StatusOr<std::unique_ptr<Executor>> Make(Model model, ExecutorOptions options);
-  // The same on parameters that live elsewhere, made from SpecOf(model, options.seed).
+  // The same with parameters that `communicator` holds, which was made from SpecOf(model,
+  // options.seed).
   // REQUIRES: communicator outlives the executor.
   static StatusOr<std::unique_ptr<Executor>> Make(Model model, Communicator* communicator,
                                                   ExecutorOptions options);
@@ -93,64 +95,67 @@ class Executor {
   const Model& model() const { return model_; }
   Communicator& communicator() { return *communicator_; }
 
-  // Gives every parameter its first value again and forgets the optimizer's state. Parameters that
-  // live elsewhere are an error: their servers start them.
+  // Resets every parameter to its initial value and clears the state of the optimizer. An error if
+  // the parameters live on servers, which initialize them.
   Status run_startup();
 
-  // One epoch over the dataset; each call is the next one. No rows are an error unless the
-  // parameters live elsewhere: then other workers may have some. There it is collective: every
-  // worker trains as many epochs.
+  // Trains one epoch over the dataset; each call is the next epoch. A dataset without rows is an
+  // error unless the parameters live on servers: then other workers may have rows. With servers the
+  // call is collective: every worker trains the same number of epochs.
   StatusOr<Report> train_from_dataset(Dataset& dataset, const DatasetRunOptions& options = {});
   StatusOr<Report> train_from_dataset(SlotDataset& dataset, const DatasetRunOptions& options = {});
   // Forward only, in inference mode. Metrics start at zero.
   StatusOr<Report> infer_from_dataset(Dataset& dataset);
   StatusOr<Report> infer_from_dataset(SlotDataset& dataset);
 
-  // Batches that the caller makes (dataset/batch_builder.h). A pass of them is an epoch in every
-  // mode: the first run() begins it, end_pass() ends it. Over servers every worker makes as many
-  // passes, of any number of batches; one that has no batch calls end_pass() alone. In sync and GEO
-  // the first run() of a pass waits until every worker has begun it or has stopped. A worker that
-  // has ended a pass holds up nobody in sync; in GEO end_pass() waits for the others.
+  // Training on batches that the caller makes (dataset/batch_builder.h). In every mode a pass over
+  // them is an epoch: the first run() begins it, end_pass() ends it. With servers every worker
+  // makes the same number of passes, of any number of batches; a worker without a batch calls only
+  // end_pass(). In sync and GEO the first run() of a pass waits until every worker has begun it or
+  // has stopped. In sync a worker that has ended a pass does not delay the others; in GEO
+  // end_pass() waits for the others.
 
   // Trains on one batch and returns the values of the fetch list from its forward pass. Metrics are
   // those of all batches fed to run() since reset_metrics().
   StatusOr<std::vector<Tensor>> run(const Batch& feed, std::span<const Fetch> fetch_list);
-  // Ends a pass: everything that this worker trained is applied, the tutorials' reader.reset().
-  // train_from_dataset and Fleet::stop_worker end a pass that is open; saving and infer do not.
+  // Ends a pass (the tutorials' reader.reset()): on return everything that this worker trained is
+  // applied. train_from_dataset and Fleet::stop_worker end an open pass; saving and infer do not.
   Status end_pass();
   // Forward only, in inference mode; no parameter changes. Metrics are those of all batches fed to
   // infer() since reset_metrics().
   StatusOr<std::vector<Tensor>> infer(const Batch& feed, std::span<const Fetch> fetch_list);
-  // Metrics of run() and of infer() start at zero again.
+  // Resets the metrics of run() and of infer() to zero.
   void reset_metrics();
-  // What a metric of run() has counted (e.g. the clicks and the other rows by score, for AUC), to
-  // be merged by Metric::Merge of a metric with the same spec; states of several workers must not
-  // be added number by number. Errors: the model has no such metric.
+  // The state of a metric of run() (for AUC, e.g., the counts of clicks and other rows by score),
+  // to be merged by Metric::Merge of a metric with the same spec; states of several workers must
+  // not be added element by element. Errors: the model has no such metric.
   StatusOr<std::vector<double>> metric_state(const std::string& metric) const;
 
-  // Any parameter by name, as the servers have it where there are any; end_pass() first includes
-  // everything that was fed. A table as (rows, dim) in ascending order of ids.
+  // Any parameter by name, as the servers have it if there are servers; call end_pass() first to
+  // include all batches that were fed. A table is returned as (rows, dim) in ascending order of
+  // ids.
   StatusOr<Tensor> parameter(const std::string& name) { return communicator_->ReadParameter(name); }
   Status set_parameter(const std::string& name, std::span<const float> values) {
     return communicator_->WriteParameter(name, values);
   }
 
-  // Everything that going on with training needs. Like save_inference_model it tells how rows are
-  // made, so that others are not taken for them: as those of the last SlotDataset that was trained
-  // on, else of the model that was loaded, else as Model::format says.
+  // Saves everything needed to continue training. Like save_inference_model it stores the format of
+  // the rows, so that rows of another format are rejected later: that of the last SlotDataset that
+  // was trained on, else of the model that was loaded, else Model::format.
   Status save_persistables(const std::string& dir);
-  // What the prediction needs and nothing else: no optimizer state, no parameters that only the
-  // loss reads. `predict` is the value to predict; not set: the model's own.
+  // Saves only what the prediction needs: no optimizer state, no parameters that only the loss
+  // reads. `predict` is the value to predict; not set: the model's own.
   Status save_inference_model(const std::string& dir, Var predict = {});
-  // By name. See LoadOptions for what may be missing. Of a model that a GEO job saved the weights
-  // are loaded and the optimizer starts afresh, which one line tells where fetched values go.
+  // Loads parameters by name. See LoadOptions for what may be missing. From a model that a GEO job
+  // saved, only the weights are loaded and the optimizer starts afresh; one line on the print
+  // stream says so.
   Status load_persistables(const std::string& dir, const LoadOptions& options = {});
 
   // Epochs and passes trained so far by this object.
   int64_t epoch() const { return epoch_; }
 
  private:
-  // A plan for one list of fetches, kept for the next batch that is fed with the same list.
+  // The plan for one fetch list, kept for later batches with the same list.
   struct Feeding;
 
   Executor(Model model, ExecutorOptions options);
@@ -170,11 +175,11 @@ class Executor {
   Communicator* communicator_ = nullptr;
   std::unique_ptr<Feeding> train_feeding_, infer_feeding_;
   MetricSet run_metrics_, infer_metrics_;
-  ParserSpec rows_;  // how the rows are made that the parameters were trained on
+  ParserSpec rows_;  // format of the rows that the parameters were trained on
   int64_t epoch_ = 0;
   Batch fed_;                // the batch of run(), numbered as one of this pass
   bool pass_open_ = false;   // run() began an epoch that end_pass() has not ended
-  int64_t fed_batches_ = 0;  // of this pass: the ordinal of the next one
+  int64_t fed_batches_ = 0;  // in this pass; the ordinal of the next batch
 };
 
 }  // namespace flotilla

@@ -240,7 +240,7 @@ TEST_F(ExecutorTest, MistakesAreTold) {
   OddClicks other = MakeOddClicks();
   const std::vector<Fetch> foreign = {other.predict};
   EXPECT_THAT(std::string(Message(executor_->run(batch, foreign).status())),
-              HasSubstr("not of this model's graph"));
+              HasSubstr("does not belong to the graph of this model"));
   Batch wrong = batch;
   wrong.fields.pop_back();
   EXPECT_FALSE(executor_->run(wrong, {}).ok());
@@ -270,7 +270,7 @@ TEST(ExecutorModelTest, AModelWithoutMetricOrPredictionIsSavedAndTrainedOn) {
   EXPECT_THAT(std::string(Message(Predictor::Load(saved).status())),
               HasSubstr("does not define a prediction"));
   EXPECT_THAT(std::string(Message(executor->save_inference_model(dir.path() + "/small"))),
-              HasSubstr("name the value to predict"));
+              HasSubstr("pass the value to predict"));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Shows values of a training under way: prints a fetch list every so many batches, and calls a
-// user's handler every so many seconds on a thread of its own. Part of an executor.
+// Shows values while training runs: prints a fetch list every N batches, and calls a user's handler
+// every N seconds on its own thread. Part of an executor.
 #pragma once
 
 #include <atomic>
@@ -19,23 +19,24 @@
 
 namespace flotilla {
 
-// A fetched value as a tensor of its own.
+// Copies a fetched value into a tensor.
 Tensor TensorOf(const FetchedValue& value);
-// A metric's figure likewise. REQUIRES: `metrics` has it.
+// The value of a metric as a tensor. REQUIRES: `metrics` has it.
 Tensor TensorOf(const Fetch& metric, const MetricSet& metrics);
 
 class FetchWatch {
  public:
   // REQUIRES: options and print outlive the object.
   FetchWatch(const DatasetRunOptions* options, std::ostream* print);
-  // Ends the handler's thread; waits for a call under way.
+  // Ends the handler's thread; waits for a running call of the handler.
   ~FetchWatch();
 
-  // What a trainer must fetch, in this order, and after how many batches.
+  // The values that a trainer must fetch, in this order, and the number of batches between fetches.
   std::vector<int> vars() const;
   int64_t batches() const;
 
-  // Called by a worker after a batch with the values of vars(); `metrics` gives those so far.
+  // Called by a worker after a batch with the values of vars(); `metrics` returns the metrics so
+  // far.
   void Batch(int64_t batch, std::span<const FetchedValue> values,
              const std::function<MetricSet()>& metrics);
 

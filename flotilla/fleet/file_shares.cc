@@ -12,7 +12,7 @@
 namespace flotilla {
 namespace {
 
-// The part for people.
+// The human-readable part of a description.
 std::string_view Text(const std::string& description) {
   return std::string_view(description).substr(0, description.find('\n'));
 }
@@ -40,13 +40,13 @@ std::string SplitWarning(std::string_view flag, std::span<const std::string> des
   if (split && other != descriptions.end()) {
     return fmt::format(
         "{}: trainer {} has other files ({}) than trainer 0 ({}), and --data_split by_file reads "
-        "only a share of each list: where every node has rows of its own, say --data_split none",
+        "only a share of each list: if every node has rows of its own, use --data_split none",
         flag, other - descriptions.begin(), Text(*other), Text(descriptions[0]));
   }
   if (!split && descriptions.size() > 1 && other == descriptions.end()) {
     return fmt::format(
         "{}: all {} trainers have the same {}, and --data_split none makes each read all of them: "
-        "every row counts {} times an epoch; to share the files say --data_split by_file",
+        "every row is trained on {} times per epoch; to share the files use --data_split by_file",
         flag, descriptions.size(), Text(descriptions[0]), descriptions.size());
   }
   return "";

@@ -1,5 +1,5 @@
-// Whether the trainers of a job mean the same files: data that is already spread over the nodes
-// must not be split once more, and data that all see must not be read by everyone.
+// Checks whether the trainers of a job have the same files: data that is already distributed over
+// the nodes must not be split again, and shared data must not be read in full by every trainer.
 #pragma once
 
 #include <span>
@@ -8,8 +8,8 @@
 
 namespace flotilla {
 
-// What a trainer tells the others of its files, before they are split: their number and size for
-// people, and a hash of names and sizes. Remote files count with size 0.
+// The description of its files that a trainer sends to the others before they are split: number and
+// size in readable form, and a hash of names and sizes. Remote files count with size 0.
 std::string DescribeFiles(std::span<const std::string> files);
 
 // A warning about the files of a flag, or empty. `descriptions` are those of trainer 0, 1, ..;

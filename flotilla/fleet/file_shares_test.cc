@@ -41,7 +41,7 @@ TEST_F(FileSharesTest, FilesThatAreNotSplitShouldDiffer) {
   EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same, other}, false), "");
   EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same}, false), "");
   EXPECT_THAT(SplitWarning("--data", std::vector<std::string>{same, same}, false),
-              HasSubstr("every row counts 2 times"));
+              HasSubstr("every row is trained on 2 times"));
 }
 
 }  // namespace

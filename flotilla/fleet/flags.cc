@@ -31,8 +31,8 @@ CLI::Validator WholeNumber(int64_t low, int64_t high) {
   auto check = [low, high](std::string& text) -> std::string {
     const std::optional<int64_t> value = ParseWhole<int64_t>(text);
     if (!value) return fmt::format("'{}' is not a whole number", text);
-    if (*value < low) return fmt::format("{} is too small, the least is {}", *value, low);
-    if (*value > high) return fmt::format("{} is too large, the most is {}", *value, high);
+    if (*value < low) return fmt::format("{} is too small, the minimum is {}", *value, low);
+    if (*value > high) return fmt::format("{} is too large, the maximum is {}", *value, high);
     return {};
   };
   return {check, ""};
@@ -64,7 +64,7 @@ void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* 
   no->excludes(yes);
   yes->default_str("true");
   for (CLI::Option* flag : {yes, no}) {
-    flag->option_text(" ")->group(group);  // the text says nothing of the exclusion
+    flag->option_text(" ")->group(group);  // do not mention the exclusion in the help
   }
 }
 

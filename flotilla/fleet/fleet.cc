@@ -17,12 +17,12 @@ namespace flotilla {
 Fleet::~Fleet() {
   if (stage_ != Stage::kWorker) return;
   job_.Abort(absl::UnknownError(
-      fmt::format("{} ended before stop_worker: its log tells why", role_.ToString())));
+      fmt::format("{} ended before stop_worker: see its log for the reason", role_.ToString())));
 }
 
 Status Fleet::Need(Stage wanted, const char* call, const char* before) const {
   if (stage_ == wanted) return absl::OkStatus();
-  return FailedPrecondition("fleet: {} comes once, after {}", call, before);
+  return FailedPrecondition("fleet: {} must be called once, after {}", call, before);
 }
 
 Status Fleet::init(FleetInit options) {
@@ -117,7 +117,7 @@ Status Fleet::save_inference_model(Executor& executor, const std::string& dir, V
 }
 
 Status Fleet::stop_worker(const Status& outcome) {
-  // An error on the way to init_worker has nobody to be told to.
+  // Before init_worker there is no other process to report an error to.
   if (stage_ != Stage::kWorker && !outcome.ok()) return outcome;
   FL_RETURN_IF_ERROR(Need(Stage::kWorker, "stop_worker", "init_worker"));
   stage_ = Stage::kEnded;

@@ -9,12 +9,12 @@
 namespace flotilla {
 namespace {
 
-// What each way of sharing the data means.
+// The help text of each way to split the data.
 std::string SplitHelp(const std::vector<std::string>& splits) {
   const std::map<std::string, std::string> meanings = {
-      {"by_file", "trainers share the files"},
-      {"by_block", "each reads all text and takes every so many-th block of it"},
-      {"none", "each reads all it is given"}};
+      {"by_file", "every trainer reads its share of the files"},
+      {"by_block", "every trainer reads all text and trains on every T-th block (T trainers)"},
+      {"none", "every trainer reads all files it is given"}};
   std::string help;
   for (const std::string& split : splits) {
     help += (help.empty() ? "" : "; ") + split + ": " + meanings.at(split);
@@ -28,8 +28,8 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
   command
       .add_option(
           "--mode", flags.mode,
-          "Where the parameters live: local, in this process; or on servers: sync, "
-          "half-async, async, geo (default: local; async where the environment gives a role)")
+          "Training mode: local (parameters in this process) or, with parameters on servers, sync, "
+          "half-async, async or geo (default: local; async in a job with servers)")
       ->type_name("MODE")
       ->check(OneOf(ModeNames()))
       ->group(group);
@@ -46,17 +46,18 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
   const CLI::Option* start_port =
       command
           .add_option("--start_port", fleet.start_port,
-                      "First port of the servers that are started; 0: any that are free")
+                      "First port of the servers to start (0: any free ports)")
           ->type_name("N")
           ->check(WholeNumber(0, 65535))
           ->capture_default_str()
           ->group(group);
-  const CLI::Option* log_dir = command
-                                   .add_option("--log_dir", fleet.log_dir,
-                                               "Logs of what is started: serverlog.N, workerlog.N")
-                                   ->type_name("DIR")
-                                   ->capture_default_str()
-                                   ->group(group);
+  const CLI::Option* log_dir =
+      command
+          .add_option("--log_dir", fleet.log_dir,
+                      "Directory for the logs of started processes: serverlog.N, workerlog.N")
+          ->type_name("DIR")
+          ->capture_default_str()
+          ->group(group);
   flags.data_split = splits.front();
   const CLI::Option* data_split =
       command.add_option("--data_split", flags.data_split, SplitHelp(splits))
@@ -75,36 +76,37 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
   flags.of_servers = {{start_port, "no servers are started"},
                       {log_dir, "no processes are started"},
                       {data_split, "one process reads all files"},
-                      {start_timeout, "there is nobody to wait for"}};
+                      {start_timeout, "there are no other processes to wait for"}};
   flags.of_launcher = {start_port, log_dir};
   AddRoleFlags(command, group, &flags.role);
   AddSwitch(command, "shared_memory", &flags.shared_memory,
-            "Processes of one machine hand each other tensors through shared memory (default)",
-            "Send everything through sockets, also between processes of one machine", group);
+            "Exchange tensors between processes of one machine through shared memory (default)",
+            "Send everything through sockets, even between processes of one machine", group);
 }
 
 void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
-  const std::string group = "Modes";
+  const std::string group = "Options of the modes";
   const CLI::Option* max_staleness =
       command
-          .add_option(
-              "--max_staleness", fleet.job.mode.async.max_staleness,
-              "async: a batch is computed on rows that lack at most so many of the worker's "
-              "earlier steps; -1: such that all trainers have 16 under way")
+          .add_option("--max_staleness", fleet.job.mode.async.max_staleness,
+                      "async: maximum number of the worker's own earlier steps that the rows of a "
+                      "batch may lack "
+                      "(-1: chosen so that all trainers together have 16 steps in flight)")
           ->type_name("N")
           ->check(WholeNumber(-1))
           ->capture_default_str()
           ->group(group);
   command
-      .add_flag("--half_dense", fleet.job.half_dense,
-                "sync, half-async, async: dense gradients and values travel as bfloat16, half the "
-                "bytes; servers keep them as they are")
+      .add_flag(
+          "--half_dense", fleet.job.half_dense,
+          "sync, half-async, async: send dense gradients and values as bfloat16, which halves the "
+          "bytes; servers store them in full precision")
       ->group(group);
   const CLI::Option* geo_push_nums =
       command
           .add_option("--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
-                      "geo: batches between two exchanges (the tutorials: 400); 0: as often as "
-                      "costs little")
+                      "geo: batches between two exchanges; PaddlePaddle's tutorials use 400 (0: "
+                      "chosen automatically from the measured cost of an exchange)")
           ->type_name("N")
           ->check(WholeNumber(0))
           ->capture_default_str()
@@ -112,9 +114,10 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   const CLI::Option* geo_divisor =
       command
           .add_option("--geo_divisor", flags.geo_divisor,
-                      "geo: what differences are divided by: touched (dense: the trainers that "
-                      "have data; a row: the "
-                      "root of how many changed it), trainers (the tutorials' rule) or none")
+                      "geo: divisor of the differences that trainers send: touched (dense: the "
+                      "number of trainers that have data; a row: the square root of the number "
+                      "of trainers that changed it), trainers (their number, as in "
+                      "PaddlePaddle's tutorials) or none")
           ->type_name("NAME")
           ->check(OneOf({"touched", "trainers", "none"}))
           ->capture_default_str()
@@ -129,16 +132,16 @@ void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
       command
           .add_option(
               "--save_via", flags.save_via,
-              "Who writes and reads models: servers, each its own rows, in parallel, on storage "
-              "that all see; or trainer: trainer 0 for all")
+              "Which processes write and read models: servers (each its own rows, in parallel, on "
+              "storage that all of them share) or trainer (trainer 0 for all)")
           ->type_name("NAME")
           ->check(OneOf({"servers", "trainer"}))
           ->capture_default_str()
-          ->group("What is kept");
+          ->group("Saving and loading models");
   flags.of_servers.emplace_back(save_via, "this process writes and reads its models itself");
 }
 
-// Refuses flags that say nothing to the mode.
+// Rejects flags that have no effect in the mode.
 Status CheckFlagsOfModes(const FleetFlags& flags, const Mode& mode) {
   for (const auto& [option, trait] : flags.of_modes) {
     if (!(mode.*trait) && Changed(*option)) {
@@ -197,12 +200,14 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
   const bool in_job = fleet.role.kind != Role::Kind::kLocal;
   if (flags.role.role && (fleet.server_num > 0 || fleet.worker_num > 0)) {
     return InvalidArgument(
-        "--role {}: --server_num and --worker_num are for whoever starts a job; leave them out",
+        "--role {}: --server_num and --worker_num are for the process that starts a job; leave "
+        "them "
+        "out",
         *flags.role.role);
   }
   for (const CLI::Option* option : flags.of_launcher) {
     if (flags.role.role && Changed(*option)) {
-      return InvalidArgument("--role {}: {} is for whoever starts a job; leave it out",
+      return InvalidArgument("--role {}: {} is for the process that starts a job; leave it out",
                              *flags.role.role, option->get_name());
     }
   }
@@ -228,8 +233,9 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
     return InvalidArgument("--no_shared_memory: mode {} has no servers; leave it out", mode.name);
   }
   if (mode.has_servers && deterministic && !mode.repeats) {
-    return InvalidArgument("--deterministic: of the modes with servers only {} repeats its bits",
-                           fmt::join(ModeNames(&Mode::repeats), ", "));
+    return InvalidArgument(
+        "--deterministic: among the modes with servers only {} is bit-reproducible",
+        fmt::join(ModeNames(&Mode::repeats), ", "));
   }
   return absl::OkStatus();
 }

@@ -1,5 +1,5 @@
-// The flags of a job with servers: mode, how many processes, what the modes can be told. The same
-// for every command that trains.
+// The flags of a job with servers: mode, number of processes, options of the modes. Shared by all
+// commands that train.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -14,7 +14,7 @@
 
 namespace flotilla {
 
-// What the command line said, before SettleFleetFlags.
+// Values of flags that SettleFleetFlags evaluates.
 struct FleetFlags {
   std::optional<std::string> mode;  // default: local, in a job with servers async
   std::string data_split;           // the first of the names that AddFleetFlags was given
@@ -22,11 +22,11 @@ struct FleetFlags {
   std::string save_via = "servers";
   std::optional<bool> shared_memory;  // default true
   RoleFlags role;
-  // Flags that only modes with servers read, with why local does not.
+  // Flags that only modes with servers read, with the reason why local does not.
   std::vector<std::pair<const CLI::Option*, std::string>> of_servers;
   // Flags of the process that starts the others.
   std::vector<const CLI::Option*> of_launcher;
-  // Flags that only modes with a trait read.
+  // Flags that only modes with a certain trait read.
   std::vector<std::pair<const CLI::Option*, bool Mode::*>> of_modes;
 };
 
@@ -35,9 +35,9 @@ struct FleetFlags {
 void AddFleetFlags(CLI::App& command, const std::vector<std::string>& splits, FleetOptions* options,
                    FleetFlags* flags);
 
-// Reads the role and the communication's variables from the environment and fills what follows from
-// them and the flags. A contradiction is an error that names both sides, and so is a flag that says
-// nothing to the mode.
+// Reads the role and the variables for communication from the environment and fills *options from
+// them and the flags. A contradiction is an error that names both sides; so is a flag that has no
+// effect in the mode.
 Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOptions* options);
 
 }  // namespace flotilla

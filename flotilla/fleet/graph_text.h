@@ -1,4 +1,5 @@
-// Stands for a network in the handshake of a job: processes that train another one are refused.
+// The text form of a network for the handshake of a job: processes that train another network are
+// rejected.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace flotilla {
 
-// The graph and what is minimised, one line for each layer, so that the first line that differs
-// tells which. Errors: the graph's own.
+// The graph and its loss, one line per layer, so that the first line that differs names the layer.
+// Errors: those of the graph.
 StatusOr<std::string> GraphText(const Model& model);
 
 }  // namespace flotilla

@@ -22,8 +22,8 @@ std::vector<double> NumbersOf(std::string_view bytes) {
   return numbers;
 }
 
-// States of metrics do not add up number by number: trainer 0 merges those of all, in order, and
-// tells the result.
+// States of metrics cannot be added element by element: trainer 0 merges the states of all
+// trainers, in order, and sends the result to the others.
 StatusOr<MetricSet> MergedMetrics(std::string_view name, std::span<const MetricSpec> metrics,
                                   Group& group, std::span<const double> own) {
   FL_ASSIGN_OR_RETURN(MetricSet all, MetricSet::Make(metrics));
@@ -54,7 +54,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
                               number(report->skipped), number(report->dropped),
                               report->loss * number(report->rows)};
   const size_t figures = sums.size();
-  // Seconds and step of each trainer in a place of its own: what is added up is then all of them.
+  // Each trainer writes its seconds and step to its own elements, so the sum over the group
+  // contains the values of all trainers.
   const auto trainers = static_cast<size_t>(group.trainers());
   const size_t steps = figures + trainers;
   sums.resize(steps + trainers, 0);
@@ -89,7 +90,8 @@ Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
                              &summary->test_seconds, &summary->save_seconds};
   std::vector<double> sums = {static_cast<double>(summary->workers)};
   for (const int64_t* count : counts) sums.push_back(static_cast<double>(*count));
-  // Seconds of each trainer in places of its own: what is added up is then all of them.
+  // Each trainer writes its seconds to its own elements, so the sum over the group contains the
+  // values of all trainers.
   const size_t figures = sums.size(), trainers = static_cast<size_t>(group.trainers());
   sums.resize(figures + trainers * std::size(seconds), 0);
   for (size_t s = 0; s < std::size(seconds); ++s) {

@@ -1,4 +1,4 @@
-// The figures of all trainers together: reports of one epoch, added up over the group.
+// Reports of one epoch, combined over all trainers of the group.
 #pragma once
 
 #include <span>
@@ -13,14 +13,15 @@
 namespace flotilla {
 
 // Replaces rows, batches, skipped, dropped, loss, metrics and hints of *report by those of all
-// trainers; seconds become those of the slowest, and step the last that any has seen: whoever ended
-// earlier does not know it. Stage times and bad-row samples stay this trainer's. The same bits in
-// every trainer. Collective: every trainer calls it with the same name.
+// trainers; seconds become those of the slowest, and step the last that any trainer has seen, since
+// trainers that ended earlier do not know it. Stage times and bad-row samples stay those of this
+// trainer. The result has the same bits in every trainer. Collective: every trainer calls it with
+// the same name.
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
 
-// Makes *summary that of all trainers: workers, rows and stage times are added up, seconds are
-// those of the slowest; samples of bad rows stay this trainer's. Collective, like SumReports.
+// Combines *summary over all trainers: workers, rows and stage times are added, seconds are those
+// of the slowest; samples of bad rows stay those of this trainer. Collective, like SumReports.
 Status SumSummaries(std::string_view name, Group& group, RunSummary* summary);
 
 }  // namespace flotilla

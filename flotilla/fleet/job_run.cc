@@ -15,7 +15,7 @@
 namespace flotilla {
 namespace {
 
-// Flags that are for the process that starts the others.
+// Flags that are only for the process that starts the others.
 constexpr const char* kOwnFlags[] = {"--server_num", "--worker_num", "--start_port", "--log_dir"};
 
 std::vector<std::string> WithoutOwnFlags(const std::vector<std::string>& args) {

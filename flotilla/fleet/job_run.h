@@ -1,5 +1,5 @@
-// A training run over servers, but for a trainer's part in it (train_run.h): starting everything on
-// this machine, serving, and what both have in common.
+// A training run with servers, except for the trainer's part (train_run.h): starting all processes
+// on this machine, serving, and code shared by both.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 
 namespace flotilla {
 
-// Tells *fleet the process's part in the run of a model that options describe: the next is
-// init_server or init_worker. `interrupt` may be null. REQUIRES: terminal and interrupt outlive the
-// fleet, which is new.
+// Initializes *fleet with the role of this process and the model; the next call is init_server or
+// init_worker. `interrupt` may be null. REQUIRES: terminal and interrupt outlive the fleet; *fleet
+// is new.
 Status InitFleet(const FleetOptions& options, const Model& model, uint64_t seed, Terminal& terminal,
                  Interrupt* interrupt, Fleet* fleet);
 
-// The part of server_num and worker_num: starts this program again in each role, with the same
-// arguments and `more` behind them, and prints what trainer 0 has to print. Where neither a flag
-// nor CPU_NUM says how many workers a trainer has, the trainers share the cores.
+// Starts server_num servers and worker_num trainers: this program in each role, with the same
+// arguments followed by `more`, and prints the results of trainer 0. If neither a flag nor CPU_NUM
+// gives the number of workers of a trainer, the trainers share the cores.
 Status TrainInCluster(const FleetOptions& options, std::span<const std::string> more,
                       Terminal& terminal);
 
-// The part of a server: serves the model's parameters until the trainers have ended.
+// Runs a server: serves the model's parameters until the trainers have ended.
 Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed,
                   Terminal& terminal);
 

@@ -15,10 +15,10 @@
 namespace flotilla {
 namespace {
 
-// A trainer that has told nothing new for so long tests, saves or waits: it has no speed.
+// A trainer without an update for this long is testing, saving or waiting: its speed counts as 0.
 constexpr int64_t kStaleNanos = 3'000'000'000;
 
-// Which fields a narrow terminal gives up, first the highest.
+// Priorities by which a narrow terminal drops fields: the highest first.
 enum Rank { kLeft = 1, kShare, kLoss, kAuc, kTrainers, kCount };
 
 std::string Content(const std::string& path, size_t begin = 0) {
@@ -38,7 +38,7 @@ std::string TrainersText(std::span<const TrainerStatus> statuses, int trainers) 
                      idle > 0 ? fmt::format(" ({} without rows)", idle) : "");
 }
 
-// The mean of what is known, weighted by the counts; NaN where nothing is.
+// The mean of the known values, weighted by the counts; NaN if none is known.
 double WeightedMean(std::span<const TrainerStatus> statuses, double TrainerStatus::*figure) {
   double sum = 0, weights = 0;
   for (const TrainerStatus& status : statuses) {
@@ -108,7 +108,7 @@ TaskMoment JobMoment(std::span<const TrainerStatus> statuses, int trainers) {
   double count = 0, all = 0, rate = 0, left = 0;
   bool moves = false;
   for (const TrainerStatus& status : statuses) {
-    // Who is an epoch ahead has done all of this one.
+    // A trainer that is an epoch ahead has completed this one.
     const bool ahead = status.epoch > slowest->epoch && !std::isnan(status.epoch_count);
     count += ahead ? status.epoch_count : status.count;
     all += status.epoch_count;
@@ -119,7 +119,7 @@ TaskMoment JobMoment(std::span<const TrainerStatus> statuses, int trainers) {
     if (!std::isnan(status.seconds_left)) left = std::max(left, status.seconds_left);
   }
   if (!moves) rate = TrainerStatus::kUnknown;
-  // With trainers that have told nothing yet the rest is not known.
+  // The time left is unknown while some trainers have not reported anything.
   const bool complete = statuses.size() == static_cast<size_t>(trainers) && all > 0;
   const double share = complete ? std::min(count / all, 1.0) : TrainerStatus::kUnknown;
   if (!complete || left == 0) left = TrainerStatus::kUnknown;

@@ -16,7 +16,7 @@ Status RunCluster(LocalClusterOptions options, Terminal& terminal) {
     for (const std::string& line : view->NewLines()) terminal.log.info("{}", line);
   };
   LocalCluster cluster(std::move(options), &terminal.clock, [&](std::string_view line) {
-    show_lines();  // of a process that has ended: before its end is told
+    show_lines();  // lines of a process that has ended come before the message about its end
     terminal.log.info("{}", line);
   });
   const auto show = [&] {

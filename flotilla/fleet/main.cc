@@ -44,7 +44,7 @@ int RunMain(const std::string& program, std::vector<std::string> args, const Mod
     fmt::print(err, "{}: the model: {}\n", name, Message(made.status()));
     return kFailure;
   }
-  CLI::App app("Trains the model of this program and tells its quality.", name);
+  CLI::App app("Trains the model of this program and reports its quality.", name);
   PrepareCommandLine(app);
   TrainFlags flags;
   flags.options.model_name = name;

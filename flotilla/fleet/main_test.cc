@@ -146,7 +146,7 @@ TEST_F(MainTest, TheCommandThatGoesOnWorksAsItIsPrinted) {
                            PairModel, stdout_text, err);
   killer.join();
   ASSERT_EQ(code, 128 + SIGTERM) << err.str();
-  const std::string text = err.str(), before = "to go on:\n  ";
+  const std::string text = err.str(), before = "to continue:\n  ";
   const size_t begin = text.find(before) + before.size();
   const std::vector<std::string> words =
       ShellWords(text.substr(begin, text.find('\n', begin) - begin));
@@ -167,7 +167,7 @@ TEST_F(MainTest, MistakesInTheFileAreNamed) {
   };
   EXPECT_THAT(error("batchsize = 10\n"),
               HasSubstr("unknown key batchsize, did you mean batch_size"));
-  EXPECT_THAT(error("[train]\nepochs = 1\n"), HasSubstr("the file has no sections"));
+  EXPECT_THAT(error("[train]\nepochs = 1\n"), HasSubstr("sections are not allowed"));
   EXPECT_THAT(error("smooth = 3\n"), HasSubstr("smooth = 3: true or false was expected"));
   EXPECT_THAT(error("epochs = many\n"), HasSubstr("'many' is not a whole number"));
   const MainRun missing = RunModel({"--data", train_, "--config", "/no/such.toml"});
@@ -181,7 +181,8 @@ TEST_F(MainTest, AModelThatMakesNoSenseIsToldBeforeAnything) {
     return PairModel(config);
   });
   EXPECT_EQ(taken.code, kFailure);
-  EXPECT_THAT(taken.err, HasSubstr("the model reads --epochs, which is a flag of training"));
+  EXPECT_THAT(taken.err,
+              HasSubstr("the model reads --epochs, which is already a flag of training"));
   const MainRun broken = RunModel(
       {}, [](const Config&) -> StatusOr<Model> { return InvalidArgument("no network today"); });
   EXPECT_EQ(broken.code, kFailure);

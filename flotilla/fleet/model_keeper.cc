@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr char kLatest[] = "latest";
 constexpr char kBest[] = "best";
 
-// Points dir/link to dir/name, in one step: there is always a whole link.
+// Makes dir/link point to dir/name, atomically: there is always a valid link.
 Status PointTo(const fs::path& dir, const std::string& link, const std::string& name) {
   const fs::path temporary = dir / ("." + link + ".new");
   std::error_code error;
@@ -25,7 +25,8 @@ Status PointTo(const fs::path& dir, const std::string& link, const std::string& 
   fs::create_directory_symlink(name, temporary, error);
   if (!error) fs::rename(temporary, dir / link, error);
   if (error) {
-    return FailedPrecondition("{}: cannot be made: {}", (dir / link).string(), error.message());
+    return FailedPrecondition("{}: cannot create the link: {}", (dir / link).string(),
+                              error.message());
   }
   return absl::OkStatus();
 }
@@ -96,18 +97,18 @@ Status ModelKeeper::Write(PendingSave& save, const std::string& name, bool best,
 
 Status ModelKeeper::Remove(const std::string& name) {
   const Status removed = RemoveModelDir((fs::path(options_.dir) / name).string());
-  // One that somebody put something into is theirs now.
+  // A model directory that contains files of others is not removed.
   return absl::IsFailedPrecondition(removed) ? absl::OkStatus() : removed;
 }
 
 Status ModelKeeper::RemoveReplaced(const std::string& newest) {
   std::erase(replaced_, newest);  // replaced by this run's own
   if (replaced_.empty()) return absl::OkStatus();
-  // Before its model: a link that leads nowhere is worse than none.
+  // Removed before its model: a dangling link is worse than none.
   std::error_code error;
   if (best_.empty()) fs::remove(fs::path(options_.dir) / kBest, error);
   if (error) {
-    return FailedPrecondition("{}/{}: cannot be removed: {}", options_.dir, kBest, error.message());
+    return FailedPrecondition("{}/{}: cannot remove: {}", options_.dir, kBest, error.message());
   }
   while (!replaced_.empty()) {
     FL_RETURN_IF_ERROR(Remove(replaced_.back()));
@@ -120,7 +121,7 @@ Status ModelKeeper::RemoveOld(const std::string& newest) {
   std::erase(kept_, newest);
   kept_.push_back(newest);
   if (options_.keep == 0) return absl::OkStatus();
-  // The best one does not count: it stays beside the newest.
+  // The best model does not count: it is kept in addition to the newest ones.
   while (true) {
     const auto others = std::count_if(kept_.begin(), kept_.end(),
                                       [&](const std::string& name) { return name != best_; });

@@ -1,9 +1,9 @@
 // Keeps the models of a run in its directory: DIR/epoch_N after epochs, DIR/step_N in between, and
-// the links DIR/latest and DIR/best. Files are written on a thread of its own while training goes
-// on; the newest few and the best stay.
+// the links DIR/latest and DIR/best. A background thread writes the files while training continues;
+// the newest few models and the best one are kept.
 //
-//   training stands still:  keeper.Begin(..)    marks the moment (communicator.BeginSave)
-//   training goes on:       the thread writes, then moves the links, then removes what is too old
+//   training paused:     keeper.Begin(..)    takes a snapshot (communicator.BeginSave)
+//   training continues:  the thread writes it, then moves the links, then removes old models
 #pragma once
 
 #include <atomic>
@@ -20,42 +20,43 @@
 namespace flotilla {
 
 struct ModelKeeperOptions {
-  std::string dir;   // which is there (run_dir.h)
-  int64_t keep = 3;  // the newest so many; 0: all
-  // Models that are there are of another run: the first one that is saved replaces them all.
+  std::string dir;   // must exist (run_dir.h)
+  int64_t keep = 3;  // number of recent models to keep; 0: all
+  // Existing models belong to another run: the first save of this run replaces them all.
   bool overwrite = false;
   bool optimizer_state = true;
-  // Told of every model that was written, and of every save that failed; by the writing thread.
+  // Called by the writing thread for every model that was written, and for every failed save.
   std::function<void(const std::string& dir, int64_t step, double seconds)> on_saved;
   std::function<void(const std::string& dir, const Status& status)> on_failed;
 };
 
-// Not thread-safe but for busy().
+// Not thread-safe except for busy().
 class ModelKeeper {
  public:
   // REQUIRES: communicator outlives the keeper.
   ModelKeeper(Communicator* communicator, ModelKeeperOptions options);
-  // Waits for the save under way.
+  // Waits for the running save.
   ~ModelKeeper();
 
-  // Begins to save the model as it is now, as DIR/NAME; waits first for a save under way. With
-  // `best` DIR/best will point to it. A failure to write is told to on_failed and by Wait, and
-  // training may go on.
+  // Begins to save the model in its current state, as DIR/NAME; first waits for the running save,
+  // if any. With `best` DIR/best will point to it. A failure to write is reported to on_failed and
+  // by Wait, and training may continue.
   Status Begin(const std::string& name, bool best, Sections sections);
 
   // Whether a save is being written.
   bool busy() const { return busy_.load(); }
 
-  // Waits for the save under way and returns how the last one ended; ok if there was none.
+  // Waits for the running save and returns the status of the last one; Ok if there was none.
   Status Wait();
 
  private:
   void WriteInBackground(std::unique_ptr<PendingSave> save, std::string name, bool best,
                          Sections sections);
   Status Write(PendingSave& save, const std::string& name, bool best, const Sections& sections);
-  // Removes a model, unless it holds files of others.
+  // Removes a model, unless its directory contains files of others.
   Status Remove(const std::string& name);
-  // After the first save of a run that overwrites another: removes what is left of that.
+  // After the first save of a run that overwrites another: removes the remaining models of that
+  // run.
   Status RemoveReplaced(const std::string& newest);
   // Removes the oldest models beyond options_.keep.
   Status RemoveOld(const std::string& newest);
@@ -64,7 +65,7 @@ class ModelKeeper {
   const ModelKeeperOptions options_;
   std::atomic<bool> busy_ = false;
   std::thread writer_;
-  // Written by the writing thread, read after it was joined.
+  // Written by the writing thread, read only after it was joined.
   Status last_;
   std::string best_;
   std::vector<std::string> kept_;      // names, oldest first

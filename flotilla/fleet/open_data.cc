@@ -68,14 +68,14 @@ Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
   return absl::OkStatus();
 }
 
-// A parameter and the one that names a file with its text stand for each other.
+// A parameter, and the parameter that names a file with its text, are equivalent.
 std::string TwinOf(const std::string& param) {
   constexpr std::string_view kFile = "_file";
   return param.ends_with(kFile) ? param.substr(0, param.size() - kFile.size())
                                 : param + std::string(kFile);
 }
 
-// Schemas and statistics are long: of their texts a message shows that they differ.
+// Schemas and statistics are long: a message shows only that their texts differ.
 std::string ParamText(const std::map<std::string, std::string>& params, const std::string& name) {
   constexpr size_t kLong = 60;
   const auto found = params.find(name);
@@ -158,7 +158,7 @@ Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
       (*parser_then)->identity() == (*parser_now)->identity()) {
     return absl::OkStatus();
   }
-  // Files are read into texts, which can be compared.
+  // Parameters that name files are replaced by the texts of the files, which can be compared.
   FL_ASSIGN_OR_RETURN(const std::string text, ParserSpecToJson(given));
   FL_ASSIGN_OR_RETURN(const ParserSpec now, ParserSpecFromJson(text));
   const ParserSpec then = WithDefaults(trained);

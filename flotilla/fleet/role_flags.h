@@ -1,5 +1,5 @@
-// The role from flags, for processes that are started by hand: what the tutorials' variables say
-// (launch/role_environment.h), on the command line.
+// The role from flags, for processes that are started by hand: the command-line counterpart of the
+// tutorials' environment variables (launch/role_environment.h).
 #pragma once
 
 #include <CLI/App.hpp>
@@ -22,8 +22,8 @@ struct RoleFlags {
 // Declares --role, --role_index, --servers and --trainers. REQUIRES: flags outlive the command.
 void AddRoleFlags(CLI::App& command, const std::string& group, RoleFlags* flags);
 
-// The role that the flags give, or, where they give none, what the environment gave. Errors: flags
-// that are missing, that contradict each other or CheckRole; a role from both sides.
+// The role given by the flags or, if they give none, the one from the environment. Errors: flags
+// that are missing, contradict each other or fail CheckRole; a role from both sides.
 StatusOr<Role> ChooseRole(const RoleFlags& flags, const Role& from_environment);
 
 }  // namespace flotilla

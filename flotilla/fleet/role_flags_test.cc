@@ -45,7 +45,7 @@ TEST(RoleFlagsTest, ContradictionsAreNamed) {
   EXPECT_THAT(RefusalOf(flags), HasSubstr("--role trainer needs --role_index"));
   flags = FlagsOfTrainer();
   flags.role.reset();
-  EXPECT_THAT(RefusalOf(flags), HasSubstr("belong to --role"));
+  EXPECT_THAT(RefusalOf(flags), HasSubstr("need --role"));
   const Role server{.kind = Role::Kind::kServer, .servers = {"a:1"}};
   EXPECT_THAT(RefusalOf(FlagsOfTrainer(), server),
               HasSubstr("TRAINING_ROLE makes this process a server: leave one out"));

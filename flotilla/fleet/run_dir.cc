@@ -30,21 +30,21 @@ namespace fs = std::filesystem;
 constexpr char kLock[] = ".run";
 constexpr std::string_view kReplaced = ".replaced";
 
-// A name under which runs save models.
+// Whether runs save models under this name.
 bool IsModelName(std::string_view name) {
   return name.starts_with("epoch_") || name.starts_with("step_");
 }
 
-// What a directory has under the name of a model, complete or not.
+// An entry of the directory with the name of a model, complete or not.
 struct FoundModel {
-  int64_t epoch = -1;  // to go on with; -1: not known
-  int64_t step = -1;   // -1: not known, the manifest cannot be read
+  int64_t epoch = -1;  // to continue with; -1: unknown
+  int64_t step = -1;   // -1: unknown, the manifest cannot be read
   int64_t saved = 0;   // when, in seconds since 1970
   std::string name;
   Status status;  // of its manifest
 
-  // Steps alone would not do: they begin anew where a run goes on with a fresh optimizer. Times
-  // alone neither: copies have their own.
+  // Steps alone are not enough: they restart at 0 if a run continues with a fresh optimizer. Times
+  // alone are not enough either: copies have their own.
   auto Order() const { return std::tie(epoch, step, saved, name); }
 };
 
@@ -53,8 +53,8 @@ int64_t SavedSeconds(const fs::path& path) {
   return stat(path.c_str(), &info) == 0 ? static_cast<int64_t>(info.st_mtime) : 0;
 }
 
-// All of them, oldest first. A save that was cut off at its end has left the old model as
-// NAME.replaced, which opens under its name (checkpoint/model_dir.h).
+// All saved models, oldest first. A save that was interrupted at its end has left the old model as
+// NAME.replaced, which can be opened as NAME (checkpoint/model_dir.h).
 std::vector<FoundModel> FindModels(const fs::path& dir) {
   std::vector<FoundModel> found;
   std::error_code error;
@@ -115,7 +115,8 @@ std::string TextOf(int fd) {
 }
 
 Status PathError(const std::string& dir, int error) {
-  return FailedPrecondition("--out {}: cannot be written: {}", dir, std::strerror(error));
+  return FailedPrecondition("--out {}: cannot write to the directory: {}", dir,
+                            std::strerror(error));
 }
 
 // Opens DIR/.run and locks it.
@@ -129,14 +130,14 @@ StatusOr<int> LockDir(const std::string& dir) {
       close(fd);
       return FailedPrecondition(
           "--out {} is in use by another run ({}): wait for it to end, or give another directory",
-          dir, holder.empty() ? "it has not said which" : holder);
+          dir, holder.empty() ? "its details are not known" : holder);
     }
     struct stat by_fd, by_path;
     if (fstat(fd, &by_fd) == 0 && stat(path.c_str(), &by_path) == 0 &&
         by_fd.st_ino == by_path.st_ino) {
       return fd;
     }
-    close(fd);  // of a run that ended just now and removed it
+    close(fd);  // the file of a run that has just ended and removed it
   }
 }
 
@@ -156,10 +157,10 @@ std::string LatestText(const fs::path& latest) {
   const fs::path target = fs::read_symlink(latest, error);
   if (error) return "latest is missing";
   return fmt::format("latest points to {}, which {}", target.string(),
-                     fs::exists(latest, error) ? "has no manifest" : "is not there");
+                     fs::exists(latest, error) ? "has no manifest" : "does not exist");
 }
 
-// The model to go on with; empty: none was saved yet.
+// The model to continue from; empty: none was saved yet.
 StatusOr<std::string> FindResumed(const std::string& dir, const LogLine& warn) {
   const std::string latest = dir + "/latest";
   const Status status = ReadManifest(latest).status();
@@ -175,15 +176,16 @@ StatusOr<std::string> FindResumed(const std::string& dir, const LogLine& warn) {
     const std::string path = dir + "/" + model.name;
     const Status whole = model.status.ok() ? CheckpointReader::Open(path).status() : model.status;
     if (whole.ok()) {
-      warn(fmt::format("--resume: {} in {}; going on with {}, the newest whole model", why, dir,
-                       model.name));
+      warn(fmt::format("--resume: {} in {}; continuing from {}, the newest complete model", why,
+                       dir, model.name));
       return path;
     }
     damaged.push_back(fmt::format("{}: {}", model.name, Message(whole)));
   }
   return FailedPrecondition(
-      "--resume: {} has no whole model to go on with ({}{}{}): restore one, or start anew with "
-      "--overwrite",
+      "--resume: {} has no complete model to continue from ({}{}{}): restore one, or start a new "
+      "run "
+      "with --overwrite",
       dir, why, damaged.empty() ? "" : "; ", fmt::join(damaged, "; "));
 }
 
@@ -220,7 +222,7 @@ StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, con
 }
 
 RunDir::~RunDir() {
-  // Still locked: whoever has opened the file finds that it is no longer at its place.
+  // Still locked: a process that has opened the file will find that it was removed.
   if (made_ && FindModels(dir_).empty()) {
     unlink((dir_ + "/" + kLock).c_str());
     rmdir(dir_.c_str());

@@ -1,5 +1,5 @@
-// The directory of a run's models (--out DIR): one run at a time writes there, and models of two
-// runs never mix. model_keeper.h writes the models, checkpoint/ each of them.
+// The directory of a run's models (--out DIR): one run at a time writes to it, and models of two
+// runs never mix. model_keeper.h manages the models, checkpoint/ writes each of them.
 #pragma once
 
 #include <memory>
@@ -14,30 +14,30 @@ namespace flotilla {
 
 struct RunDirOptions {
   std::string dir;
-  bool resume = false;     // go on with the models that are there
-  bool overwrite = false;  // models that are there may be replaced
-  // How the run was started, for messages of other runs that find the directory in use.
+  bool resume = false;     // continue from an existing model
+  bool overwrite = false;  // existing models may be replaced
+  // The command line of the run, for messages of other runs that find the directory in use.
   std::string command;
-  // Flags that let a run into a directory that has models, for messages.
-  std::string_view remedies = "--resume to go on with it, --overwrite to replace it";
+  // Flags that allow a run to use a directory that has models, for messages.
+  std::string_view remedies = "--resume to continue it, --overwrite to replace it";
 };
 
-// Holds the directory until it is destroyed. Not thread-safe.
+// Locks the directory until destruction. Not thread-safe.
 class RunDir {
  public:
-  // Makes the directory and locks it (flock on DIR/.run, which also says who holds it; on file
-  // systems without locks nobody is refused). Nothing else is changed.
-  // FailedPrecondition, naming what is there and what to do: another run holds it; it has models,
-  // and neither resume nor overwrite is set; it is itself a model; with resume, it has models but
-  // none that is whole. `warn` is told when the model to resume is not DIR/latest.
+  // Creates the directory and locks it (flock on DIR/.run, which also names the holder; on file
+  // systems without locks no run is rejected). Changes nothing else.
+  // FailedPrecondition, with the state of the directory and the remedies: another run holds it; it
+  // has models, and neither resume nor overwrite is set; it is itself a model; with resume, it has
+  // models but no complete one. Calls `warn` if the model to resume is not DIR/latest.
   static StatusOr<std::unique_ptr<RunDir>> Open(const RunDirOptions& options, const LogLine& warn);
-  // Lets the next run in. Without a model in it, a directory that Open made is removed.
+  // Unlocks the directory. If Open created it and it has no model, it is removed.
   ~RunDir();
   RunDir(const RunDir&) = delete;
   RunDir& operator=(const RunDir&) = delete;
 
-  // With resume: the model to go on with, DIR/latest or, where that link is missing or dangling,
-  // the newest whole model; empty: the directory has none yet.
+  // With resume: the model to continue from, DIR/latest or, if that link is missing or dangling,
+  // the newest complete model; empty: the directory has none yet.
   const std::string& model() const { return model_; }
 
  private:
@@ -49,11 +49,11 @@ class RunDir {
   std::string model_;
 };
 
-// Names of the models in a directory, whole or not, oldest first.
+// Names of the models in a directory, complete or not, oldest first.
 std::vector<std::string> ModelsIn(const std::string& dir);
 
-// What a run tells at its start when nothing is kept.
+// The message of a run at its start if it saves no model.
 inline constexpr char kNothingKept[] =
-    "without --out DIR no model is saved: what is learned is lost at the end";
+    "without --out DIR no model is saved: the result of training is lost at the end";
 
 }  // namespace flotilla

@@ -95,7 +95,7 @@ TEST_F(RunDirTest, ModelsOfAnotherRunAreRefusedNamingThemAndTheWaysOut) {
   }
   EXPECT_THAT(ErrorOf(), AllOf(HasSubstr("has models of another run: epoch_0, epoch_1, the newest"),
                                HasSubstr("at step 20"), HasSubstr("`flotilla train ctr_dnn`"),
-                               HasSubstr("--resume to go on with it, --overwrite to replace it")));
+                               HasSubstr("--resume to continue it, --overwrite to replace it")));
   EXPECT_TRUE(Open({.overwrite = true}).ok());
   EXPECT_THAT(ModelsIn(out_), ElementsAre("epoch_0", "epoch_1"));
 }
@@ -122,10 +122,11 @@ TEST_F(RunDirTest, WithoutLatestGoesOnWithTheNewestWholeModel) {
   Save("epoch_1", 20);
   Damage("epoch_1");
   EXPECT_EQ(Resumed(), out_ + "/step_15");
-  EXPECT_THAT(warning_, AllOf(HasSubstr("latest is missing"), HasSubstr("going on with step_15")));
+  EXPECT_THAT(warning_,
+              AllOf(HasSubstr("latest is missing"), HasSubstr("continuing from step_15")));
   PointLatest("epoch_7");
   EXPECT_EQ(Resumed(), out_ + "/step_15");
-  EXPECT_THAT(warning_, HasSubstr("latest points to epoch_7, which is not there"));
+  EXPECT_THAT(warning_, HasSubstr("latest points to epoch_7, which does not exist"));
 }
 
 // A save was killed between its two renames: the old model stands aside.
@@ -140,9 +141,10 @@ TEST_F(RunDirTest, RefusesToStartAnewWhereNoModelIsWhole) {
   Save("epoch_0", 10);
   Damage("epoch_0");
   fs::create_directory(out_ + "/epoch_1");
-  EXPECT_THAT(ErrorOf({.resume = true}),
-              AllOf(HasSubstr("has no whole model to go on with"), HasSubstr("latest is missing"),
-                    HasSubstr("epoch_0: "), HasSubstr("epoch_1: "), HasSubstr("--overwrite")));
+  EXPECT_THAT(
+      ErrorOf({.resume = true}),
+      AllOf(HasSubstr("has no complete model to continue from"), HasSubstr("latest is missing"),
+            HasSubstr("epoch_0: "), HasSubstr("epoch_1: "), HasSubstr("--overwrite")));
   fs::remove_all(out_);
   fs::create_directory(out_);
   PointLatest("epoch_3");

@@ -56,9 +56,9 @@ Status CheckSettings(const RunState& state, const std::map<std::string, std::str
   }
   if (differ.empty()) return absl::OkStatus();
   return FailedPrecondition(
-      "the model was saved inside epoch {}, and its position does not fit other rows or batches: "
-      "{}; give what it was saved with to finish the epoch, or begin one anew from its weights "
-      "with --init_model and another --out",
+      "the model was saved inside epoch {}, and its position is valid only for the same rows and "
+      "batches: {}; use the original values to finish the epoch, or begin a new epoch from its "
+      "weights with --init_model and another --out",
       state.epoch, fmt::join(differ, "; "));
 }
 
@@ -84,7 +84,7 @@ StatusOr<std::unique_ptr<RunSaves>> RunSaves::Make(const KeepOptions& options, c
   std::unique_ptr<RunSaves> saves(
       new RunSaves(options, model, std::move(format), communicator, clock));
   if (options.out.empty()) return saves;
-  // What cannot be saved is known before an epoch has been trained for it.
+  // Finds a directory that cannot be written before an epoch is trained in vain.
   FL_RETURN_IF_ERROR(SectionsOf(*model, saves->format_, {}).status());
   keeper_options.dir = options.out;
   keeper_options.keep = options.keep;

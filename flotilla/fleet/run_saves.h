@@ -1,5 +1,5 @@
-// When a run saves its model and what it saves with it: after epochs, every so many steps or
-// minutes, when it is stopped; and how it finds its way back into the data when it resumes.
+// When a run saves its model (after epochs, every N steps or minutes, when it is stopped), what it
+// saves with it, and how it restores its position in the data when it resumes.
 #pragma once
 
 #include <atomic>
@@ -21,32 +21,32 @@
 
 namespace flotilla {
 
-// Where a run stands between two batches: what a model carries so that training can go on.
+// The state of a run between two batches, stored in a model so that training can continue.
 struct RunState {
-  int64_t epoch = 0;                        // the one to go on with
+  int64_t epoch = 0;                        // the epoch to continue with
   std::optional<DatasetPosition> position;  // inside it; none: at its start
-  double best_auc = -1;                     // of the test rows; -1: none yet
-  int64_t best_epoch = -1;                  // after which; -1: none yet, or not known
-  double last_auc = -1;                     // of the test rows after the last epoch; -1: none
+  double best_auc = -1;                     // best test AUC; -1: none yet
+  int64_t best_epoch = -1;                  // the epoch of best_auc; -1: none yet, or unknown
+  double last_auc = -1;                     // test AUC after the last epoch; -1: none
   int64_t epochs_without_better = 0;
-  // Inside an epoch: the options that say which rows make which batch, by the names of their flags.
+  // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
 
   std::string ToText() const;
   static StatusOr<RunState> FromText(std::string_view text);
 };
 
-// Ok when `now` are the settings of a state inside an epoch. Otherwise FailedPrecondition: which
-// option differs, both values, and what to do. A state without settings passes.
+// Ok if `now` equals the settings of a state inside an epoch. Otherwise FailedPrecondition with the
+// option that differs, both values, and the remedies. A state without settings passes.
 Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now);
 
 // The section of a model that holds the RunState.
 inline constexpr char kRunSection[] = "run";
 
-// What inference must know of a model whose rows have this format.
+// The sections that inference needs, for a model whose rows have this format.
 ModelSections DescribeModel(const Model& model, const ParserSpec& format);
 
-// Everything that is stored beside the parameters: what inference needs, and the state.
+// All sections that are stored besides the parameters: those for inference, and the state.
 StatusOr<Sections> SectionsOf(const Model& model, const ParserSpec& format, const RunState& state);
 
 class RunSaves {
@@ -59,11 +59,11 @@ class RunSaves {
 
   // Whether a save between two batches is due. Thread-safe.
   bool Due();
-  // Saves as DIR/step_N. REQUIRES: training stands still.
+  // Saves as DIR/step_N. REQUIRES: training is paused.
   Status SaveStep(const RunState& state);
-  // Saves as DIR/epoch_N after that epoch; `last` of the run: in any case.
+  // Saves as DIR/epoch_N after that epoch if a save is due; after the `last` epoch always.
   Status SaveEpoch(int64_t epoch, bool best, bool last, const RunState& state);
-  // Waits for the save under way; how the last one ended.
+  // Waits for the running save; returns the status of the last one.
   Status Wait() { return keeper_ == nullptr ? absl::OkStatus() : keeper_->Wait(); }
 
   bool enabled() const { return keeper_ != nullptr; }

@@ -11,7 +11,7 @@
 namespace flotilla {
 namespace {
 
-// Of the trainers of a job the first writes the files, for all.
+// Trainer 0 of a job writes the files for all trainers.
 bool WritesFiles(const TrainOptions& options) { return options.fleet.role.index == 0; }
 
 std::string LogDir(const TrainOptions& options) { return options.keep.out + ".log"; }
@@ -47,7 +47,7 @@ void RunView::Batch(const Progress& progress, const Trainer& trainer) {
   terminal_->console.Update([&] {
     trainer.AddMetrics(&full);
     TaskMoment moment = TrainingMoment(full);
-    // Figures while an epoch runs are of this trainer; those at its end of all.
+    // Figures during an epoch are those of this trainer; figures at its end are those of all.
     if (const Role& role = options_->fleet.role; role.trainers > 1) {
       moment.fields.insert(moment.fields.begin() + 1,
                            {"trainer", static_cast<double>(role.index),
@@ -67,7 +67,7 @@ void RunView::Batch(const Progress& progress, const Trainer& trainer) {
   TellLauncher(full);
 }
 
-// For whoever started this trainer.
+// For the launcher of this trainer.
 void RunView::TellLauncher(const Progress& progress) const {
   const double share = EpochShare(progress);
   WriteStatus(options_->fleet.status_file,
@@ -140,7 +140,7 @@ void RunView::CheckWrite(const Status& status) {
   if (status.ok()) return;
   const std::lock_guard lock(mutex_);
   if (std::exchange(write_failed_, true)) return;
-  terminal_->log.warn("{}; training goes on", Message(status));
+  terminal_->log.warn("{}; training continues", Message(status));
 }
 
 }  // namespace flotilla

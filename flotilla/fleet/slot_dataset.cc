@@ -21,7 +21,7 @@ void SlotDataset::set_use_var(std::span<const Var> vars) {
   use_var_status_ = absl::OkStatus();
   for (const Var& var : vars) {
     if (!var.valid() || var.def().input < 0) {
-      use_var_status_ = InvalidArgument("set_use_var: {} is no input of a graph",
+      use_var_status_ = InvalidArgument("set_use_var: {} is not an input of a graph",
                                         var.valid() ? var.name() : "a value that failed to build");
       return;
     }
@@ -35,7 +35,7 @@ void SlotDataset::set_batch_size(int64_t rows) { Set(&batch_size_, rows); }
 void SlotDataset::set_thread(int threads) { Set(&threads_, threads); }
 void SlotDataset::set_filelist(std::vector<std::string> files) {
   files_ = std::move(files);
-  Close();  // also for the same names: the files may be new
+  Close();  // even if the names are the same: the files may be new
 }
 void SlotDataset::set_format(ParserSpec format) { Set(&format_, std::move(format)); }
 void SlotDataset::set_max_bad_rows(int64_t rows) { Set(&max_bad_rows_, rows); }
@@ -45,7 +45,7 @@ void SlotDataset::set_interrupt(const Interrupt* interrupt) { Set(&interrupt_, i
 StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
   if (inputs_.empty()) return FailedPrecondition("set_use_var was not called: no inputs");
   if (!files_) return FailedPrecondition("set_filelist was not called: no files");
-  if (threads_ < 1) return InvalidArgument("set_thread: {} threads, at least 1", threads_);
+  if (threads_ < 1) return InvalidArgument("set_thread: {} threads, must be at least 1", threads_);
   FL_ASSIGN_OR_RETURN(std::unique_ptr<Parser> parser, MakeParser(format_, inputs_));
   return std::shared_ptr<const Parser>(std::move(parser));
 }

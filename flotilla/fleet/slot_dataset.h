@@ -1,4 +1,5 @@
-// Datasets in the words of the tutorials, for programs that keep the loop in their own hands:
+// Datasets with the API of PaddlePaddle's Fleet tutorials, for programs with their own training
+// loop:
 //
 //   auto dataset = fl::DatasetFactory().create_dataset("InMemoryDataset");
 //   dataset->set_use_var({dense, ids, label});
@@ -11,8 +12,8 @@
 //
 // Files may change between epochs: set_filelist(next_files) and train again.
 //
-// A thin front of dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
-// Names are those of the tutorials, so that a tutorial's line finds its counterpart.
+// A thin layer over dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
+// Names are those of the tutorials, so that each line of a tutorial has a counterpart.
 #pragma once
 
 #include <cstdint>
@@ -34,34 +35,34 @@ namespace flotilla {
 
 class Fleet;
 
-// A description of rows, and once it is opened the dataset itself. Settings may change at any time
-// between epochs; they take effect at the next opening: a change closes the dataset and releases
-// its rows, which are loaded (and shuffled, where that is wanted) again. Not thread-safe.
+// A description of rows and, once it is opened, the dataset itself. Settings may change at any time
+// between epochs; they take effect when the dataset is opened next: a change closes it and releases
+// its rows, which must be loaded (and shuffled, if desired) again. Not thread-safe.
 class SlotDataset {
  public:
   enum class Kind { kQueue, kInMemory };
   explicit SlotDataset(Kind kind) : kind_(kind) {}
 
-  // What rows hold, in the order of the slots. Values that are no inputs of a graph are an error of
-  // opening, until the next call.
+  // The inputs of a row, in the order of the slots. Values that are not inputs of a graph make
+  // opening fail, until the next call of this function.
   void set_use_var(std::span<const Var> vars);
   void set_use_var(std::initializer_list<Var> vars) {
     set_use_var(std::span<const Var>(vars.begin(), vars.size()));
   }
-  // A shell command between each file and the parser; empty: none.
+  // A shell command that each file is piped through before it is parsed; empty: none.
   void set_pipe_command(std::string command);
   void set_batch_size(int64_t rows);
-  // Threads that parse into memory, and files that pipe commands work on at the same time.
+  // Number of threads that parse into memory, and of files that pipe commands process in parallel.
   void set_thread(int threads);
-  // The files of the next epochs, read anew even where the list is the same as before. An empty
-  // list is one worker's of several: its epochs have no rows (Fleet::split_files).
+  // The files of the next epochs; they are read again even if the list is the same as before. An
+  // empty list is valid for one of several workers: its epochs have no rows (Fleet::split_files).
   void set_filelist(std::vector<std::string> files);
-  // How lines are written; MultiSlot text unless told otherwise.
+  // The format of lines; MultiSlot text by default.
   void set_format(ParserSpec format);
   void set_max_bad_rows(int64_t rows);
   void set_seed(uint64_t seed);
-  // Ends every wait for rows with its cause: a fleet's, so that the end of the job is heard. Must
-  // outlive the dataset.
+  // Interrupts every wait for rows, with its cause. Pass the interrupt of a fleet, so that waits
+  // end when the job ends. Must outlive the dataset.
   void set_interrupt(const Interrupt* interrupt);
 
   // In memory only; FailedPrecondition for a queue.
@@ -70,11 +71,12 @@ class SlotDataset {
   Status wait_preload_done();
   // Each call gives another order.
   Status local_shuffle();
-  // Spreads the rows of all workers at random over them. Collective: every worker calls it, with
-  // the same seed and after the same shuffles. Without a fleet the rows of this process.
+  // Redistributes the rows of all workers at random among them. Collective: every worker calls it,
+  // with the same seed and after the same shuffles. Without a fleet it shuffles the rows of this
+  // process.
   Status global_shuffle(Fleet& fleet);
   Status global_shuffle() { return local_shuffle(); }
-  // What the model loses when a slot says nothing: shuffles its values over the rows.
+  // Shuffles the values of a slot over the rows, to measure how much the model loses without it.
   Status slots_shuffle(const std::vector<std::string>& slots);
   // Frees the rows. They are loaded again by load_into_memory or the next epoch.
   void release_memory() { Close(); }
@@ -82,16 +84,16 @@ class SlotDataset {
   int64_t get_memory_data_size() const;
   int64_t get_shuffle_data_size() const { return get_memory_data_size(); }
 
-  // How the rows are made, pipe command included: what a model that they train is saved with.
+  // The format of the rows, including the pipe command; models trained on them are saved with it.
   ParserSpec row_format() const;
 
-  // The dataset as trainers take it, opened at the first call. Rows in memory are loaded if nobody
-  // did. Errors: no files, no inputs, and those of reading.
-  // The pointer is valid until a setting changes or the memory is released.
+  // The dataset for a trainer, opened at the first call. An in-memory dataset is loaded if it was
+  // not yet. Errors: no files, no inputs, and those of reading. The pointer is valid until a
+  // setting changes or the memory is released.
   StatusOr<Dataset*> open();
 
  private:
-  // Takes a setting; one that changes nothing leaves the dataset open.
+  // Changes a setting; if the value is the same, the dataset stays open.
   template <typename T>
   void Set(T* setting, T value) {
     if (*setting == value) return;
@@ -104,7 +106,7 @@ class SlotDataset {
   InMemoryOptions LoadOptions() const;
 
   const Kind kind_;
-  Status use_var_status_;  // what is wrong with the inputs
+  Status use_var_status_;  // error of the inputs
   std::vector<InputSpec> inputs_;
   std::string pipe_command_;
   int64_t batch_size_ = 1000;
@@ -116,13 +118,13 @@ class SlotDataset {
   const Interrupt* interrupt_ = nullptr;
   uint64_t shuffles_ = 0;
   std::unique_ptr<Dataset> dataset_;
-  InMemoryDataset* memory_ = nullptr;  // dataset_, where rows are in memory
+  InMemoryDataset* memory_ = nullptr;  // dataset_, if rows are in memory
 };
 
 class DatasetFactory {
  public:
-  // "QueueDataset" (also the default of the tutorials) or "InMemoryDataset"; another name is an
-  // error with the nearest known one.
+  // "QueueDataset" (also the default of the tutorials) or "InMemoryDataset"; any other name is an
+  // error that suggests the nearest known one.
   StatusOr<std::unique_ptr<SlotDataset>> create_dataset(
       const std::string& name = "QueueDataset") const;
 };

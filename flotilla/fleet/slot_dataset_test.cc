@@ -142,7 +142,7 @@ TEST_F(SlotDatasetTest, SettingsChangeBetweenEpochs) {
   ASSERT_TRUE(*(*opened)->Next(0, &batch));
   EXPECT_EQ(batch.rows, 7);
   dataset->set_use_var({Fc(graph_.Dense("x", 2), 1)});
-  EXPECT_THAT(std::string(Message(dataset->open().status())), HasSubstr("no input of a graph"));
+  EXPECT_THAT(std::string(Message(dataset->open().status())), HasSubstr("not an input of a graph"));
   dataset->set_use_var({graph_.Ids("user"), graph_.Label("click")});
   EXPECT_EQ(Ids(*dataset).size(), 40u) << "a mistake that was mended is forgotten";
 }
@@ -156,7 +156,7 @@ TEST_F(SlotDatasetTest, MistakesAreToldWithWhatToDo) {
   EXPECT_THAT(error(empty.open().status()), HasSubstr("set_use_var was not called"));
   auto other = Make("QueueDataset");
   other->set_use_var({Fc(graph_.Dense("x", 2), 1)});
-  EXPECT_THAT(error(other->open().status()), HasSubstr("is no input of a graph"));
+  EXPECT_THAT(error(other->open().status()), HasSubstr("is not an input of a graph"));
 }
 
 }  // namespace

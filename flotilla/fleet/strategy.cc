@@ -59,7 +59,7 @@ Status SetField(const std::string& name, std::string_view value, Strategy* strat
   return InvalidArgument("a strategy has no field '{}'{}", name, DidYouMean(name, FieldNames()));
 }
 
-// A field as a message has it.
+// The text of a field for messages.
 std::string Said(const char* name, const std::optional<bool>& value) {
   return value ? fmt::format("{} is {}", name, *value) : fmt::format("{} is not set", name);
 }
@@ -100,7 +100,7 @@ std::string ModeOf(const Strategy& s) {
   return async ? "async" : "sync";
 }
 
-// Fields that say sync against those that say another mode.
+// Fields that select sync against those that select another mode.
 Status CheckSync(const Strategy& s) {
   const bool geo = s.geo_sgd_mode.value_or(false),
              split = s.runtime_split_send_recv.value_or(false);
@@ -109,7 +109,7 @@ Status CheckSync(const Strategy& s) {
   const std::string sync_said = Said("sync_mode", s.sync_mode), a_sync = Said("a_sync", s.a_sync);
   const std::string geo_said = Said("geo_sgd_mode", s.geo_sgd_mode);
   const std::string split_said = Said("runtime_split_send_recv", s.runtime_split_send_recv);
-  constexpr char kOther[] = "one says sync and the other does not";
+  constexpr char kOther[] = "one selects sync and the other does not";
   return FirstOf(std::array<Contradiction, 5>{
       {{sync && s.a_sync.value_or(false), sync_said, a_sync, kOther},
        {sync_off && a_sync_off, sync_said, a_sync, kOther},
@@ -129,17 +129,17 @@ Status CheckGeo(const Strategy& s) {
   return FirstOf(std::array<Contradiction, 5>{
       {{by_k_steps && !s.a_sync.value_or(false), k_steps, Said("a_sync", s.a_sync),
         "steps between exchanges need a_sync true"},
-       {geo && s.k_steps == 0, geo_said, k_steps, "0 steps say that there are no exchanges"},
+       {geo && s.k_steps == 0, geo_said, k_steps, "0 steps means no exchanges"},
        {both && *s.k_steps != *s.geo_sgd_need_push_nums, k_steps, nums,
-        "both are the batches between two exchanges"},
+        "both set the number of batches between two exchanges"},
        {s.geo_sgd_need_push_nums && !geo && !by_k_steps, nums, geo_said,
-        "only GEO exchanges every so many batches"},
+        "only GEO exchanges after a number of batches"},
        {(geo || by_k_steps) && split_off, geo ? geo_said : k_steps,
         Said("runtime_split_send_recv", s.runtime_split_send_recv),
         "GEO exchanges from a thread of its own"}}});
 }
 
-// `mode` says all that the other fields say of it.
+// `mode` replaces all other fields that select a mode.
 Status CheckMode(const Strategy& s) {
   if (s.mode.empty()) return absl::OkStatus();
   FL_RETURN_IF_ERROR(Annotate(flotilla::CheckMode(s.mode), "strategy"));
@@ -158,13 +158,13 @@ Status CheckMode(const Strategy& s) {
   return absl::OkStatus();
 }
 
-// Every step's gradients are sent by themselves, and the worker waits for them.
+// The gradients of every step are sent separately, and the worker waits for them.
 Status PushEveryStep(const CommunicatorFlags& flags, AsyncOptions* async) {
   constexpr char kPrefix[] = "FLAGS_communicator_";
   if (const size_t at = flags.set.find(kPrefix); at != std::string::npos) {
     const std::string name = flags.set.substr(at, flags.set.find(' ', at) - at);
     return InvalidArgument(
-        "strategy: runtime_split_send_recv is false, but {} is set: there is no queue to steer",
+        "strategy: runtime_split_send_recv is false, but {} is set: there is no queue to control",
         name);
   }
   async->max_merge = 1;

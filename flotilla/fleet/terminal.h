@@ -1,5 +1,5 @@
-// Where a command speaks, and what time it is: passed in, so that tests run whole commands inside
-// one process.
+// The output streams and the clock of a command, passed in so that tests can run complete commands
+// inside one process.
 #pragma once
 
 #include <ostream>
@@ -16,15 +16,15 @@ struct Terminal {
   Console& console;     // progress of long tasks
   spdlog::logger& log;  // the console's: messages; thread-safe
   const Clock& clock;
-  std::string program;            // as it was called
-  std::vector<std::string> args;  // what was typed behind it
+  std::string program;            // argv[0]
+  std::vector<std::string> args;  // the arguments after it
   std::string command_line;       // both, quoted for a shell
-  // What the program exits with when the command succeeds; 128 + signal when a signal ended it,
-  // with or without an error.
+  // The exit code of the program if the command succeeds; 128 + signal if a signal ended it, with
+  // or without an error.
   int exit_code = 0;
 };
 
-// How a console shows itself on `err`: live if that is standard error and a terminal.
+// The options of a console on `err`: with a live line if that is standard error and a terminal.
 ConsoleOptions ConsoleOptionsFor(const std::ostream& err);
 
 }  // namespace flotilla

@@ -1,4 +1,4 @@
-// Keeps progress lines apart: says at most once per interval that it is time for one.
+// Limits the rate of progress lines: at most one per interval.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 namespace flotilla {
 
-// Between two points of a run's curves.
+// Seconds between two points of the curves of a run.
 inline constexpr double kPointSeconds = 0.2;
 
 // Thread-safe. The first interval starts at construction.
@@ -20,7 +20,7 @@ class Throttle {
         interval_nanos_(static_cast<int64_t>(interval_seconds * 1e9)),
         next_nanos_(clock->NowNanos() + interval_nanos_) {}
 
-  // True for one caller when the interval is over; the next one starts now.
+  // Returns true to one caller when the interval is over; the next interval then starts.
   bool Due() {
     const int64_t now = clock_->NowNanos();
     int64_t next = next_nanos_.load(std::memory_order_relaxed);
@@ -34,7 +34,7 @@ class Throttle {
   std::atomic<int64_t> next_nanos_;
 };
 
-// How far apart progress lines stand.
+// Seconds between two progress lines.
 inline constexpr double kProgressSeconds = 3;
 
 }  // namespace flotilla

@@ -17,60 +17,63 @@ void AddSourceFlags(CLI::App& command, TrainFlags& flags) {
   command.add_option("--data", data.train, std::string("Training rows: ") + kPathsHelp)
       ->type_name("PATH")
       ->required();
-  command.add_option("--test", data.test, "Test rows, likewise; scored after every epoch")
+  command.add_option("--test", data.test, "Test rows, in the same form; scored after every epoch")
       ->type_name("PATH");
 }
 
-// Where models go; the other flags of what is kept are in AddKeepFlags.
+// The directory of the models; AddKeepFlags has the other flags for saving.
 void AddOutFlags(CLI::App& command, KeepOptions& keep) {
   command
-      .add_option("--out", keep.out,
-                  "Directory for the models: DIR/epoch_N, DIR/latest, DIR/best; curves and logs go "
-                  "to DIR.log")
+      .add_option(
+          "--out", keep.out,
+          "Directory for the models: DIR/epoch_N, DIR/latest, DIR/best; curves and logs are "
+          "written to DIR.log")
       ->type_name("DIR");
   CLI::Option* resume = command.add_flag(
       "--resume", keep.resume,
-      "Go on with the newest model in --out, with its position in the data; start anew when there "
-      "is none");
+      "Continue training from the newest model in --out, at its position in the data; without one, "
+      "start a new run");
   command
-      .add_flag("--overwrite", keep.overwrite,
-                "Replace the models of another run in --out, once this one has saved its first")
+      .add_flag(
+          "--overwrite", keep.overwrite,
+          "Replace the models of another run in --out as soon as this run has saved its first")
       ->excludes(resume)
       ->option_text(" ");
-  resume->option_text(" ");  // the text says nothing of the exclusion
+  resume->option_text(" ");  // do not mention the exclusion in the help
 }
 
 void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
-  const std::string group = "How rows are read";
+  const std::string group = "Reading rows";
   DataOptions& data = flags.options.data;
   AddSwitch(command, "in_memory", &flags.in_memory,
             "Parse the files once and keep the rows in memory (default)",
             "Read the files again in every epoch and keep nothing", group);
   AddSwitch(command, "shuffle", &flags.shuffle,
-            "Give the rows of each epoch in a random order (default, where rows are in memory)",
-            "Give them in the order of the files", group);
+            "Shuffle the rows in every epoch (default if rows are in memory)",
+            "Train on the rows in the order of the files", group);
   command
-      .add_flag("--global_shuffle", data.global_shuffle,
-                "Before the first epoch, spread the rows of all trainers at random over them: for "
-                "files that differ in what they hold, or in size")
+      .add_flag(
+          "--global_shuffle", data.global_shuffle,
+          "Before the first epoch, redistribute the rows of all trainers at random among them; for "
+          "files that differ in content or size")
       ->group(group);
   command
       .add_option("--shuffle_rows", data.shuffle_rows,
-                  "With --no_in_memory: shuffle within windows of so many rows; 0: not")
+                  "With --no_in_memory: shuffle within windows of N rows (0: do not shuffle)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->group(group);
   command
       .add_flag("--drop_last", data.drop_last,
-                "Leave out the last batch of an epoch when it is short")
+                "Leave out the last batch of an epoch if it has fewer than --batch_size rows")
       ->group(group);
   AddReaderFlags(command, &data);
 }
 
 void AddRunFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
-  command.add_option("--epochs", options.epochs, "Passes over the training rows")
+  command.add_option("--epochs", options.epochs, "Number of passes over the training rows")
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
@@ -86,7 +89,7 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--threads", flags.threads,
-                  "Workers of a trainer (default: CPU_NUM, else the number of cores)")
+                  "Worker threads per trainer (default: CPU_NUM, else the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_option("--seed", options.seed, "Seed of all random choices")
@@ -95,26 +98,26 @@ void AddRunFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command.add_flag(
       "--deterministic", options.deterministic,
-      "The same bits for the same seed, in one process whatever the number of threads: "
-      "workers then share each batch. Among the server modes only sync is bit-reproducible, "
-      "with or without this flag");
+      "Bit-reproducible training: in one process the same seed gives the same bits with any number "
+      "of threads, because workers then share each batch. Among the server modes only sync is "
+      "bit-reproducible, with or without this flag");
 }
 
 void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
-  const std::string group = "What is kept";
+  const std::string group = "Saving and loading models";
   command
       .add_option("--save_epochs", keep.every_epochs,
-                  "Save after every so many epochs; 0: only at the end of the run")
+                  "Save after every N epochs (0: only at the end of the run)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->group(group);
-  command.add_option("--save_steps", keep.every_steps, "Save also every so many steps; 0: not")
+  command.add_option("--save_steps", keep.every_steps, "Also save after every N steps (0: never)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()
       ->group(group);
-  command.add_option("--save_minutes", keep.every_minutes, "Save also every so many minutes")
+  command.add_option("--save_minutes", keep.every_minutes, "Also save after every X minutes")
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);
@@ -133,20 +136,19 @@ void AddKeepFlags(CLI::App& command, KeepOptions& keep) {
       ->group(group);
   command
       .add_flag("--fresh_optimizer", keep.fresh_optimizer,
-                "With --init_model: take the weights only, and start the optimizer afresh")
+                "With --init_model: load only the weights and reset the state of the optimizer")
       ->group(group);
   command
       .add_flag("--allow_missing", keep.allow_missing,
-                "With --init_model: parameters that it does not have keep their first values")
+                "With --init_model: parameters that are missing there keep their initial values")
       ->group(group);
 }
 
 void AddViewFlags(CLI::App& command, TrainFlags& flags) {
-  const std::string group = "What is shown";
+  const std::string group = "Output and progress";
   ViewOptions& view = flags.options.view;
   command.add_flag("--json", view.json, "Print the results as one JSON object (see below)");
-  command
-      .add_option("--plot", view.plot, "Draw loss and AUC over the steps into this picture (.svg)")
+  command.add_option("--plot", view.plot, "Plot loss and AUC over the steps to this file (.svg)")
       ->type_name("FILE")
       ->group(group);
   AddProgressFlags(command, group, &flags.log_format, &view);
@@ -156,14 +158,14 @@ void AddViewFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddProgressFlags(CLI::App& command, const std::string& group, std::string* log_format,
                       ViewOptions* view) {
-  command.add_option("--log_format", *log_format, "Of progress and messages: text or json")
+  command.add_option("--log_format", *log_format, "Format of progress and messages: text or json")
       ->type_name("NAME")
       ->check(OneOf({"text", "json"}))
       ->capture_default_str()
       ->group(group);
   command
       .add_option("--progress_seconds", view->progress_seconds,
-                  "Between two progress lines, where standard error is not a terminal")
+                  "Seconds between two progress lines if standard error is not a terminal")
       ->type_name("X")
       ->check(AboveZero())
       ->capture_default_str()
@@ -188,7 +190,8 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
   for (const Config::Flag& flag : model_flags) {
     const std::string name = "--" + flag.name;
     if (command.get_option_no_throw(name) != nullptr) {
-      return InvalidArgument("the model reads {}, which is a flag of training: rename it", name);
+      return InvalidArgument("the model reads {}, which is already a flag of training: rename it",
+                             name);
     }
     const std::string help =
         flag.help + (flag.otherwise.empty() ? "" : fmt::format(" (default {})", flag.otherwise));
@@ -214,20 +217,21 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   data.in_memory = flags->in_memory.value_or(true);
   if (flags->shuffle.value_or(false) && !data.in_memory) {
     return InvalidArgument(
-        "--shuffle needs the rows in memory: leave out --no_in_memory, or shuffle a stream with "
-        "--shuffle_rows");
+        "--shuffle needs the rows in memory: leave out --no_in_memory, or use --shuffle_rows");
   }
   if (data.global_shuffle && !GetMode(options.fleet.job.mode.mode).has_servers) {
     return InvalidArgument(
-        "--global_shuffle spreads rows over the trainers of a job, not for local, where --shuffle "
-        "mixes all rows: leave it out");
+        "--global_shuffle spreads rows over the trainers of a job; in mode local --shuffle mixes "
+        "all "
+        "rows: leave it out");
   }
   if (data.global_shuffle && !data.in_memory) {
     return InvalidArgument("--global_shuffle needs the rows in memory: leave out --no_in_memory");
   }
   data.shuffle = flags->shuffle.value_or(data.in_memory);
   if (data.shuffle_rows > 0 && data.in_memory) {
-    return InvalidArgument("--shuffle_rows is for streams: add --no_in_memory, or leave it out");
+    return InvalidArgument(
+        "--shuffle_rows is for rows that are not in memory: add --no_in_memory, or leave it out");
   }
   SettleDataFlags(flags->data, &data);
   options.view.log_json = flags->log_format == "json";
@@ -235,8 +239,8 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (GetMode(options.fleet.job.mode.mode).has_servers &&
       (keep.every_steps > 0 || keep.every_minutes > 0)) {
     return InvalidArgument(
-        "--save_steps and --save_minutes are for --mode local: with servers models are saved after "
-        "epochs");
+        "--save_steps and --save_minutes are for --mode local: with servers, models are saved only "
+        "after epochs");
   }
   if (keep.out.empty() &&
       (keep.resume || keep.overwrite || keep.every_steps > 0 || keep.every_minutes > 0)) {
@@ -246,10 +250,10 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
     return InvalidArgument("--fresh_optimizer and --allow_missing need --init_model DIR");
   }
   if (data.ignore_format && keep.init_model.empty() && !keep.resume) {
-    return InvalidArgument("--ignore_format is for --init_model DIR and --resume");
+    return InvalidArgument("--ignore_format needs --init_model DIR or --resume");
   }
   if (options.early_stop > 0 && data.test.empty()) {
-    return InvalidArgument("--early_stop watches the test AUC: give --test PATH");
+    return InvalidArgument("--early_stop needs a test AUC: give --test PATH");
   }
   return MakeModelParser(model, data).status();
 }

@@ -1,4 +1,4 @@
-// The flags of training: the same for `flotilla train` and for every program with fl::Main.
+// The flags of training, shared by `flotilla train` and every program with fl::Main.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -16,35 +16,36 @@
 
 namespace flotilla {
 
-// What the command line said, before SettleTrainFlags.
+// Values of the command line, before SettleTrainFlags.
 struct TrainFlags {
   TrainOptions options;
   Config::Values model_values;  // the model's own flags
 
   FleetFlags fleet;
-  std::optional<int> threads;  // default: what the role says, else the number of cores
+  std::optional<int> threads;  // default: that of the role, else the number of cores
   std::string log_format = "text";
   DataFlags data;
   std::optional<bool> in_memory;  // default true
-  std::optional<bool> shuffle;    // default: where the rows are in memory
+  std::optional<bool> shuffle;    // default: true if the rows are in memory
 };
 
-// Declares all flags but the model's own. REQUIRES: flags outlives the command.
+// Declares all flags except those of the model. REQUIRES: flags outlives the command.
 void AddTrainFlags(CLI::App& command, TrainFlags* flags);
 
 // Declares the flags that a model reads (Config::flags()); they fill flags->model_values.
-// An error when one has the name of a flag that `command` already has.
+// Returns an error if `command` already has a flag of that name.
 Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flags,
                      TrainFlags* flags);
 
-// Checks what needs the model or several flags at once, and fills flags->options from the others.
-// An error is a usage error.
+// Runs the checks that need the model or several flags, and fills flags->options from the other
+// members. Errors are usage errors.
 Status SettleTrainFlags(const Model& model, TrainFlags* flags);
 
-// Declares --log_format and --progress_seconds. REQUIRES: what they fill outlives the command.
+// Declares --log_format and --progress_seconds. REQUIRES: the variables that they fill outlive the
+// command.
 void AddProgressFlags(CLI::App& command, const std::string& group, std::string* log_format,
                       ViewOptions* view);
-// How the options want progress and messages shown.
+// Sets how the console shows progress and messages, from the options.
 void SetView(const ViewOptions& options, ConsoleOptions* console);
 
 }  // namespace flotilla

@@ -11,7 +11,7 @@
 namespace flotilla {
 namespace {
 
-// Keys that are always there, null where the model has no such metric.
+// Keys that are always present, null if the model has no such metric.
 constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
 double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
@@ -20,7 +20,7 @@ double AllSeconds(const TrainResult& result) {
   return result.summary.load_seconds + result.summary.train_seconds;
 }
 
-// How the command's flags bring about what a summary advises.
+// The flags of this command that implement the advice of a summary.
 AdviceWords WordsFor(const TrainOptions& options) {
   return {.faster_input = "--readers N, --cache DIR",
           .rows_in_memory = "rows in memory, without --no_in_memory",
@@ -33,7 +33,7 @@ AdviceWords WordsFor(const TrainOptions& options) {
           .even_shares = "--global_shuffle, which spreads the rows evenly over the trainers"};
 }
 
-// Null for an epoch that there was not.
+// Null if there was no such epoch.
 nlohmann::ordered_json EpochJson(int64_t epoch) {
   return epoch < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(epoch);
 }
@@ -43,7 +43,7 @@ bool HasMetric(const Report& report, const std::string& name) {
                      [&](const auto& metric) { return metric.first == name; });
 }
 
-// Which epochs were the last and the best, and where their models are.
+// The last and the best epoch, and the directories of their models.
 std::string KeptText(const TrainOptions& options, const TrainResult& result) {
   const std::string& out = options.keep.out;
   const auto line = [&](const char* name, int64_t epoch, double auc, const char* link) {
@@ -88,7 +88,7 @@ std::string ResultJson(const TrainOptions& options, const TrainResult& result) {
   nlohmann::ordered_json json;
   const Report& quality = result.test ? *result.test : result.train;
   for (const char* name : kMetrics) json[name] = quality.Metric(name);
-  // A metric that has the name of a key below gives way to it.
+  // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : quality.metrics) json[name] = value;
   json["loss"] = quality.loss;
   json["quality_of"] = result.test ? "test" : "train";
@@ -133,20 +133,20 @@ Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal&
   const FleetOptions& fleet = options.fleet;
   if (fleet.role.is_server()) return ServeModel(fleet, model, options.seed, terminal);
   if (fleet.server_num > 0 && !fleet.role.is_trainer()) {
-    // Refused before anything is started; trainer 0 then holds the directory.
+    // Reports a directory that cannot be used before any process is started; trainer 0 locks it
+    // later.
     if (!options.keep.out.empty()) {
       FL_RETURN_IF_ERROR(RunDir::Open(RunDirOf(options.keep, terminal), [](auto) {}).status());
     }
     FL_RETURN_IF_ERROR(TrainInCluster(fleet, {}, terminal));
     if (terminal.exit_code >= 128 && !options.keep.out.empty()) {
-      terminal.log.info("to go on from the last model that was saved:\n  {}",
-                        ResumeCommand(terminal));
+      terminal.log.info("to continue from the last saved model:\n  {}", ResumeCommand(terminal));
     }
     return absl::OkStatus();
   }
   FL_ASSIGN_OR_RETURN(const TrainResult result, RunTraining(options, model, terminal));
-  // A run that was stopped has no results to show but where to go on, which the log tells; of
-  // several trainers the first one shows the results of all.
+  // A stopped run has no results; the log says how to continue it. Trainer 0 shows the results of
+  // all trainers.
   if (result.stopped && !options.view.json) return absl::OkStatus();
   if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
   const std::string text =

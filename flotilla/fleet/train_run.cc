@@ -25,7 +25,7 @@
 namespace flotilla {
 namespace {
 
-// What the files are, to be compared and to be read: "3 files, 1200 bytes (part-0 .. part-2)".
+// A description of the files, readable and comparable: "3 files, 1200 bytes (part-0 .. part-2)".
 std::string FilesText(const std::vector<std::string>& files) {
   uintmax_t bytes = 0;
   for (const std::string& file : files) {
@@ -55,7 +55,7 @@ std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
       {"--drop_last", flag(data.drop_last)},
       {"--no_in_memory", flag(!data.in_memory)}};
   for (const auto& [name, value] : format.params) {
-    // The content of a schema is long, and is told apart by the parser.
+    // The content of a schema is long; the parser compares it.
     if (value.size() < 100) settings["--format_param " + name] = value;
   }
   settings["--pipe_command"] = data.pipe_command.empty() ? "not set" : data.pipe_command;
@@ -74,7 +74,7 @@ class TrainRun {
 
   Status Prepare();
   StatusOr<TrainResult> Train();
-  // Tells the servers, where there are any, how the run ended.
+  // Reports the outcome of the run to the servers, if there are any.
   Status Leave(const Status& status);
 
  private:
@@ -83,22 +83,22 @@ class TrainRun {
   Status OpenData();
   Status StartFromModel();
   Status LoadModel();
-  // Whether the rows of this run are made as those that the loaded model was trained on.
+  // Checks that the rows of this run have the format that the loaded model was trained on.
   Status CheckFormat(const Sections& sections) const;
   // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser,
                                  const LogLine& log);
-  // Whether this trainer speaks for all: saves, and prints the results.
+  // Whether this trainer acts for all: it saves models and prints the results.
   bool first() const { return fleet_.is_first_worker(); }
   bool alone() const { return fleet_.worker_num() == 1; }
   Status MakeSaves();
   Status MakeTrainer();
-  // Trains one epoch, or what is left of it, tests and saves. False when the run is to end.
+  // Trains one epoch, or the rest of it, tests and saves. Returns false if the run must end.
   StatusOr<bool> RunEpoch();
   StatusOr<bool> FinishEpoch(int64_t epoch);
   // Sets *best to whether the model of this epoch is the best so far.
   Status Test(int64_t epoch, bool* best);
-  // Whether this test is the best so far; counts the epochs without a better one.
+  // Returns whether this test is the best so far; counts the epochs without a better one.
   bool NoteTest(int64_t epoch, const Report& test);
   Status Stop();
   Status Finish();
@@ -108,7 +108,7 @@ class TrainRun {
   Terminal& terminal_;
   Interrupt interrupt_;  // by a signal, or by the end of the job
   const StopSignal signal_{&interrupt_};
-  std::unique_ptr<RunDir> out_;  // null: nothing is kept, or not by this trainer
+  std::unique_ptr<RunDir> out_;  // null: no models are saved, or not by this trainer
   std::unique_ptr<RunView> view_;
   Fleet fleet_;
   OpenedData train_, test_;
@@ -120,7 +120,7 @@ class TrainRun {
 };
 
 Status TrainRun::Prepare() {
-  // A trainer that the job refuses must not touch the directory of the one that is in it.
+  // A trainer that the job rejects must not touch the directory of the trainer that was admitted.
   FL_RETURN_IF_ERROR(Join());
   FL_RETURN_IF_ERROR(OpenOut());
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, &terminal_));
@@ -148,7 +148,7 @@ Status TrainRun::Join() {
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
-// Trainer 0 loads, for all: in one process, or through the servers.
+// Trainer 0 loads the model for all: in one process, or through the servers.
 Status TrainRun::StartFromModel() {
   std::string state;
   if (first()) {
@@ -164,7 +164,7 @@ Status TrainRun::LoadModel() {
   const KeepOptions& keep = options_.keep;
   const bool resumed = keep.resume && !out_->model().empty();
   if (keep.resume && !resumed) {
-    terminal_.log.info("--resume: {} has no model yet, training starts anew", keep.out);
+    terminal_.log.info("--resume: {} has no model yet, starting a new run", keep.out);
   }
   if (!resumed && keep.init_model.empty()) return absl::OkStatus();
   const std::string dir = resumed ? out_->model() : FindModel(keep.init_model);
@@ -179,7 +179,7 @@ Status TrainRun::LoadModel() {
   terminal_.log.info("starting from {}, step {}", dir, fleet_.communicator().global_step());
   if (loaded->fresh_optimizer) terminal_.log.warn("{}", kFreshOptimizer);
   for (const std::string& name : loaded->missing) {
-    terminal_.log.warn("{}: not in the model, starts with its first values", name);
+    terminal_.log.warn("{}: not in the model, starts with its initial values", name);
   }
   if (!resumed) return absl::OkStatus();
   view_->Event(kResumeEvent, fleet_.communicator().global_step(), dir);
@@ -205,7 +205,7 @@ Status TrainRun::OpenData() {
   OpenDataOptions test = train;
   test.flag = "--test";
   test.for_training = false;
-  // A name without a file is found before rows are read for minutes.
+  // A file that does not exist is reported before minutes are spent reading rows.
   FL_ASSIGN_OR_RETURN(train.files, FindFiles(train.flag, data.train, data));
   if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test.files, FindFiles(test.flag, data.test, data));
@@ -229,7 +229,7 @@ StatusOr<OpenedData> TrainRun::OpenShare(OpenDataOptions what, std::shared_ptr<c
     const std::string own = DescribeFiles(what.files);
     FL_ASSIGN_OR_RETURN(const auto all, fleet_.group().Gather("files", own));
     const std::string warning = SplitWarning(what.flag, all, split);
-    // Test rows that everyone reads cost time and nothing else.
+    // If every trainer reads all test rows, that only costs time.
     const bool matters = first() && (split || what.for_training);
     if (matters && !warning.empty()) terminal_.log.warn("{}", warning);
     if (split) what.files = SplitFiles(what.files, fleet_.worker_num(), fleet_.worker_index());
@@ -248,7 +248,7 @@ Status TrainRun::MakeSaves() {
     view_->Saved(step, dir);
   };
   keeper.on_failed = [this](const std::string& dir, const Status& status) {
-    terminal_.log.error("{} was not saved, training goes on: {}", dir, Message(status));
+    terminal_.log.error("{} was not saved, training continues: {}", dir, Message(status));
     view_->Event("save failed", fleet_.communicator().global_step(), Message(status));
   };
   KeepOptions keep = options_.keep;
@@ -278,7 +278,7 @@ Status TrainRun::MakeTrainer() {
 
 StatusOr<TrainResult> TrainRun::Train() {
   if (state_.epoch >= options_.epochs) {
-    terminal_.log.info("the model has had all {} epochs: nothing is left to train",
+    terminal_.log.info("the model has completed all {} epochs: nothing is left to train",
                        options_.epochs);
   }
   bool more = true;
@@ -321,12 +321,12 @@ StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
   result_.test.reset();
   if (test_.dataset != nullptr) {
     const Status tested = Test(epoch, &best);
-    // A test that a signal cut short tells nothing; the epoch is trained, and is saved.
+    // A test that a signal interrupted has no valid result; the epoch is complete and is saved.
     const bool cut = alone() && absl::IsCancelled(tested) && signal_.stopped();
     if (!tested.ok() && !cut) return tested;
   }
-  // Asked once, since it may come at any time. It reaches trainers at different moments, and what
-  // follows they do together.
+  // Checked only once, since a signal may arrive at any time. It reaches trainers at different
+  // moments, and the next calls are collective.
   const bool stopped = signal_.stopped();
   if (stopped && !alone()) {
     return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
@@ -336,7 +336,7 @@ StatusOr<bool> TrainRun::FinishEpoch(int64_t epoch) {
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
   const bool last = state_.epoch == options_.epochs || enough || stopped;
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
-  // Every trainer has flushed before SumReports returned; nobody trains before the cut is made.
+  // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
   FL_RETURN_IF_ERROR(fleet_.group().Barrier(fmt::format("saved {}", epoch)));
   if (enough) {
     terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
@@ -376,7 +376,7 @@ Status TrainRun::Stop() {
   terminal_.exit_code = signal_.exit_code();
   result_.stopped = true;
   if (!saves_->enabled()) {
-    terminal_.log.warn("stopped by signal {}; nothing was saved, since --out names no directory",
+    terminal_.log.warn("stopped by signal {}; nothing was saved, since --out was not given",
                        signal_.signal());
     return absl::OkStatus();
   }
@@ -386,7 +386,7 @@ Status TrainRun::Stop() {
   const std::string command = options_.fleet.role.is_trainer()
                                   ? " start the job again with --resume"
                                   : "\n  " + ResumeCommand(terminal_);
-  terminal_.log.info("stopped by signal {} at step {}; to go on:{}", signal_.signal(),
+  terminal_.log.info("stopped by signal {} at step {}; to continue:{}", signal_.signal(),
                      fleet_.communicator().global_step(), command);
   return absl::OkStatus();
 }

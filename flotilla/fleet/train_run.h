@@ -1,5 +1,5 @@
 // One training run in this process: reads the data, trains epoch after epoch, tests after each. It
-// prints nothing but progress; train_report.h has the results' form.
+// prints only progress; train_report.h formats the results.
 #pragma once
 
 #include <cstdint>
@@ -16,19 +16,19 @@
 namespace flotilla {
 
 struct TrainResult {
-  Report train;  // of the last epoch: every batch was scored before it was learned from
+  Report train;                // last epoch: each batch is scored before its update
   std::optional<Report> test;  // after the last epoch
   int64_t examples = 0;        // trained on, over all epochs and trainers
-  RunSummary summary;          // of all epochs, of this trainer
-  double best_auc = -1;        // of the test rows after any epoch; -1: none
-  int64_t best_epoch = -1;     // after which; -1: none, or not known
-  int64_t last_epoch = -1;     // that was completed; -1: none
-  int64_t steps = 0;           // updates
-  int64_t table_rows = 0;      // live, of all tables; 0 where they live on servers
-  bool stopped = false;        // by a signal, before the last epoch ended
+  RunSummary summary;          // of all epochs of this trainer
+  double best_auc = -1;        // best test AUC after any epoch; -1: none
+  int64_t best_epoch = -1;     // the epoch of best_auc; -1: none, or unknown
+  int64_t last_epoch = -1;     // last completed epoch; -1: none
+  int64_t steps = 0;           // number of updates
+  int64_t table_rows = 0;      // live rows of all tables; 0 if they are on servers
+  bool stopped = false;        // by a signal, before the end of the last epoch
 };
 
-// How --out is to be opened.
+// The options for opening --out.
 RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal);
 
 // Errors name the file or the flag. REQUIRES: model.graph.status().ok().

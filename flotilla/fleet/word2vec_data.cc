@@ -34,7 +34,7 @@ Status Word2VecData::LoadInit() {
   FL_RETURN_IF_ERROR(AddInit(kOutputTable, LoadModelVectors(options_.init_model, kOutputTable)));
   if (!options_.bias) return absl::OkStatus();
   StatusOr<WordVectors> bias = LoadModelVectors(options_.init_model, kBiasTable);
-  // A model that was trained without a bias gets one that starts at zero.
+  // A model that was trained without a bias gets a bias that starts at zero.
   if (bias.status().code() == absl::StatusCode::kNotFound) return absl::OkStatus();
   return AddInit(kBiasTable, std::move(bias));
 }
@@ -43,7 +43,7 @@ Status Word2VecData::AddInit(const std::string& table, StatusOr<WordVectors> vec
   if (!vectors.ok()) return Annotate(vectors.status(), "--init_model");
   const int64_t dim = table == kBiasTable ? 1 : options_.dim;
   if (vectors->dim != dim) {
-    return InvalidArgument("--init_model: its vectors have {} numbers: say --dim {}", vectors->dim,
+    return InvalidArgument("--init_model: its vectors have {} numbers: use --dim {}", vectors->dim,
                            vectors->dim);
   }
   init_.emplace_back(table, *std::move(vectors));
@@ -67,7 +67,7 @@ Status Word2VecData::CountText() {
   }
   if (!loss.empty()) terminal_.log.warn("{}", loss);
   const size_t distinct = counts.words.size();
-  // Words to start from are kept even where they are rare.
+  // Words of --init_model are kept even if they are rare.
   std::vector<WordCount> rare;
   if (!init_.empty()) {
     const Vocabulary& known = init_[0].second.vocabulary;
@@ -79,7 +79,7 @@ Status Word2VecData::CountText() {
       const Vocabulary frequent,
       Vocabulary::FromCounts(std::move(counts.words), {.min_count = options_.min_count}));
   if (frequent.size() + rare.size() == 0) {
-    return InvalidArgument("--data: none of {} words is seen {} times: say a smaller --min_count",
+    return InvalidArgument("--data: none of {} words occurs {} times: use a smaller --min_count",
                            distinct, options_.min_count);
   }
   std::vector<WordCount> words = frequent.words();
@@ -96,7 +96,7 @@ Status Word2VecData::SetWords(std::vector<WordCount> words) {
   for (const WordCount& word : init_[0].second.vocabulary.words()) {
     if (!vocabulary_.Find(word.word)) words.push_back({word.word, 0});
   }
-  terminal_.log.info("{} words of {} are not in the text and stay as they are",
+  terminal_.log.info("{} words of {} are not in the text and keep their vectors",
                      words.size() - before, options_.init_model);
   FL_ASSIGN_OR_RETURN(vocabulary_, Vocabulary::FromWords(std::move(words)));
   return absl::OkStatus();
@@ -110,7 +110,7 @@ bool Word2VecData::InMemory() {
   if (bytes <= memory / 4) return true;
   terminal_.log.info(
       "text is read again in every epoch: its ids would take {:.1f} of {:.1f} GB of memory; "
-      "--in_memory keeps them there",
+      "--in_memory keeps them in memory",
       bytes * 1e-9, memory * 1e-9);
   return false;
 }

@@ -1,5 +1,5 @@
-// What a run of word2vec reads: vectors to start from, the dictionary, and the text as ids. Every
-// process of a job makes the same dictionary of the same files; a trainer reads its share of the
+// The input of a run of word2vec: initial vectors, the dictionary, and the text as ids. Every
+// process of a job builds the same dictionary from the same files; a trainer reads its share of the
 // text.
 #pragma once
 
@@ -23,17 +23,17 @@ namespace flotilla {
 // Not thread-safe.
 class Word2VecData {
  public:
-  // Vectors to start from, by table name.
+  // Initial vectors, by table name.
   using InitTables = std::vector<std::pair<std::string, WordVectors>>;
 
-  // `interrupt`, unless it is null, ends every pass over the text with its cause. REQUIRES: all
+  // `interrupt`, if not null, ends every pass over the text with its cause. REQUIRES: all
   // outlive the data.
   Word2VecData(const Word2VecRunOptions* options, Terminal* terminal,
                const Interrupt* interrupt = nullptr)
       : options_(*options), terminal_(*terminal), interrupt_(interrupt) {}
 
-  // Reads --init_model, if there is one, and makes the dictionary: of --dict, or by counting the
-  // words of all files. Words of --init_model are added. Errors name the flag.
+  // Reads --init_model, if given, and builds the dictionary: from --dict, or by counting the words
+  // of all files. Words of --init_model are added. Errors name the flag.
   Status MakeDictionary();
   const Vocabulary& vocabulary() const { return vocabulary_; }
   InitTables& init() { return init_; }
@@ -47,7 +47,7 @@ class Word2VecData {
   Status AddInit(const std::string& table, StatusOr<WordVectors> vectors);
   Status CountText();
   Status SetWords(std::vector<WordCount> words);
-  // Whether ids are kept in memory; tells when they are not for want of it.
+  // Whether ids are kept in memory; logs if they are not because memory is too small.
   bool InMemory();
   std::function<void(int64_t)> ReadProgress(std::string task);
 
@@ -56,7 +56,7 @@ class Word2VecData {
   const Interrupt* const interrupt_;
   InitTables init_;
   Vocabulary vocabulary_;
-  int64_t text_words_ = 0, text_bytes_ = 0;  // as far as a first pass told
+  int64_t text_words_ = 0, text_bytes_ = 0;  // if a first pass has counted them
   std::unique_ptr<IdCorpus> corpus_;
 };
 

@@ -1,5 +1,5 @@
-// Everything that a run of word2vec can be told, as plain values. The `train word2vec` command
-// fills it; word2vec_run.h does what it says.
+// All options of a run of word2vec, as plain values. The `train word2vec` command fills them;
+// word2vec_run.h carries out the run.
 #pragma once
 
 #include <cstdint>
@@ -19,12 +19,12 @@ struct Word2VecRunOptions {
   bool text_is_ids = false;        // needs dict
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
   std::string dict;        // dictionary to use; empty: the words of the text
-  uint64_t min_count = 5;  // of the text: words seen fewer times are left out
-  // Ids in memory, four bytes a word; otherwise text is read in every epoch. Not set: in memory
-  // unless they would take more than a quarter of the machine's.
+  uint64_t min_count = 5;  // words of the text that occur less often are left out
+  // Keep ids in memory, four bytes per word; otherwise the text is read in every epoch. Not set: in
+  // memory unless they would take more than a quarter of the machine's memory.
   std::optional<bool> in_memory;
-  // Trainers of a job each take every so many-th block of the text; otherwise they share the files,
-  // or each reads all it is given, as fleet.split_files says.
+  // Each of T trainers takes every T-th block of the text; otherwise fleet.split_files decides
+  // whether they share the files or each reads all files it is given.
   bool share_blocks = true;
   WindowOptions windows;  // the seed is set by the run
 
@@ -32,19 +32,20 @@ struct Word2VecRunOptions {
   bool bias = false;
   bool cbow = false;
   int64_t epochs = 5;
-  // Of the first step. 0: 0.025, and 0.1 for cbow, whose inputs share the gradient.
+  // Learning rate of the first step. 0: 0.025, and 0.1 for cbow, whose inputs share the gradient.
   double learning_rate = 0;
   enum class Schedule { kLinear, kExponential, kConstant };
-  Schedule schedule = Schedule::kLinear;  // linear: to a ten thousandth of the first
-  int64_t decay_steps = 1000;             // exponential: steps of a stair
-  double decay_rate = 0.999;              // exponential: from stair to stair
+  Schedule schedule = Schedule::kLinear;  // linear: down to 1/10000 of the first rate
+  int64_t decay_steps = 1000;             // exponential: steps between two decays
+  double decay_rate = 0.999;              // exponential: factor at each decay
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;  // one worker, batch after batch
-  FleetOptions fleet;          // where the parameters live, and this process's part in it
+  FleetOptions fleet;          // where the parameters live, and the role of this process
 
-  // Start from these vectors: a model directory or a file of the usual tools. Words that they have
-  // keep their vectors, also those that the text has not; other words start anew.
+  // Initial vectors: a model directory, or a file in word2vec's text or binary format. Words that
+  // it has keep their vectors, even if they are not in the text; other words start with new
+  // vectors.
   std::string init_model;
 
   std::string vectors;  // file to write; empty: none
@@ -52,7 +53,7 @@ struct Word2VecRunOptions {
   std::string save_dict;           // dictionary file to write; empty: none
   std::string out;                 // directory of models; empty: none; metrics go to OUT.log
   bool overwrite = false;          // replace the models of another run in `out`
-  std::string plot;                // picture of the loss over the steps (.svg); empty: none
+  std::string plot;                // plot of the loss over the steps (.svg); empty: none
   std::string questions;           // analogies to score at the end; empty: none
   std::vector<std::string> pairs;  // word pairs to score at the end
 };

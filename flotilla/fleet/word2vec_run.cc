@@ -24,12 +24,12 @@
 namespace flotilla {
 namespace {
 
-constexpr double kLastRate = 1e-4;  // of the first, at the end of a linear schedule
-// Rows that are written to the servers at once.
+constexpr double kLastRate = 1e-4;  // final rate of a linear schedule, relative to the first
+// Rows per write to the servers.
 constexpr size_t kRowsPerWrite = size_t{1} << 16;
 
-// The model as servers know it: what trainers push is already multiplied by the learning rate, for
-// only they know how long the text is.
+// The model as the servers see it: trainers push updates already multiplied by the learning rate,
+// because only they know how long the text is.
 Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
   return Word2Vec({.vocabulary = static_cast<int64_t>(vocabulary.size()),
                    .dim = options.dim,
@@ -39,7 +39,7 @@ Model ModelOf(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
                    .learning_rate = ConstantRate(1)});
 }
 
-// The options of a job whose processes must mean the same words by their ids.
+// The options of a job, with a fingerprint of the words: all processes must use the same ids.
 FleetOptions FleetFor(const Word2VecRunOptions& options, const Vocabulary& vocabulary) {
   FleetOptions fleet = options.fleet;
   uint64_t hash = 0;
@@ -55,11 +55,11 @@ RunDirOptions RunDirFor(const Word2VecRunOptions& options, const Terminal& termi
           .remedies = "--overwrite to replace it"};
 }
 
-// How text is exchanged in GEO. A batch touches the same few thousand rows over and over, and all
-// others now and then: with every exchange go the rows that were touched so often since they went
-// last, so what travels is a fixed part of the work, whatever the interval; the rest goes at the
-// end of an epoch. Output rows are mostly touched as negatives, which move them little. A fixed
-// interval is the tutorials' rule: all that was touched goes.
+// How GEO exchanges rows for text. A batch touches the same few thousand rows over and over, and
+// all others now and then. Each exchange sends only the rows that were touched at least N times
+// since they were last sent, so the traffic is a fixed part of the work, whatever the interval; the
+// other rows are sent at the end of an epoch. Output rows are mostly touched as negatives, which
+// change them little. With a fixed interval (the tutorials' rule), all touched rows are sent.
 void SetExchanges(bool bias, GeoOptions* geo) {
   constexpr uint32_t kInputTouches = 64;
   constexpr uint32_t kOutputTouches = 255;
@@ -74,7 +74,7 @@ void SetExchanges(bool bias, GeoOptions* geo) {
   geo->interval.cost_share = 0.1;
   geo->interval.exchanges_per_epoch = 1;
   geo->interval.first_batches = 4;
-  // Frequent rows, which all trainers move, must not drift apart.
+  // Frequent rows, which all trainers change, must not drift apart.
   geo->interval.most_batches = 6;
 }
 
@@ -85,7 +85,7 @@ class Word2VecRun {
       : options_(options), terminal_(terminal), data_(&options, &terminal, &interrupt_) {}
 
   StatusOr<Word2VecResult> All();
-  // Tells the servers, where there are any, how the run ended.
+  // Reports the outcome of the run to the servers, if there are any.
   Status Leave(const Status& status) {
     if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
     return fleet_.stop_worker(status);
@@ -99,7 +99,7 @@ class Word2VecRun {
   Status MakeTrainer();
   Status TrainEpochs();
   Status TrainEpoch(int64_t epoch);
-  // Makes a report that of all trainers; seconds are those of the slowest, step is the last.
+  // Combines a report over all trainers; seconds are those of the slowest, step is the last.
   Status SumReport(int64_t epoch, SkipgramReport* report);
   Status Save();
   Status SaveModel();
@@ -134,7 +134,7 @@ StatusOr<Word2VecResult> Word2VecRun::All() {
   if (first()) FL_RETURN_IF_ERROR(Save());
   result_.save_seconds = Seconds() - trained;
   if (first()) FL_RETURN_IF_ERROR(Evaluate());
-  // The servers stay until the last one is done with them.
+  // The servers run until the last trainer no longer needs them.
   FL_RETURN_IF_ERROR(fleet_.group().Barrier("end"));
   return std::move(result_);
 }
@@ -147,8 +147,8 @@ Status Word2VecRun::OpenOut() {
 
 Status Word2VecRun::Prepare() {
   const double start = Seconds();
-  // Before words are counted for minutes; but a trainer that the job refuses must not touch the
-  // directory of the one that is in it.
+  // Opened before minutes are spent counting words; but a trainer that the job rejects must not
+  // touch the directory of the trainer that was admitted.
   const bool in_job = options_.fleet.role.is_trainer();
   if (!in_job) FL_RETURN_IF_ERROR(OpenOut());
   FL_RETURN_IF_ERROR(data_.MakeDictionary());
@@ -176,8 +176,8 @@ Status Word2VecRun::Join() {
   return fleet_.init_worker([this] { return signal_.stopped(); });
 }
 
-// Vectors to start from, and on servers all rows, so that every word is saved, also one that
-// down-sampling leaves out. Where trainers have copies, each writes to its own as well.
+// Writes the initial vectors and, on servers, all rows, so that every word is saved, even one that
+// down-sampling leaves out. If trainers have copies, each writes to its own copy as well.
 Status Word2VecRun::WriteRows() {
   Communicator& communicator = fleet_.communicator();
   const bool writes = first() || communicator.tables_in_place() != nullptr;
@@ -262,8 +262,9 @@ Status Word2VecRun::TrainEpochs() {
   if (result_.stopped) {
     terminal_.exit_code = signal_.exit_code();
     terminal_.log.warn(
-        "stopped by signal {} in epoch {} of {} after {} of its {} words: a model that is saved is "
-        "marked as interrupted, vectors (--vectors) are unfinished; --init_model starts from them",
+        "stopped by signal {} in epoch {} of {} after {} of its {} words: a saved model is marked "
+        "as "
+        "interrupted, vectors (--vectors) are unfinished; --init_model can start from either",
         signal_.signal(), result_.stopped_epoch, options_.epochs, result_.stopped_words,
         data_.corpus().words());
   }
@@ -272,7 +273,7 @@ Status Word2VecRun::TrainEpochs() {
 
 Status Word2VecRun::TrainEpoch(int64_t epoch) {
   FL_ASSIGN_OR_RETURN(SkipgramReport report, trainer_->TrainEpoch(data_.corpus(), epoch));
-  // A signal reaches trainers at different moments, and what follows they do together.
+  // A signal reaches trainers at different moments, and the next calls are collective.
   if (!alone() && signal_.stopped()) {
     return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
   }
@@ -296,7 +297,8 @@ Status Word2VecRun::SumReport(int64_t epoch, SkipgramReport* report) {
   std::vector<double> sums = {static_cast<double>(report->words), kept,
                               static_cast<double>(report->batches), report->loss * kept};
   const size_t figures = sums.size();
-  // Seconds and step of each trainer in a place of its own: what is added up is then all of them.
+  // Each trainer writes its seconds and step to its own elements, so the sum over the group
+  // contains the values of all trainers.
   const auto trainers = static_cast<size_t>(fleet_.group().trainers());
   const auto trainer = static_cast<size_t>(fleet_.group().trainer());
   sums.resize(figures + 2 * trainers, 0);
@@ -381,7 +383,8 @@ Status ServeWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
 }
 
 Status StartWord2Vec(const Word2VecRunOptions& options, Terminal& terminal) {
-  // Refused before anything is started; trainer 0 then holds the directory.
+  // Reports a directory that cannot be used before any process is started; trainer 0 locks it
+  // later.
   if (!options.out.empty()) {
     FL_RETURN_IF_ERROR(RunDir::Open(RunDirFor(options, terminal), {}).status());
   }

@@ -120,7 +120,7 @@ Status Word2VecView::Draw() const {
 
 void Word2VecView::CheckWrite(const Status& status) {
   if (status.ok() || std::exchange(write_failed_, true)) return;
-  terminal_.log.warn("{}; training goes on", Message(status));
+  terminal_.log.warn("{}; training continues", Message(status));
 }
 
 }  // namespace flotilla

@@ -1,6 +1,6 @@
-// What a run of word2vec tells while it goes on: the live line, a log line for each epoch,
-// OUT.log/metrics.jsonl (whose "rows" are words of the text), and in the end the picture of its
-// curve. The twin of run_view.h.
+// The output of a run of word2vec: the live line, a log line for each epoch, OUT.log/metrics.jsonl
+// (whose "rows" are words of the text) and, at the end, the plot of its curve. The counterpart of
+// run_view.h.
 #pragma once
 
 #include <cstdint>
@@ -17,35 +17,36 @@
 
 namespace flotilla {
 
-// One call at a time. A metrics file that cannot be written is told once and does not stop the run.
+// One call at a time. A metrics file that cannot be written is reported once and does not stop the
+// run.
 class Word2VecView {
  public:
-  // Of several trainers only the first one keeps metrics. REQUIRES: options and terminal outlive
+  // Only trainer 0 writes metrics. REQUIRES: options and terminal outlive
   // the view.
   static StatusOr<std::unique_ptr<Word2VecView>> Make(const Word2VecRunOptions* options, bool first,
                                                       Terminal* terminal);
 
-  // Words of an epoch of this trainer.
+  // Words per epoch of this trainer.
   void set_epoch_words(int64_t words) { epoch_words_ = words; }
 
   void Batch(const SkipgramProgress& progress);
-  // The report is of all trainers.
+  // `report` covers all trainers.
   void EpochDone(int64_t epoch, int64_t step, const SkipgramReport& report);
-  // A model was written: the log of a run that is overwritten gives way.
+  // A model was written: the log of an overwritten run is now replaced.
   void Saved(int64_t step, const std::string& dir);
-  // Draws the curve, where options say so.
+  // Plots the curve if the options ask for it.
   Status Draw() const;
 
  private:
   Word2VecView(const Word2VecRunOptions* options, Terminal* terminal);
   void Show(const SkipgramProgress& progress);
-  // For whoever started this trainer.
+  // For the launcher of this trainer.
   void TellLauncher(const SkipgramProgress& progress) const;
   void CheckWrite(const Status& status);
 
   const Word2VecRunOptions& options_;
   Terminal& terminal_;
-  std::unique_ptr<MetricsLog> log_;  // null: no directory for it
+  std::unique_ptr<MetricsLog> log_;  // null: there is no directory for it
   int64_t epoch_words_ = 0;
   Throttle point_due_;
   std::vector<MetricsPoint> points_;

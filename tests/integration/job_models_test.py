@@ -155,10 +155,10 @@ class JobModelsTest(unittest.TestCase):
             self.assertEqual(run.returncode, 0, run.stderr)
             return (self.dir / log / "workerlog.0").read_text()
 
-        self.assertIn("where every node has rows of its own, say --data_split none", launch("by_file"))
+        self.assertIn("if every node has rows of its own, use --data_split none", launch("by_file"))
         self.assertNotIn("warning", launch("none", "--data_split", "none"))
         self.job("twice", "async", 1, 2, "--data_split", "none")
-        self.assertIn("every row counts 2 times", (self.dir / "twice/workerlog.0").read_text())
+        self.assertIn("every row is trained on 2 times", (self.dir / "twice/workerlog.0").read_text())
 
     def test_sync_goes_on_from_a_saved_model_bit_for_bit(self):
         whole, parts = self.dir / "whole", self.dir / "parts"
