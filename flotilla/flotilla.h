@@ -1,15 +1,15 @@
 // The public header: everything a program needs to define a network, train it, save it and use it.
 //
 //   Graph, layers        -> Model         what to learn
-//   fl::Main             -> a whole program with every option of the `flotilla` command
-//   Executor, DatasetFactory              the loop in the program's own hands
-//   Fleet, Strategy                       .. as servers and trainers, too
-//   Parser, Dataset      -> batches       what to learn from
-//   Predictor            -> scores        what was saved, in a server of one's own
-//   LocalCommunicator, Trainer            the parts below, for programs that want them apart
+//   fl::Main             -> a complete program with every option of the `flotilla` command
+//   Executor, DatasetFactory              for programs with their own training loop
+//   Fleet, Strategy                       the same with servers and trainers
+//   Parser, Dataset      -> batches       the training data
+//   Predictor            -> scores        a saved model, for use in your own service
+//   LocalCommunicator, Trainer            the parts of the above, for separate use
 //
-// examples/custom_model shows both. The headers included here are the reference; what they do not
-// show may change.
+// examples/custom_model shows fl::Main and a program with its own loop. The headers included here
+// are the reference; everything that they do not show may change.
 #pragma once
 
 #include "flotilla/base/clock.h"

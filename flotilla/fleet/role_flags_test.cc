@@ -39,7 +39,7 @@ TEST(RoleFlagsTest, ContradictionsAreNamed) {
   EXPECT_THAT(RefusalOf(flags), HasSubstr("--role trainer: index 3 is not below"));
   flags = FlagsOfTrainer();
   flags.servers = {"a:1", "a:1"};
-  EXPECT_THAT(RefusalOf(flags), HasSubstr("server a:1 is there twice"));
+  EXPECT_THAT(RefusalOf(flags), HasSubstr("server a:1 is listed twice"));
   flags = FlagsOfTrainer();
   flags.trainers.reset();
   EXPECT_THAT(RefusalOf(flags), HasSubstr("--role trainer needs --role_index"));

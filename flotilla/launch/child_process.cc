@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kExecFailed = 127;
 
-// NAME=VALUE of this process, with `variables` in place of those of the same name.
+// The environment of this process as NAME=VALUE; `variables` override those of the same name.
 std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string>& variables) {
   std::vector<std::string> all;
   for (char** each = environ; *each != nullptr; ++each) {
@@ -32,7 +32,7 @@ std::vector<std::string> EnvironmentWith(const std::map<std::string, std::string
 }
 
 // A log without its tables of settings: a line that ends with "communication:" and the indented
-// lines behind it.
+// lines after it.
 std::string WithoutTables(std::string_view log) {
   std::string rest;
   bool in_table = false;
@@ -59,7 +59,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
                                 char* const* environment) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (getppid() != parent) _exit(kExecFailed);  // it ended before the line above
+  if (getppid() != parent) _exit(kExecFailed);  // the launcher ended before the line above
   sigset_t none;
   sigemptyset(&none);
   sigprocmask(SIG_SETMASK, &none, nullptr);
@@ -74,7 +74,7 @@ std::vector<char*> Pointers(std::vector<std::string>& texts) {
   _exit(kExecFailed);
 }
 
-// Closes descriptors on the way out.
+// Closes its descriptors on destruction.
 struct Descriptors {
   int log = -1, read_end = -1, write_end = -1;
   ~Descriptors() {
@@ -96,16 +96,17 @@ StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const std::map<std::string, std::string>& variables, const std::string& log) {
   Descriptors fds;
   fds.log = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
-  if (fds.log < 0) return FailedPrecondition("{}: cannot be written: {}", log, strerror(errno));
+  if (fds.log < 0)
+    return FailedPrecondition("{}: cannot open the log for writing: {}", log, strerror(errno));
   int ends[2];
-  if (pipe2(ends, O_CLOEXEC) != 0) return Internal("no pipe: {}", strerror(errno));
+  if (pipe2(ends, O_CLOEXEC) != 0) return Internal("cannot create a pipe: {}", strerror(errno));
   fds.read_end = ends[0];
   fds.write_end = ends[1];
   std::vector<std::string> words = command, environment = EnvironmentWith(variables);
   const std::vector<char*> argv = Pointers(words), envp = Pointers(environment);
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid < 0) return ResourceExhausted("{}: no process: {}", name, strerror(errno));
+  if (pid < 0) return ResourceExhausted("{}: cannot create a process: {}", name, strerror(errno));
   if (pid == 0) BecomeCommand(fds.log, fds.write_end, parent, argv.data(), envp.data());
   close(std::exchange(fds.write_end, -1));
   int error = 0;
@@ -133,7 +134,7 @@ std::optional<ExitState> ChildProcess::Poll() {
   if (ended_) return ended_;
   int status = 0;
   if (waitpid(pid_, &status, WNOHANG) != pid_) return std::nullopt;
-  kill(-pid_, SIGKILL);  // what it left behind
+  kill(-pid_, SIGKILL);  // processes that it left behind
   ExitState state;
   if (WIFSIGNALED(status)) {
     state.signal = WTERMSIG(status);

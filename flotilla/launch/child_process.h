@@ -1,5 +1,5 @@
-// A process that the launcher has started: its output goes to a log file, it can be watched and
-// ended, and it never outlives the launcher.
+// A process that the launcher has started: its output goes to a log file, it can be monitored
+// and ended, and it never outlives the launcher.
 #pragma once
 
 #include <sys/types.h>
@@ -17,7 +17,7 @@ namespace flotilla {
 
 // How a process ended.
 struct ExitState {
-  int code = 0;    // what it returned; 128 + signal if a signal ended it
+  int code = 0;    // its exit code; 128 + signal if a signal ended it
   int signal = 0;  // 0: it ended by itself
 
   bool ok() const { return code == 0; }
@@ -29,13 +29,13 @@ struct ExitState {
 class ChildProcess {
  public:
   // Starts command[0], found on PATH, with the environment of this process and `variables`. Its
-  // standard output and error are written to `log`, which starts empty; it reads nothing. It stands
-  // in a process group of its own and is killed when the launcher's thread that started it ends.
+  // standard output and error are written to `log`, which starts empty; its standard input is
+  // empty. It runs in its own process group and is killed when the thread that started it ends.
   // Errors name the command or the log.
   static StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::string& name, const std::vector<std::string>& command,
       const std::map<std::string, std::string>& variables, const std::string& log);
-  // Kills what still runs, and reaps it.
+  // Kills the process if it still runs, and reaps it.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
   ChildProcess& operator=(const ChildProcess&) = delete;
@@ -46,15 +46,16 @@ class ChildProcess {
   // A descriptor that poll() finds readable when the process has ended.
   int watch_fd() const { return watch_fd_; }
 
-  // How it ended, once it has. Whatever it left running in its group is killed then.
+  // How the process ended, once it has. Processes that it left running in its group are then
+  // killed.
   std::optional<ExitState> Poll();
-  // Sends a signal to its process group; nothing once it has ended.
+  // Sends a signal to its process group; does nothing once it has ended.
   void Signal(int signal);
 
   // The last lines of its log, without tables of settings ("communication:" and the indented lines
-  // behind it): what went wrong stands below them.
+  // after it), because the error is below them.
   std::string LogTail(int lines) const;
-  // Adds a line of the launcher's to its log; nothing if that cannot be written.
+  // Appends a line of the launcher to its log; does nothing if that cannot be written.
   void Note(std::string_view line) const;
 
  private:

@@ -12,12 +12,11 @@
 namespace flotilla {
 namespace {
 
-constexpr int64_t kWaitMillis = 10;  // one of FLAGS_communicator_send_wait_times
+constexpr int64_t kWaitMillis = 10;  // of one unit of FLAGS_communicator_send_wait_times
 
-// Variables with these names are ours: others may belong to other programs.
+// Variables with these prefixes are ours: others may belong to other programs.
 constexpr const char* kPrefixes[] = {"FLAGS_communicator_", "FLAGS_rpc_", "FLAGS_worker_"};
-// Names of the original that have no meaning here: there is no such bucket, no such thread and no
-// such file.
+// Variables of PaddlePaddle that have no meaning here: there is no such bucket, thread or file.
 constexpr const char* kOfTheOriginal[] = {"FLAGS_communicator_merge_sparse_bucket",
                                           "FLAGS_rpc_disable_reuse_port",
                                           "FLAGS_rpc_get_thread_num",
@@ -31,7 +30,7 @@ class Reader {
   Reader(const Environment& environment, std::string* set) : environment_(environment), set_(set) {}
 
   // Sets *value, a number or an optional one, from a whole number in [low, high], if the variable
-  // is there.
+  // is set.
   template <typename T>
   Status Number(const std::string& name, int64_t low, int64_t high, T* value) {
     const std::optional<std::string> text = Look(name);
@@ -61,7 +60,7 @@ class Reader {
     return absl::OkStatus();
   }
 
-  // An error names the first variable of ours that nobody has asked for.
+  // Ok, or an error that names the first variable with our prefixes that is not known.
   Status CheckRest() {
     for (const char* name : kOfTheOriginal) {
       if (Look(name)) *set_ += (set_->empty() ? "" : " ") + std::string(name);
@@ -96,7 +95,7 @@ Status ReadSwitches(Reader& reader, AsyncOptions* async) {
   FL_RETURN_IF_ERROR(reader.Switch("FLAGS_communicator_merge_sparse_grad", &merge_sparse));
   if (merge_sparse && !*merge_sparse) {
     return InvalidArgument(
-        "FLAGS_communicator_merge_sparse_grad is 0: rows of one id always travel once here, leave "
+        "FLAGS_communicator_merge_sparse_grad is 0: rows of one id are always merged here, leave "
         "it out");
   }
   FL_RETURN_IF_ERROR(reader.Switch("FLAGS_communicator_is_sgd_optimizer", &sgd));
@@ -156,7 +155,7 @@ std::string CommunicatorFlags::Table(const ModeOptions& options) const {
   const auto add = [&](const std::string& name, const std::string& value) {
     line(name, value, was_set(name) ? "  (set)" : "");
   };
-  // What only modes with the trait read.
+  // Adds a line for a variable that only modes with the trait read.
   const auto of_modes = [&](const std::string& flag, const auto& value, bool Mode::*trait) {
     const std::string name = "FLAGS_communicator_" + flag;
     if (mode.*trait) {

@@ -14,17 +14,17 @@ namespace {
 
 constexpr char kHost[] = "127.0.0.1";
 
-// Sockets that keep the ports they were given until all have one.
+// Sockets that hold their ports until all addresses are found.
 class HeldSockets {
  public:
   ~HeldSockets() {
     for (const int fd : fds_) close(fd);
   }
 
-  // Any port that is free.
+  // Finds any free port.
   StatusOr<int> Hold() {
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (fd < 0) return Internal("no socket: {}", strerror(errno));
+    if (fd < 0) return Internal("cannot create a socket: {}", strerror(errno));
     fds_.push_back(fd);
     sockaddr_in address = {};
     address.sin_family = AF_INET;

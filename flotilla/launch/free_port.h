@@ -9,8 +9,8 @@
 namespace flotilla {
 
 // Addresses "127.0.0.1:port" that are free now: the ports from `start_port` on, or any if that is
-// 0. An error names the first that is taken and, where the system tells, who holds it.
-// Nothing keeps another program from taking one before it is used.
+// 0. An error names the first port that is taken and, if the system tells, the process that holds
+// it. Another program may still take a port before it is used.
 StatusOr<std::vector<std::string>> FreeAddresses(int count, int start_port);
 
 }  // namespace flotilla

@@ -18,19 +18,18 @@ namespace flotilla {
 namespace {
 
 constexpr std::chrono::milliseconds kLook(100);
-// How long a server that is told to stop waits until the trainers have heard of it: they ping twice
-// a second.
+// How long a stopping server waits for the trainers to notice: they ping twice a second.
 constexpr int64_t kTellMs = 1'500;
-// Trainers that say nothing for so long have ended, or will not save any more.
+// Trainers that are silent for this long have ended, or will not save any more.
 constexpr int64_t kHeardMs = 3'000;
 
-// Lines that both ends of a connection must have alike.
+// Lines that must be equal at both ends of a connection.
 std::string ExtraText(const JobOptions& options) {
   return fmt::format("mode {}\n{}dictionary {}\n", options.mode.mode, options.graph_text,
                      options.dictionary_hash);
 }
 
-// Differs in each life of a process; not 0.
+// Different for each start of a process; never 0.
 uint64_t NewLife() {
   std::random_device random;
   return uint64_t{random()} << 32 | random() | 1;
@@ -54,13 +53,13 @@ Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const Log
   log(fmt::format("starts from {}, step {}", dir, service.global_step()));
   if (fresh) log(kFreshOptimizer);
   for (const std::string& name : match.missing) {
-    log(fmt::format("{}: not in the model, starts with its first values", name));
+    log(fmt::format("{}: not in the model, starts with its initial values", name));
   }
   return absl::OkStatus();
 }
 
-// Servers of one host share its cores; more threads than cores would only take turns. At most 8: a
-// server that is busier waits for memory.
+// Servers of one host share its cores; more threads than cores would only compete. At most 8: a
+// server that is busier is limited by memory.
 int ServerThreads(const Role& role) {
   const auto host = [](const std::string& address) {
     return address.substr(0, address.rfind(':'));
@@ -72,7 +71,7 @@ int ServerThreads(const Role& role) {
   return std::clamp(cores / static_cast<int>(here), 1, 8);
 }
 
-// Without turns training is as good as it was before there were any.
+// Turns are an optimization: without them training still works.
 std::shared_ptr<Turns> OpenTurns(const std::string& name, const LogLine& log) {
   if (name.empty()) return nullptr;
   StatusOr<std::unique_ptr<Turns>> opened = Turns::Open(name);
@@ -178,7 +177,8 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   job.group = MakeClientGroup(job.client.get());
   auto communicator = MakeCommunicator(spec, mode, job.client.get(), clock);
   if (!communicator.ok()) {
-    // Servers that know this trainer would wait for its first word until it counts as lost.
+    // Otherwise the servers that know this trainer would wait for its first call until it counts as
+    // lost.
     job.client->Abort(communicator.status());
     return communicator.status();
   }

@@ -1,5 +1,5 @@
-// A process's part in a job with servers: a server runs until its trainers have ended, a trainer
-// gets the communicator of its mode and the group of its fellows.
+// The role of a process in a job with servers: a server runs until its trainers have ended; a
+// trainer gets the communicator of its mode and the group of all trainers.
 #pragma once
 
 #include <cstdint>
@@ -24,55 +24,57 @@ namespace flotilla {
 struct JobOptions {
   std::string job_id = "flotilla";  // the same in every process of a job
   ModeOptions mode;
-  // What the spec does not know of the model, in lines: the graph, and a hash of the words that ids
-  // stand for, where they do. Compared in the handshake.
+  // Properties of the model that the spec does not contain, as lines: the graph, and a hash of the
+  // words that the ids stand for, if they do. Compared in the handshake.
   std::string graph_text;
   std::string dictionary_hash;
   int64_t start_timeout_ms = 300'000;
-  // How long a server that is told to stop goes on for trainers that have not ended.
+  // How long a server that is told to stop continues to serve trainers that have not ended.
   int64_t stop_grace_ms = 7'000;
-  // A trainer asks it while it waits for servers: true ends the wait. May be empty.
+  // A trainer calls it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
-  // Raised by a trainer with the error that ends the job, so that whoever waits for data hears of
-  // it. May be null; must outlive the TrainerJob.
+  // Raised by a trainer with the error that ends the job, so that threads that wait for data are
+  // interrupted. May be null; must outlive the TrainerJob.
   Interrupt* interrupt = nullptr;
   CommunicatorFlags flags;
   std::string turns;  // of the trainers of this machine (AsyncOptions::turns); empty: none
-  // Servers see the model directories that trainer 0 names; otherwise models pass through it.
+  // Servers can access the model directories that trainer 0 names; otherwise models pass through
+  // trainer 0.
   bool shared_storage = true;
   bool half_dense = false;  // PsClientOptions::half_dense
-  // Processes of one machine hand each other tensors through shared memory (rpc/shared_memory.h).
+  // Processes of one machine exchange tensors through shared memory (rpc/shared_memory.h).
   bool shared_memory = true;
-  std::string init_model;    // servers start from this model directory; empty: from first values
-  LoadOptions init_options;  // .. of which so much
+  std::string init_model;    // servers start from this model directory; empty: from initial values
+  LoadOptions init_options;  // what to load of init_model
 };
 
-// Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log` is
-// told what a user should know. `stop` is asked about ten times a second. Once it is true the
-// server goes on for its trainers, which were probably told to stop as well and may save, as long
-// as any of them is heard, but no longer than stop_grace_ms; then it ends the job, and itself when
-// the trainers have heard of it. REQUIRES: role.is_server(); the mode has servers.
+// Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log`
+// receives messages for the user. `stop` is called about ten times a second. Once it returns true,
+// the server continues to serve its trainers, which were probably told to stop as well and may
+// save, as long as any of them is active, but no longer than stop_grace_ms; then it ends the job,
+// and itself once the trainers have been notified. REQUIRES: role.is_server(); the mode has
+// servers.
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
                  const Clock* clock, const LogLine& log, const std::function<bool()>& stop);
 
-// What a trainer of a job holds. Members are destroyed from the last to the first.
+// The objects of a trainer of a job. Members are destroyed from the last to the first.
 struct TrainerJob {
   std::unique_ptr<PsClient> client;  // null in local mode
   std::unique_ptr<Communicator> communicator;
   LocalCommunicator* local = nullptr;  // the communicator, in local mode
   std::unique_ptr<Group> group;
 
-  // Ends an epoch that is open (Communicator::Flush) and tells the servers that this trainer has
-  // ended well. An error of the former ends the job for everyone.
+  // Ends an open epoch (Communicator::Flush) and tells the servers that this trainer has ended
+  // successfully. An error of Flush ends the job for all processes.
   Status Stop();
-  // Ends the job for everyone, with the cause.
+  // Ends the job for all processes, with the cause.
   void Abort(const Status& cause) {
     if (client != nullptr) client->Abort(cause);
   }
 };
 
-// Connects to the servers, waiting for them until start_timeout_ms and naming those that are not
-// there; in local mode makes the parameters here. REQUIRES: the role is no server's.
+// Connects to the servers, waiting for them up to start_timeout_ms; the error names those that are
+// not up. In local mode makes the parameters in this process. REQUIRES: the role is not a server.
 StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,
                              const Clock* clock, const LogLine& log);
 

@@ -1,5 +1,5 @@
-// What the environment says of a process's part in a job: its role, the tutorials' FLAGS_
-// variables, and what a launcher adds for the programs that know of it.
+// The settings of a process in a job that come from the environment: its role, the tutorials'
+// FLAGS_ variables, and variables of the launcher for programs that support them.
 #pragma once
 
 #include <string>
@@ -14,19 +14,19 @@ namespace flotilla {
 struct JobEnvironment {
   Role role;
   CommunicatorFlags flags;
-  ModeOptions mode;  // what the FLAGS_ variables say of modes; its name is not read
+  ModeOptions mode;  // options of modes from FLAGS_ variables; its name is not read
   std::string job_id = "flotilla";
-  std::string status_file;  // where a trainer leaves its figures; empty: nobody asks for them
-  std::string result_file;  // where trainer 0 leaves the results; likewise
-  std::string turns;        // for Turns::Open; empty: trainers take none
+  std::string status_file;  // where a trainer writes its progress; empty: nowhere
+  std::string result_file;  // where trainer 0 writes the results; empty: nowhere
+  std::string turns;        // for Turns::Open; empty: trainers do not take turns
 };
 
-// What variables say in the place of what `job` has. Errors name the variable, its value and what
+// `job` with the values of the variables that are set. Errors name the variable, its value and what
 // was expected.
 StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment,
                                             JobEnvironment job = {});
 
-// A name for a new job that no other has: from the clock.
+// A unique id for a new job, made from the clock.
 std::string NewJobId();
 
 }  // namespace flotilla

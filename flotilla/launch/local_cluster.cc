@@ -17,7 +17,7 @@ namespace {
 
 constexpr int kLookMillis = 100;
 constexpr int kTailLines = 15;
-// .. and of what the logs of the others are told.
+// Lines of the failed log that are copied to the logs of the other processes.
 constexpr int kCauseLines = 3;
 
 int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
@@ -39,7 +39,7 @@ LocalCluster::~LocalCluster() = default;
 
 StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
                                           const std::function<void()>& idle) {
-  signal(SIGCHLD, SIG_DFL);  // where it is ignored, how a process ended cannot be asked
+  signal(SIGCHLD, SIG_DFL);  // if it were ignored, exit codes could not be read
   FL_RETURN_IF_ERROR(StartAll());
   while (!AllEnded()) {
     WaitForEvent();
@@ -69,7 +69,8 @@ Status LocalCluster::StartAll() {
   std::error_code error;
   std::filesystem::create_directories(options_.log_dir, error);
   if (error) {
-    return FailedPrecondition("{}: cannot be made: {}", options_.log_dir, error.message());
+    return FailedPrecondition("{}: cannot create the directory: {}", options_.log_dir,
+                              error.message());
   }
   const auto own = [&](const std::string& host) {
     return std::find(options_.own_hosts.begin(), options_.own_hosts.end(), host) !=
@@ -153,7 +154,8 @@ void LocalCluster::Look() {
       log_(fmt::format("{} ended", name));
       continue;
     }
-    // What ends because it was told to, or because another failed, is no failure of its own.
+    // A process that ends because it was told to, or because another one failed, has not failed
+    // itself.
     if (kill_at_nanos_ != 0 || stop_at_nanos_ != 0) {
       log_(fmt::format("{} ended with {}", name, state->ToString()));
       continue;
@@ -163,7 +165,8 @@ void LocalCluster::Look() {
     failure_ = fmt::format("{} FAILED with {}", name, state->ToString());
     log_(fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
                      member->process->LogTail(kTailLines)));
-    // Also where the cause is not heard otherwise: a server that was not up yet cannot be told.
+    // Written to the other logs, because a server that was not up yet cannot learn the cause
+    // otherwise.
     const std::string cause =
         fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
                     member->process->LogTail(kCauseLines));
@@ -180,7 +183,8 @@ void LocalCluster::Look() {
 
 void LocalCluster::StopAll(const std::string& why) {
   stop_cause_ = why;
-  // Servers may end with their trainers, before they are asked to: their logs have the cause, too.
+  // Servers may end with their trainers, before they are asked to: write the cause to their logs
+  // now.
   for (const auto& member : members_) {
     if (member->ended || !member->role.is_server()) continue;
     member->process->Note(fmt::format("{}: stopping the trainers first", why));
@@ -236,7 +240,7 @@ bool LocalCluster::OwnTrainersEnded() const {
 bool LocalCluster::TrainersEnded() const {
   const auto here = std::count_if(members_.begin(), members_.end(),
                                   [](const auto& m) { return m->role.is_trainer(); });
-  // Those of other hosts may go on.
+  // Trainers of other hosts may still run.
   if (static_cast<size_t>(here) < options_.trainer_hosts.size()) return false;
   return OwnTrainersEnded();
 }

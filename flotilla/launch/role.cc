@@ -25,7 +25,7 @@ Status CheckRole(const Role& role) {
   std::set<std::string> seen;
   for (const std::string& server : role.servers) {
     FL_RETURN_IF_ERROR(CheckAddress(server));
-    if (!seen.insert(server).second) return InvalidArgument("server {} is there twice", server);
+    if (!seen.insert(server).second) return InvalidArgument("server {} is listed twice", server);
   }
   const int count = role.is_server() ? static_cast<int>(role.servers.size()) : role.trainers;
   if (role.index < 0 || role.index >= count) {

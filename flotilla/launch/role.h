@@ -1,6 +1,6 @@
-// What a process is in a job: the only process of a local run, one of the servers, or one of the
-// trainers. Where the answer comes from is one file pair per source: role_environment.h has the
-// tutorials' variables.
+// The role of a process in a job: the only process of a local run, one of the servers, or one of
+// the trainers. Each source of the role is one file pair: role_environment.h reads the tutorials'
+// variables.
 #pragma once
 
 #include <optional>
@@ -17,8 +17,8 @@ struct Role {
   Kind kind = Kind::kLocal;
   int index = 0;                     // among the servers or the trainers
   std::vector<std::string> servers;  // "host:port" or "unix:PATH", the same in every process
-  int trainers = 1;                  // how many there are
-  std::optional<int> threads;        // workers of a trainer, where the source says it
+  int trainers = 1;                  // number of trainers
+  std::optional<int> threads;        // workers of a trainer, if the source gives it
 
   bool is_server() const { return kind == Kind::kServer; }
   bool is_trainer() const { return kind == Kind::kTrainer; }
@@ -28,8 +28,8 @@ struct Role {
   bool operator==(const Role&) const = default;
 };
 
-// Ok, or what contradicts itself: an index that is out of range, an address that is no address or
-// is there twice.
+// Ok, or an error that names the contradiction: an index out of range, an address that is invalid
+// or listed twice.
 Status CheckRole(const Role& role);
 
 }  // namespace flotilla

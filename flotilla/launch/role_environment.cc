@@ -48,7 +48,7 @@ StatusOr<std::vector<std::string>> Servers(const Environment& environment) {
     if (!status.ok()) return Annotate(status, fmt::format("{} is '{}'", kName, text));
     if (std::find(servers.begin(), servers.begin() + static_cast<std::ptrdiff_t>(i), servers[i]) !=
         servers.begin() + static_cast<std::ptrdiff_t>(i)) {
-      return InvalidArgument("{} is '{}': {} is there twice", kName, text, servers[i]);
+      return InvalidArgument("{} is '{}': {} is listed twice", kName, text, servers[i]);
     }
   }
   return servers;
@@ -64,7 +64,7 @@ Status FillThreads(const Environment& environment, Role* role) {
 Status FillTrainer(const Environment& environment, Role* role) {
   role->kind = Role::Kind::kTrainer;
   FL_ASSIGN_OR_RETURN(role->index, NeedNumber(environment, "PADDLE_TRAINER_ID", 0,
-                                              "the number of this trainer, from 0"));
+                                              "the index of this trainer, from 0,"));
   if (role->index >= role->trainers) {
     return InvalidArgument(
         "PADDLE_TRAINER_ID is {}: a number below PADDLE_TRAINERS_NUM, {}, was "
@@ -80,7 +80,7 @@ Status FillServer(const Environment& environment, Role* role) {
                       Need(environment, "POD_IP", "the address of this server"));
   FL_ASSIGN_OR_RETURN(const std::string port,
                       Need(environment, "PADDLE_PORT", "the port of this server"));
-  // A unix socket has a path in the place of a port.
+  // A unix socket has a path instead of a port.
   if (ip != "unix") {
     FL_RETURN_IF_ERROR(
         NeedNumber(environment, "PADDLE_PORT", 1, "the port of this server").status());
@@ -97,7 +97,7 @@ Status FillServer(const Environment& environment, Role* role) {
   return absl::OkStatus();
 }
 
-// Without TRAINING_ROLE nothing may be there that only a process of a job has.
+// Without TRAINING_ROLE, variables that only a process of a job has must not be set.
 Status CheckNoRole(const Environment& environment) {
   for (const char* name : {"PADDLE_PSERVERS_IP_PORT_LIST", "PADDLE_TRAINER_ID", "PADDLE_PORT"}) {
     if (const std::optional<std::string> value = ValueOf(environment, name)) {

@@ -98,7 +98,7 @@ TEST(RoleEnvironmentTest, EveryContradictionNamesTheVariableTheValueAndWhatWasEx
   EXPECT_THAT(ErrorOf(TrainerVariables(), "PADDLE_PSERVERS_IP_PORT_LIST", "a:1,a"),
               HasSubstr("address \"a\": expected host:port"));
   EXPECT_THAT(ErrorOf(TrainerVariables(), "PADDLE_PSERVERS_IP_PORT_LIST", "a:1,a:1"),
-              HasSubstr("a:1 is there twice"));
+              HasSubstr("a:1 is listed twice"));
   EXPECT_THAT(ErrorOf(TrainerVariables(), "PADDLE_PSERVERS_IP_PORT_LIST", "a:70000"),
               HasSubstr("address \"a:70000\""));
   EXPECT_THAT(ErrorOf(TrainerVariables(), "CPU_NUM", "0"), HasSubstr("CPU_NUM is '0'"));

@@ -1,7 +1,7 @@
-// Word2Vec with the public layers, as the tutorials build it: three tables, the true word and its
-// negatives scored by inner products, sigmoid cross entropy, the mean over the batch. It trains in
-// every mode, sample by sample; trainer/skipgram_trainer.h trains the same tables on running text,
-// many times as fast.
+// Word2Vec with the public layers, as in PaddlePaddle's tutorials: three tables, the true word and
+// its negatives scored by inner products, sigmoid cross entropy, the mean over the batch. It trains
+// in every mode, sample by sample; trainer/skipgram_trainer.h trains the same tables on running
+// text, many times faster.
 #pragma once
 
 #include <cstdint>
