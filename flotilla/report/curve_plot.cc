@@ -38,14 +38,14 @@ struct Panel {
   std::vector<Series> series;
 };
 
-// The rectangle of a panel in pixels, and what its axes hold.
+// The rectangle of a panel in pixels, and the ranges of its axes.
 struct Frame {
   double left, top, width, height;
   Axis x, y;
 
   double X(double value) const { return left + width * x.Place(value); }
   double Y(double value) const { return top + height * (1 - y.Place(value)); }
-  // A little more than the pixels, so that the last point does not get a column of its own.
+  // Slightly more than a pixel, so that the last point does not get its own column.
   double ColumnWidth() const { return (x.high - x.low) * (1 + 1e-9) * kPixelsPerColumn / width; }
 };
 
@@ -79,7 +79,7 @@ Series MakeSeries(std::span<const MetricsPoint> points, Kind kind, double Metric
   return series;
 }
 
-// The panels that have something to show; that of the loss is always there.
+// The panels that have data; the panel of the loss is always present.
 std::vector<Panel> MakePanels(std::span<const MetricsPoint> points) {
   auto panel = [&](std::string name, double MetricsPoint::*batch, double MetricsPoint::*figure) {
     Panel made{.name = std::move(name), .series = {}};
@@ -105,12 +105,13 @@ Axis StepAxis(std::span<const MetricsPoint> points) {
   const auto [first, last] = std::minmax_element(points.begin(), points.end(), step);
   auto low = static_cast<double>(first->step);
   const auto high = static_cast<double>(last->step);
-  // A run that was followed from its beginning starts at 0, not at its first report.
+  // The axis of a run that was recorded from its beginning starts at 0, not at its first report.
   if (last != first && low > 0 && low < kNearBeginning * high) low = 0;
   return MakeAxis(low, high, 8, /*exact=*/true);
 }
 
-// Holds the means that are drawn, not every point: one wild batch does not flatten the curve.
+// The range covers the means that are drawn, not every point: a single outlier does not flatten the
+// curve.
 Axis FigureAxis(const Panel& panel, double column_width) {
   double low = INFINITY, high = -INFINITY;
   for (const Series& series : panel.series) {
@@ -181,7 +182,7 @@ void DrawLegend(const Frame& frame, const Panel& panel, Picture* out) {
   }
 }
 
-// How far the points scatter, behind their mean; from left to right and back.
+// The band of scatter behind the mean of the points: a path from left to right and back.
 void DrawBand(const Frame& frame, std::span<const PlotBucket> piece, const char* colour,
               Picture* out) {
   if (std::none_of(piece.begin(), piece.end(), [](const auto& b) { return b.count > 1; })) return;
@@ -227,7 +228,7 @@ void DrawLastFigure(const Frame& frame, const Panel& panel, Picture* out) {
   }
 }
 
-// A dotted line where each epoch but the first begins.
+// A dotted line at the beginning of each epoch except the first.
 void DrawEpochs(const Frame& frame, std::span<const MetricsPoint> points, Picture* out) {
   if (points.empty() || points.back().epoch - points.front().epoch > kMaxEpochLines) return;
   for (size_t i = 1; i < points.size(); ++i) {

@@ -1,5 +1,5 @@
-// The curves of a run as a picture: loss and AUC over steps, one panel each, train and test. Plain
-// SVG without scripts, fonts or other files, in colours that read on light and dark pages.
+// Plots the curves of a run: loss and AUC over steps, one panel each, train and test. Plain
+// SVG without scripts, fonts or other files, in colours that are readable on light and dark pages.
 #pragma once
 
 #include <span>
@@ -11,18 +11,18 @@
 namespace flotilla {
 
 struct CurvePlotOptions {
-  std::string title;  // above the picture; may be empty
+  std::string title;  // above the plot; may be empty
   int width = 860;    // pixels
   int panel_height = 230;
 };
 
-// Any number of points, none included; figures that are not finite are gaps. Many points are drawn
-// as their mean, with a band of one standard deviation to either side behind it. Without any AUC
-// there is no panel for it. Points of a run need no order. REQUIRES: width >= 300, panel_height >=
-// 100.
+// Accepts any number of points, including none; figures that are not finite are gaps. Many points
+// are drawn as their mean, with a band of one standard deviation to either side behind it. Without
+// any AUC there is no panel for it. Points may be in any order. REQUIRES: width >= 300,
+// panel_height >= 100.
 std::string CurveSvg(std::span<const MetricsPoint> points, const CurvePlotOptions& options = {});
 
-// Writes the picture to a file, which replaces one of that name at once. Errors name the file.
+// Writes the plot to a file; replaces an existing one atomically. Errors name the file.
 Status WriteCurveSvg(const std::string& path, std::span<const MetricsPoint> points,
                      const CurvePlotOptions& options = {});
 

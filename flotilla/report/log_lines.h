@@ -1,5 +1,5 @@
-// The lines of a training log in the words of the original's tutorials, so that eyes and scripts
-// that know them find them. A line has no end; what is not known is left out.
+// The lines of a training log in the format of PaddlePaddle's tutorials, so that people and scripts
+// that know it find them. A line has no newline; unknown figures are left out.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,8 @@ std::string EpochTestLine(int64_t epoch, const Report& report);
 //           dim: 1
 //           dtype: float
 //           data: [0.626496]
-// Of many elements the first ones and how many more there are. `info` may be empty.
+// If there are many elements, only the first ones and the number of the others. `info` may be
+// empty.
 std::string FetchedText(std::string_view info, std::string_view name, std::span<const int64_t> dims,
                         std::span<const float> values);
 

@@ -39,10 +39,10 @@ std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// Cuts off what stands behind the last end of a line.
+// Truncates the file after the last newline.
 Status CutUnfinishedLine(const std::string& path, int fd) {
   struct stat info = {};
-  if (fstat(fd, &info) != 0) return IoError(path, "cannot tell its size");
+  if (fstat(fd, &info) != 0) return IoError(path, "cannot read its size");
   char buffer[4096];
   off_t end = info.st_size;
   while (end > 0) {
@@ -55,7 +55,7 @@ Status CutUnfinishedLine(const std::string& path, int fd) {
     if (newline != std::string_view::npos) break;
   }
   if (end != info.st_size && ftruncate(fd, end) != 0) {
-    return IoError(path, "cannot cut off its unfinished last line");
+    return IoError(path, "cannot remove its unfinished last line");
   }
   return absl::OkStatus();
 }
@@ -106,7 +106,7 @@ StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
   std::error_code error;
   if (!directory.empty()) std::filesystem::create_directories(directory, error);
   if (error) {
-    return FailedPrecondition("{}: cannot make the directory: {}", path, error.message());
+    return FailedPrecondition("{}: cannot create the directory: {}", path, error.message());
   }
   const int flags = O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | (options.append ? 0 : O_TRUNC);
   const bool aside = options.aside && std::filesystem::exists(path, error);
@@ -156,7 +156,7 @@ Status MetricsLog::WriteReport(std::string_view kind, int64_t epoch, int64_t ste
   json["skipped"] = report.skipped;
   json["seconds"] = report.seconds;
   json["loss"] = report.loss;
-  // A metric that a user gave one of the names above does not take its place.
+  // A metric that has one of the names above does not replace it.
   for (const auto& [name, value] : report.metrics) json.emplace(name, value);
   return WriteLine(Dump(json));
 }
@@ -179,7 +179,7 @@ Status MetricsLog::WriteLine(const std::string& line) {
   if (written == static_cast<ssize_t>(line.size())) return absl::OkStatus();
   if (written >= 0) errno = ENOSPC;  // a short write to a file means that the disk is full
   const Status status = IoError(path_, "cannot write a line");
-  // Best effort: a part of a line must not stand in front of the next one.
+  // Best effort: remove the partial line, so that the next line does not follow it.
   if (written > 0 && before >= 0 && ftruncate(fd_, before) != 0) return status;
   return status;
 }
@@ -190,7 +190,7 @@ StatusOr<std::vector<MetricsPoint>> ReadMetrics(const std::string& path) {
   std::vector<MetricsPoint> points;
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) break;  // without its end: a process was killed while it wrote
+    if (file.eof()) break;  // no newline: the process was killed while writing
     const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) {
       return InvalidArgument("{}:{}: expected a JSON object, found '{}'", path, number,

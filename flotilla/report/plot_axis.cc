@@ -8,7 +8,7 @@
 namespace flotilla {
 namespace {
 
-// The smallest of 1, 2, 5 times a power of ten that is not below `step`.
+// The smallest of 1, 2 or 5 times a power of ten that is at least `step`.
 double RoundStep(double step) {
   const double power = std::pow(10, std::floor(std::log10(step)));
   for (const double factor : {1.0, 2.0, 5.0}) {
@@ -17,7 +17,7 @@ double RoundStep(double step) {
   return 10 * power;
 }
 
-// Room around a value that has no range of its own.
+// The margin around a single value, which has no range.
 double Spread(double value) { return value == 0 ? 1 : std::abs(value) * 0.1; }
 
 }  // namespace
@@ -41,7 +41,7 @@ std::string Axis::Text(double tick) const {
 }
 
 Axis MakeAxis(double low, double high, int ticks, bool exact) {
-  // Below this share of the value, differences are rounding and not a range.
+  // Differences below this fraction of the value are rounding errors, not a range.
   if (high - low <= 1e-9 * std::max(std::abs(low), std::abs(high))) {
     const double spread = Spread(low);
     low -= spread;
@@ -60,7 +60,7 @@ std::vector<std::vector<PlotBucket>> ThinCurve(std::span<const PlotPoint> points
                                                double column_width) {
   std::vector<std::vector<PlotBucket>> pieces(1);
   PlotBucket bucket;
-  double squares = 0;  // of the distances from the mean; Welford's way
+  double squares = 0;  // sum of squared distances from the mean (Welford)
   double column = 0;
   bool gap = false;  // the column has points, and none of them is finite
   auto finish = [&] {

@@ -1,5 +1,5 @@
-// Axes and curves of a picture, without the picture: round ticks, their texts, and curves thinned
-// to what fits the width. curve_plot.h draws them.
+// The computations behind a plot: round ticks, their labels, and curves reduced to the resolution
+// of the plot. curve_plot.h draws them.
 #pragma once
 
 #include <span>
@@ -16,14 +16,14 @@ struct Axis {
 
   // The round numbers within [low, high].
   std::vector<double> Ticks() const;
-  // A tick's text, with as many decimals as the step needs; k and M for large numbers.
+  // The label of a tick, with as many decimals as the step needs; k and M for large numbers.
   std::string Text(double tick) const;
-  // Where a value stands: 0 at low, 1 at high.
+  // The position of a value: 0 at low, 1 at high.
   double Place(double value) const { return (value - low) / (high - low); }
 };
 
-// An axis with about `ticks` ticks that holds [low, high]; an empty range is widened. With `exact`
-// it begins and ends at low and high themselves.
+// An axis with about `ticks` ticks that covers [low, high]; an empty range is widened. With `exact`
+// it begins at low and ends at high.
 // REQUIRES: both finite, low <= high, ticks >= 2.
 Axis MakeAxis(double low, double high, int ticks, bool exact = false);
 
@@ -32,17 +32,17 @@ struct PlotPoint {
   double y = 0;  // not finite: the curve has a gap here
 };
 
-// What stands for the points of one column of the picture.
+// The summary of the points of one column of the plot.
 struct PlotBucket {
   double x = 0;     // their mean
   double y = 0;     // their mean
-  double low = 0;   // y less the standard deviation of the points
-  double high = 0;  // y and the standard deviation
+  double low = 0;   // y minus the standard deviation of the points
+  double high = 0;  // y plus the standard deviation of the points
   int count = 0;
 };
 
-// Points in ascending order of x become connected pieces of a curve, at most one bucket for each
-// column_width of x. A gap ends a piece: it is in none.
+// Converts points in ascending order of x to connected pieces of a curve, with at most one bucket
+// per column_width of x. A gap ends a piece and belongs to none.
 // REQUIRES: column_width > 0; x finite.
 std::vector<std::vector<PlotBucket>> ThinCurve(std::span<const PlotPoint> points,
                                                double column_width);

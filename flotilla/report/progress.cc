@@ -11,7 +11,8 @@
 namespace flotilla {
 namespace {
 
-// Which fields a narrow terminal gives up, first the highest. Those without a rank always stay.
+// Ranks by which a narrow terminal drops fields, the highest first. Fields without a rank always
+// stay.
 enum Rank { kTimeLeft = 1, kPercent, kAuc, kWindowAuc, kLearningRate, kRows, kStep };
 
 double ShareLeft(const Progress& progress) {
@@ -33,7 +34,7 @@ double SecondsLeft(const Progress& progress) {
   return std::isfinite(left) ? left : kUndefined;
 }
 
-// A figure that is not known has no text; JSON has null for it.
+// An unknown figure has no text; in JSON it is null.
 std::string TextOf(double value, fmt::string_view format) {
   return std::isnan(value) ? "" : fmt::format(fmt::runtime(format), value);
 }
@@ -60,7 +61,7 @@ void ProgressMeter::Complete(Progress* progress) {
   rows_ = Number(progress->rows);
   seconds_ = progress->seconds;
   rate_.Add(earlier_rows_ + rows_, earlier_seconds_ + seconds_);
-  // The first report of a run has no window yet: all that is known is the epoch's mean.
+  // At the first report of a run the window is still empty: use the mean of the epoch.
   const double rate = rate_.rate() > 0 ? rate_.rate() : rows_ / seconds_;
   progress->examples_per_second = std::isfinite(rate) ? rate : kUndefined;
   progress->seconds_left = SecondsLeft(*progress);

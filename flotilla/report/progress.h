@@ -1,5 +1,5 @@
-// What a person sees of a running task: the figures that follow from a trainer's Progress (rate,
-// time left), and Progress as a moment that a Console shows.
+// The progress display of a running task: the figures derived from a trainer's Progress (rate, time
+// left), and Progress in the form that a Console shows.
 //
 //   trainer --Progress--> ProgressMeter --Progress--> TrainingMoment --> Console (base/console.h)
 //                                                 --> MetricsLog (metrics_log.h)
@@ -13,8 +13,8 @@
 
 namespace flotilla {
 
-// Follows one run from epoch to epoch. The rate is that of the last seconds of training: what lies
-// between epochs (tests, saves) is not in it. Not thread-safe.
+// Follows one run from epoch to epoch. The rate is that of the last seconds of training; time
+// between epochs (tests, saves) does not count. Not thread-safe.
 class ProgressMeter {
  public:
   explicit ProgressMeter(double window_seconds = 5) : rate_(window_seconds) {}
@@ -29,7 +29,7 @@ class ProgressMeter {
   double earlier_rows_ = 0, earlier_seconds_ = 0;  // of the epochs before it
 };
 
-// How much of the epoch is done, in [0, 1]; NaN when it is not known.
+// The completed fraction of the epoch, in [0, 1]; NaN if unknown.
 double EpochShare(const Progress& progress);
 
 // "epoch 0 of 3  ####----  43 %  31.2 k examples/s  loss 0.4512  AUC 0.7812  .."

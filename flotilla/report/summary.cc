@@ -13,9 +13,9 @@ namespace flotilla {
 namespace {
 
 constexpr size_t kMaxSamples = 5;
-constexpr double kShortestRun = 1;     // seconds of the workers' time
-constexpr double kManySkipped = 0.05;  // of the rows read: from here on worth a word
-// From which share on a wait is worth a word although most of the time went into computing.
+constexpr double kShortestRun = 1;     // seconds of worker time
+constexpr double kManySkipped = 0.05;  // fraction of the rows read from which on it is reported
+// The share from which on a wait is reported although most of the time was spent computing.
 constexpr double kLongRead = 0.2;
 constexpr double kLongWait = 0.25;
 
@@ -25,8 +25,8 @@ double StageSeconds(const StageTimes& times) {
   return Seconds(times.read + times.pull + times.compute + times.push + times.wait);
 }
 
-// What the workers had. Stages that were measured longer than the run (clocks differ by a few
-// microseconds) count as they were measured.
+// The total worker time. If the stages add up to more than the run took (clocks differ by a few
+// microseconds), their sum counts.
 double WorkerSeconds(const RunSummary& summary) {
   return std::max(summary.workers * summary.train_seconds, StageSeconds(summary.times));
 }
@@ -94,7 +94,7 @@ std::string StagesText(const RunSummary& summary) {
   return text;
 }
 
-// "; try a, b or c"; nothing where all are empty.
+// "; try a, b or c"; empty if all remedies are empty.
 std::string Try(std::vector<std::string> remedies) {
   std::erase(remedies, "");
   if (remedies.empty()) return "";
@@ -136,7 +136,7 @@ void RunSummary::AddEpoch(const Report& report, const DatasetCounts& counts) {
   skipped += counts.skipped;
   dropped += counts.dropped;
   read += report.rows + counts.skipped + counts.dropped;
-  // Every epoch meets the same bad rows: those of the first one are enough.
+  // Every epoch has the same bad rows: samples of the first one are enough.
   if (samples.empty()) {
     samples.assign(counts.samples.begin(),
                    counts.samples.begin() +
