@@ -10,11 +10,11 @@ namespace flotilla {
 namespace {
 
 constexpr int64_t kNoBound = std::numeric_limits<int64_t>::max();
-// What is under way is missing in what is computed meanwhile. CTR-DNN, 143,000 real rows, batches
-// of 100, 8 trainers, means of two seeds: AUC 0.757 with 8 x 2 steps under way, 0.747 with 8 x 3,
-// 0.739 without a bound (one process: 0.762).
+// Steps in flight are missing from the parameters of steps that are computed meanwhile. CTR-DNN,
+// 143,000 real rows, batches of 100, 8 trainers, means of two seeds: AUC 0.757 with 8 x 2 steps in
+// flight, 0.747 with 8 x 3, 0.739 without a bound (one process: 0.762).
 constexpr int64_t kStepsUnderWay = 16;
-// A step without a turn does no harm; one that waits for a trainer that hangs would.
+// A step without a turn is harmless; waiting for a trainer that hangs would not be.
 constexpr std::chrono::milliseconds kPatience(2'000);
 
 bool TakesTurns(const AsyncOptions& options) {
@@ -37,13 +37,14 @@ GradientSenderOptions SenderOptions(UpdateForm form, const AsyncOptions& options
   return {.queue_size = options.send_queue_size,
           .max_merge = options.max_merge,
           .merge_wait_ms = options.merge_wait_ms,
-          // Workers that wait for what is sent must not be waited for: nothing is held back then.
+          // With such a small staleness bound workers wait for sends, so sends must not wait for
+          // more gradients.
           .cost_share = max_staleness <= options.max_merge ? 1 : options.cost_share,
           .average = average,
           .threads = options.send_threads};
 }
 
-// What a pull gives when nothing is asked of the servers.
+// The result of a pull that does not ask the servers.
 void FillWithZeros(const ModelSpec& spec, std::span<SparseRows> rows) {
   for (size_t t = 0; t < rows.size(); ++t) {
     rows[t].dim = spec.tables[t].dim;
@@ -114,19 +115,19 @@ StatusOr<Pending> AsyncCommunicator::StartPull(int worker, Missing missing,
     FillWithZeros(spec(), rows);
     return Pending();
   }
-  // Who only looks pushes nothing, and would keep its turn.
+  // An evaluation pushes nothing, and would keep its turn.
   if (takes_turns_ && missing == Missing::kCreate) {
     FL_RETURN_IF_ERROR(PullInTurn(worker, rows));
     return Pending();
   }
-  // Where a step is under way meanwhile, which has not been pushed, these rows will lack it, too.
+  // If a step that has not been pushed is in flight meanwhile, these rows will lack it too.
   FL_RETURN_IF_ERROR(
       sender_.WaitUntilBehind(worker, prefetches() ? max_staleness_ - 1 : max_staleness_));
   return Pending(client().StartPull(missing, rows));
 }
 
 Status AsyncCommunicator::PullInTurn(int worker, std::span<SparseRows> rows) {
-  GiveUpTurn(worker);  // of a step that came to nothing
+  GiveUpTurn(worker);  // of a step that failed
   FL_ASSIGN_OR_RETURN(Turns::Turn turn, options_.turns->Take(kPatience));
   {
     std::lock_guard lock(mutex_);
@@ -168,7 +169,7 @@ Status AsyncCommunicator::Send(const std::shared_ptr<const Gradients>& gradients
                     .batches = batches,
                     .rows = gradients->rows,
                     .owner = gradients};
-  // In turns they come with the pulls, when others have had theirs.
+  // With turns, the dense parameters come with the pulls, after the turns of others.
   const bool with_pulls = takes_turns_ && !options_.independent_receive;
   const bool refresh = !with_pulls && TakeRefresh();
   if (!refresh) return client().Push(values);

@@ -1,12 +1,12 @@
-// The mode in which nobody waits for anybody: workers hand their gradients to a queue and go on, a
-// sender merges and pushes what has gathered there, servers apply on arrival. Rows of the next
-// batch are pulled while the current one is computed; dense parameters are renewed in place by the
-// answers to the pushes, beside the workers that read them (Hogwild).
+// The asynchronous mode, in which trainers do not wait for each other: workers put their gradients
+// into a queue and continue, a sender merges and pushes the queued gradients, servers apply them on
+// arrival. Rows of the next batch are pulled while the current one is computed; dense parameters
+// are refreshed in place by the answers to the pushes, while workers read them (Hogwild).
 //
-// Where a machine has more trainers than cores, all of them would be in the middle of a step most
-// of the time, and every step would lack those of all the others. They take turns instead
-// (AsyncOptions::turns): a worker has one from its pull, which brings the dense parameters along,
-// until its push is applied.
+// If a machine has more trainers than cores, all of them would be in the middle of a step most of
+// the time, and every step would lack those of all the others. They take turns instead
+// (AsyncOptions::turns): a worker holds a turn from its pull, which also brings the dense
+// parameters, until its push is applied.
 #pragma once
 
 #include <atomic>
@@ -24,14 +24,14 @@
 
 namespace flotilla {
 
-// How gradients that travel together become one.
+// How gradients that are sent together are combined.
 enum class MergeRule {
-  kByOptimizer,  // the sum where an update is linear in the gradient (sgd, momentum), else the mean
+  kByOptimizer,  // the sum if an update is linear in the gradient (sgd, momentum), else the mean
   kSum,
   kAverage,
 };
 
-// Beside each option the flag of the tutorials that sets it, and what they set.
+// The FLAGS_ variables of the tutorials that set these options, and the values in the tutorials:
 //
 //   FLAGS_communicator_..         seeds  here
 //   max_merge_var_num                20  max_merge
@@ -42,58 +42,59 @@ enum class MergeRule {
 //   min_send_grad_num_before_recv    20  sends_per_refresh
 //   independent_recv_thread           1  independent_receive
 //   fake_rpc                          0  fake_rpc
-//   merge_sparse_grad                 1  always so: rows of one id travel once. 0 has no meaning
-//                                        here, and whoever reads the flag refuses it
+//   merge_sparse_grad                 1  always on: rows of one id are merged. 0 has no meaning
+//                                        here, and the reader of the variable rejects it
 struct AsyncOptions {
-  // Gradients of single batches that may wait to be sent; a worker that finds the queue full waits.
+  // Maximum number of gradients of single batches in the queue; a worker that finds it full waits.
   int send_queue_size = 20;
-  // Gradients that are merged into one send at most; only what waits already is merged ..
+  // Maximum number of gradients that are merged into one send. Only gradients that are already
+  // waiting are merged, with two exceptions:
   int max_merge = 4;
-  // .. unless pushes take more than this share of the time between gradients: then a send waits for
-  // as many as bring the share down to it (GradientSenderOptions) ..
+  // If pushes take more than this share of the time between gradients, a send waits for as many
+  // gradients as bring the share down to it (GradientSenderOptions).
   double cost_share = 0.5;
-  // .. or unless this says for how long a send waits for more.
+  // If above 0, a send waits this long for more gradients.
   int64_t merge_wait_ms = 0;
   MergeRule merge_rule = MergeRule::kByOptimizer;
-  // Threads that send; each has one push under way.
+  // Number of threads that send; each has one push in flight.
   int send_threads = 1;
-  // The dense parameters are renewed after every so many sends: by the answer to that send, or ..
+  // The dense parameters are refreshed after this number of sends, by the answer to the last one.
   int sends_per_refresh = 1;
-  // .. by a thread of its own.
+  // Refresh them by a separate thread instead.
   bool independent_receive = false;
   // Pull the rows of a worker's next batch while it computes the current one.
   bool prefetch = true;
-  // A worker's batch is computed on rows that lack at most so many of its earlier steps; its pull
-  // waits until that holds. 0 means no prefetching, whatever `prefetch` says. Negative: as many as
-  // let all trainers together have 16 steps under way, and no bound when sends are made to wait for
-  // more gradients (merge_wait_ms).
+  // Maximum number of a worker's own earlier steps that the rows of its batch may lack; its pull
+  // waits until that holds. 0 means no prefetching, whatever the value of `prefetch`. Negative: as
+  // many as let all trainers together have 16 steps in flight, and no bound if sends wait for more
+  // gradients (merge_wait_ms).
   int64_t max_staleness = -1;
-  // Nothing is sent: parameters stay as they are. Shows what communication costs.
+  // Send nothing, so that parameters do not change. For measuring the cost of communication.
   bool fake_rpc = false;
-  // Shared by the trainers of this machine, where they outnumber its cores. Null: none. Not used
-  // where max_staleness or merge_wait_ms are set, or with fake_rpc.
+  // Shared by the trainers of this machine if they outnumber its cores. Null: none. Not used if
+  // max_staleness or merge_wait_ms is set, or with fake_rpc.
   std::shared_ptr<Turns> turns;
 };
 
-// Ok, or which option makes no sense.
+// Ok, or an error that names the invalid option.
 Status CheckAsyncOptions(const AsyncOptions& options);
 
 class AsyncCommunicator : public ServerCommunicator {
  public:
-  // An error says what in the options or in the client's spec is wrong, or which server failed.
-  // REQUIRES: the client has met its servers, which apply on arrival, and outlives the
-  // communicator.
+  // Errors name the invalid option, the invalid part of the client's spec, or the server that
+  // failed. REQUIRES: the client is connected to its servers, which apply on arrival, and outlives
+  // the communicator.
   static StatusOr<std::unique_ptr<AsyncCommunicator>> Make(PsClient* client,
                                                            const AsyncOptions& options);
-  // Drops what was not flushed.
+  // Drops gradients that were not flushed.
   ~AsyncCommunicator() override;
 
   Schedule schedule() const override;
   StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
-  // Takes the buffers and returns, unless the queue is full. An error of an earlier send or receive
-  // comes back here, and from pulls and Flush.
+  // Takes the buffers and returns at once unless the queue is full. An error of an earlier send or
+  // receive is returned here, and by pulls and Flush.
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
-  // What this trainer pushed before is in it.
+  // The result includes everything that this trainer pushed before.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 
  private:
@@ -105,7 +106,7 @@ class AsyncCommunicator : public ServerCommunicator {
   Status Send(const std::shared_ptr<const Gradients>& gradients, int64_t batches);
   Status HogwildSend(const PushValues& values);
   Status HogwildReceive();
-  // Whether this send, or in turns this pull, is to bring the dense parameters along.
+  // Whether this send (with turns, this pull) must bring the dense parameters.
   bool TakeRefresh();
   void ReceiveLoop();
   void WakeReceiver();
@@ -119,7 +120,7 @@ class AsyncCommunicator : public ServerCommunicator {
 
   const AsyncOptions options_;
   const bool takes_turns_;
-  const int64_t max_staleness_;  // what the options come to
+  const int64_t max_staleness_;  // the bound that follows from the options
   std::atomic<int64_t> sends_ = 0;
   std::atomic<bool> refreshing_ = false;  // a send brings dense parameters
   std::mutex receive_mutex_;              // held while dense parameters are pulled
@@ -133,7 +134,7 @@ class AsyncCommunicator : public ServerCommunicator {
   Status receive_error_;
   std::thread receiver_;
 
-  GradientSender sender_;  // last: its threads use what stands above
+  GradientSender sender_;  // last: its threads use the members above
 };
 
 }  // namespace flotilla

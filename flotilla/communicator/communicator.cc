@@ -11,7 +11,7 @@ namespace flotilla {
 
 namespace {
 
-// More would not fit in memory anyway, and products of dimensions must not overflow.
+// More would not fit into memory, and products of dimensions must not overflow.
 constexpr int64_t kMaxElements = int64_t{1} << 40;
 
 Status CheckAttributes(const ParameterAttributes& attributes) {

@@ -1,5 +1,6 @@
-// A communicator stands between the steps of this process and the parameters, wherever they live.
-// One subclass is one training mode; the graph, the step and the trainer never know which.
+// A communicator connects the training steps of this process to the parameters, wherever they live.
+// Each subclass is one training mode; the graph, the step and the trainer do not depend on the
+// mode.
 //
 //   Batch -> step: ids needed -> Pull -> SparseRows -> step: forward, backward -> Gradients -> Push
 //
@@ -22,13 +23,13 @@
 // pushes its own batches; in joined modes (sync, half-async, and local when deterministic) the
 // trainer adds the gradients of a round in worker order and pushes once.
 //
-// An epoch is BeginEpoch, then pulls and pushes, then Flush. docs/add_mode.md tells how to add a
-// mode, docs/threading.md which threads each of them has.
+// An epoch is BeginEpoch, then pulls and pushes, then Flush. docs/add_mode.md explains how to
+// add a mode, docs/threading.md which threads each mode has.
 //
 // Thread safety: in free modes pulls and pushes may be called from several workers at once, each
 // with its own `worker` number; in joined modes pulls may, pushes may not. Everything else is
-// called by one thread while no worker is in a call; getters by anyone. BeginSave may run beside
-// pulls, and in free modes beside pushes.
+// called by one thread while no worker is in a call; getters may be called at any time. BeginSave
+// may run concurrently with pulls, and in free modes with pushes.
 #pragma once
 
 #include <cstdint>
@@ -50,40 +51,40 @@
 
 namespace flotilla {
 
-// How the workers of a trainer go through batches in a mode.
+// How the workers of a trainer process batches in a mode.
 struct Schedule {
-  // What is done for the next round while the current one is under way.
+  // The work that is done for the next round while the current one is running.
   enum class Ahead {
     kNothing,
-    kRead,            // its batches are read while the push is under way
-    kPullBehindPush,  // .. and their pulls started, which give rows as the push leaves them
+    kRead,            // its batches are read during the push
+    kPullBehindPush,  // also starts their pulls, whose rows include the push
     kPull,            // its batch is read and its pull started before the current one is computed
   };
 
-  // Workers meet in rounds, each pushed once. False: each worker runs rounds of one batch by
-  // itself.
+  // Workers synchronize in rounds, each pushed once. False: each worker runs rounds of one batch
+  // independently.
   bool joined = false;
-  // The workers of a round share one batch. False: each has one of its own.
+  // The workers of a round share one batch. False: each has its own batch.
   bool shares_batch = false;
   Ahead ahead = Ahead::kNothing;
 };
 
-// Ok, or what is wrong with the spec and where: a name that is empty or used twice, a dimension
-// that is not positive, a factor or a schedule that makes no sense.
+// Ok, or an error that says what is wrong with the spec and where: a name that is empty or used
+// twice, a dimension that is not positive, an invalid factor or schedule.
 Status CheckModelSpec(const ModelSpec& spec);
 
 // The index of a dense parameter or a table of this name, or -1.
 int FindParameter(const ModelSpec& spec, const std::string& name);
 int FindTable(const ModelSpec& spec, const std::string& name);
 
-// A pull or a push under way; one that is done already where parameters live in this process.
-// Move-only. Destroyed before Wait has returned, what it fills is unspecified.
+// A pull or a push in progress; already done if parameters live in this process. Move-only. If it
+// is destroyed before Wait has returned, the buffers that it fills are unspecified.
 class Pending {
  public:
   Pending() = default;  // done
   explicit Pending(std::unique_ptr<PendingCalls> calls) : calls_(std::move(calls)) {}
 
-  // Returns when the rows are filled or the gradients applied, or why not. To be called once.
+  // Returns when the rows are filled or the gradients applied, or with the error. Call it once.
   Status Wait() { return calls_ == nullptr ? absl::OkStatus() : calls_->Wait(); }
 
  private:
@@ -91,8 +92,8 @@ class Pending {
 };
 
 // Dense parameters that live in this process, for steps that update each of them as soon as its
-// gradient can be had, part by part, while both are in the caches. What Push would do for them, in
-// advance of it.
+// gradient is available, part by part, while both are in the caches: the work of Push for them,
+// done in advance.
 class DenseInPlace {
  public:
   virtual ~DenseInPlace() = default;
@@ -100,21 +101,21 @@ class DenseInPlace {
   virtual void Update(int parameter, GradientSource gradient) = 0;
 };
 
-// Tables that live in this process, for fused steps such as skip-gram that read and write rows
-// where they stand, instead of Pull and Push:
+// Tables that live in this process, for fused steps such as skip-gram that read and write rows in
+// place, instead of Pull and Push:
 //
-//   Begin -> rows changed in place, at the rate that Begin told -> End
+//   Begin -> rows changed in place, at the rate that Begin returned -> End
 //
-// What is in between is one step. The step runs the update itself, so it must be plain gradient
-// descent (OptimizerSpec "sgd" without decay) on tables made TableOptions::in_order; Begin refuses
-// anything else. Rows change under the reader when other workers are at work (Hogwild).
+// The work between Begin and End is one step. The step runs the update itself, so it must be plain
+// gradient descent (OptimizerSpec "sgd" without decay) on tables made with TableOptions::in_order;
+// Begin rejects anything else. Other workers may change rows concurrently (Hogwild).
 class TablesInPlace {
  public:
   // One worker between Begin and End.
   struct Work {
     std::vector<RowBlock> tables;  // in the order of the spec
-    double rate = 0;               // of the schedule at this step; a table's factor is not in it
-    std::shared_ptr<void> hold;    // keeps saves out; given up by End, on the same thread
+    double rate = 0;               // of the schedule at this step, without the factor of the table
+    std::shared_ptr<void> hold;    // blocks saves; released by End, on the same thread
   };
 
   virtual ~TablesInPlace() = default;
@@ -123,14 +124,14 @@ class TablesInPlace {
   // Counts the step. touched[t] are the ids whose rows of table t were changed, in any order and
   // any number of times; not read unless wants_touched(). The rows may not be used any more.
   virtual Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) = 0;
-  // Whether somebody else must be told of changes (geo).
+  // Whether End must be told which rows were changed (geo).
   virtual bool wants_touched() const = 0;
 };
 
-// What a trainer knows of an epoch before its first batch.
+// Facts about an epoch that a trainer knows before its first batch.
 struct EpochStart {
   bool has_batch = true;  // this trainer has at least one batch in it
-  int64_t batches = 0;    // batches of this trainer; 0: not known
+  int64_t batches = 0;    // batches of this trainer; 0: unknown
 };
 
 class Communicator : public Keeper {
@@ -141,57 +142,58 @@ class Communicator : public Keeper {
   const ModelSpec& spec() const { return spec_; }
   const DenseLayout& layout() const { return layout_; }
 
-  // The number of this trainer among those of its job; 0 where there is one.
+  // The index of this trainer in its job; 0 if there is only one.
   virtual int trainer() const { return 0; }
 
   // Constant.
   virtual Schedule schedule() const = 0;
 
-  // Starts to fill rows[t].values (and locations, where the mode has them) for rows[t].ids, for
-  // every table. Ids are distinct; `missing` says what becomes of unknown ones. `rows` must stay
-  // where they are until Wait of the result has returned. On error their content is unspecified and
-  // nothing was trained. REQUIRES: rows.size() == number of tables; a worker has at most one batch
+  // Starts to fill rows[t].values (and locations, if the mode has them) for rows[t].ids, for every
+  // table. Ids are distinct; `missing` decides how unknown ids are handled. `rows` must not move
+  // until Wait of the result has returned. On error their content is unspecified and nothing was
+  // trained. REQUIRES: rows.size() == number of tables; a worker has at most one batch
   // that it computes and one that it has started to pull.
   virtual StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) = 0;
   Status Pull(int worker, Missing missing, std::span<SparseRows> rows);
 
-  // Takes the gradients of one step, or the mean of those of so many batches, each of which counts
-  // where the mode counts batches: applies, sends or queues them, as the mode says. May exchange
-  // the buffers of `gradients` for others of any content. In joined modes dense() is written by
-  // Wait of the result, and no worker may compute until then. An error that a background thread met
-  // since the last call is returned here.
+  // Takes the gradients of one step, or the mean of the gradients of `batches` batches, each of
+  // which counts as a step in modes that count batches. Applies, sends or queues them, depending on
+  // the mode. May exchange the buffers of `gradients` for others of any content. In joined modes
+  // dense() is written by Wait of the result, and no worker may compute until then. An error of a
+  // background thread since the last call is returned here.
   virtual StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) = 0;
   Status Push(int worker, Gradients& gradients);
 
-  // Not null where dense parameters live here (local, geo) and workers are free to change them.
+  // Not null if dense parameters live in this process (local, geo) and workers may change them.
   DenseInPlace* dense_in_place() const { return dense_in_place_; }
 
-  // Not null where sparse tables live here (local, geo). In joined modes for one worker at a time.
+  // Not null if sparse tables live in this process (local, geo). In joined modes only one worker at
+  // a time may use it.
   TablesInPlace* tables_in_place() const { return tables_in_place_; }
 
   // The flat block of dense parameters, laid out by layout(). The pointer stays valid for the
-  // communicator's life; who writes when is told in the table above.
+  // communicator's life; the table above shows who writes it and when.
   virtual std::span<const float> dense() const = 0;
 
-  // Steps applied so far by everyone: the number that schedules count, and Adam's correction but in
-  // geo, where that counts the pushes made here.
+  // Steps applied so far by all trainers: the count that schedules use. Adam's bias correction uses
+  // it too, except in geo, where that counts the pushes made in this process.
   virtual int64_t global_step() const = 0;
   // The learning rate of the next step, for reports.
   virtual double learning_rate() const = 0;
 
-  // Begins an epoch: called by every trainer before its first batch, also by one that will have no
-  // batch. Sync and geo wait here for all trainers.
+  // Begins an epoch. Every trainer calls it before its first batch, even if it will have no batch.
+  // Sync and geo wait here for all trainers.
   Status BeginEpoch(const EpochStart& start = {});
   // Whether an epoch has begun that Flush has not ended.
   bool in_epoch() const { return in_epoch_; }
 
-  // Renews this process's copy of what others have changed since: before a test that comes after
-  // the other trainers' epochs. Between epochs, when no worker is in a call.
+  // Refreshes this process's copy of parameters that others have changed; call it before a test
+  // that follows the epochs of other trainers. Only between epochs, when no worker is in a call.
   virtual Status Refresh() { return absl::OkStatus(); }
 
-  // Ends an epoch: everything pushed before is applied when it returns, queues are empty, tails are
-  // sent. Called by every trainer at the end of each epoch, by one thread, when no worker is in a
-  // call. Geo waits here for all trainers.
+  // Ends an epoch: when it returns, everything pushed before is applied, queues are empty and
+  // remaining changes are sent. Called by every trainer at the end of each epoch, by one thread,
+  // when no worker is in a call. Geo waits here for all trainers.
   Status Flush();
 
  protected:
@@ -199,15 +201,15 @@ class Communicator : public Keeper {
   explicit Communicator(ModelSpec spec, DenseInPlace* dense_in_place = nullptr,
                         TablesInPlace* tables_in_place = nullptr);
 
-  // Load's: the seed of the model that was loaded.
+  // For Load: sets the seed of the model that was loaded.
   void set_seed(uint64_t seed) { spec_.seed = seed; }
 
  private:
-  // What BeginEpoch and Flush do in a mode.
+  // The implementations of BeginEpoch and Flush in a mode.
   virtual Status DoBeginEpoch(const EpochStart& /*start*/) { return absl::OkStatus(); }
   virtual Status DoFlush() = 0;
 
-  ModelSpec spec_;  // constant but for the seed
+  ModelSpec spec_;  // constant except for the seed
   const DenseLayout layout_;
   DenseInPlace* const dense_in_place_;
   TablesInPlace* const tables_in_place_;

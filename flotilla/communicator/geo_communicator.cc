@@ -63,7 +63,8 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
   FL_RETURN_IF_ERROR(CheckGeoOptions(options));
   for (const auto& [table, touches] : options.table_touches) {
     if (FindTable(client->spec(), table) < 0) {
-      return InvalidArgument("geo: table_touches names {}, which the model has not", table);
+      return InvalidArgument("geo: table_touches names {}, which is not a table of the model",
+                             table);
     }
   }
   FL_ASSIGN_OR_RETURN(auto local,
@@ -72,7 +73,7 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
                                                        options.pushes_under_way));
   std::unique_ptr<GeoCommunicator> geo(
       new GeoCommunicator(client, options, clock, std::move(local), std::move(exchange)));
-  // Servers that have loaded a model have its step and seed.
+  // If the servers have loaded a model, they have its step and seed.
   FL_RETURN_IF_ERROR(geo->StartFrom(client->global_step(), client->seed()));
   return geo;
 }
@@ -119,7 +120,8 @@ Status GeoCommunicator::End(int worker, Work work, std::span<const std::vector<u
 void GeoCommunicator::CountBatch() {
   const int64_t batches = batches_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (batches < next_exchange_.load(std::memory_order_relaxed)) return;
-  // The lock makes sure that the thread does not fall asleep between its look and this word.
+  // The lock prevents a lost wakeup: the thread cannot start to wait between its check and this
+  // notification.
   { std::lock_guard lock(mutex_); }
   wake_.notify_one();
 }
@@ -190,7 +192,7 @@ Status GeoCommunicator::DoFlush() {
   next_exchange_ = exchanged_batches_ + interval_.batches(exchanged_batches_);
   epoch_start_ = batches_;
   epoch_start_step_ += *batches;
-  // Trainers had different numbers of batches: their schedules meet again.
+  // Trainers had different numbers of batches: synchronize their schedules.
   local_->CountFrom(epoch_start_step_, active_trainers_);
   return absl::OkStatus();
 }

@@ -1,6 +1,7 @@
-// GEO: every trainer trains a copy of the model of its own, with the optimizer's state, as fast as
-// in one process; every so often a thread exchanges what was learned with the servers, beside the
-// workers (geo_exchange.h). Rows that are touched often are exchanged more often than others.
+// GEO: every trainer trains its own copy of the model, with the optimizer's state, as fast as in
+// one process; from time to time a background thread exchanges the changes with the servers while
+// the workers continue (geo_exchange.h). Rows that are touched often are exchanged more often than
+// others.
 #pragma once
 
 #include <atomic>
@@ -26,87 +27,88 @@ namespace flotilla {
 
 struct GeoOptions {
   GeoDivisor divisor = GeoDivisor::kTouched;
-  // Pushes of one exchange that may be under way at once; the tutorials' thread_pool_size.
+  // Maximum number of pushes of one exchange in flight; the tutorials' thread_pool_size.
   int pushes_under_way = 1;
-  // push_nums of it is the tutorials' geo_sgd_need_push_nums.
+  // Its push_nums is the tutorials' geo_sgd_need_push_nums.
   GeoIntervalOptions interval;
-  // Rows touched at least so often since they were exchanged last go with every exchange ..
+  // Every exchange sends the rows that were touched at least this many times since their last
+  // exchange.
   uint32_t frequent_touches = 16;
-  // .. or so often, in the tables that are named here. 255 stands for more, too ..
+  // The same number for individual tables, by name. 255 means 255 or more.
   std::map<std::string, uint32_t> table_touches;
-  // .. the others with every so many of them, and with Flush.
+  // All other touched rows are sent with every N-th exchange, and with Flush.
   int64_t rare_exchanges = 16;
   TableOptions tables;  // in_order: for steps in place
 };
 
-// Ok, or which option makes no sense.
+// Ok, or an error that names the invalid option.
 Status CheckGeoOptions(const GeoOptions& options);
 
 class GeoCommunicator : public Communicator, private TablesInPlace {
  public:
-  // Takes over what the servers have. An error says what in the options or in the client's spec is
-  // wrong, or which server failed. REQUIRES: the client has met its servers, which add deltas; it
-  // and the clock outlive the communicator.
+  // Starts from the parameters of the servers. Errors name the invalid option, the invalid part of
+  // the client's spec, or the server that failed. REQUIRES: the client is connected to its servers,
+  // which add deltas; it and the clock outlive the communicator.
   static StatusOr<std::unique_ptr<GeoCommunicator>> Make(PsClient* client,
                                                          const GeoOptions& options,
                                                          const Clock* clock);
-  // Ends the exchanges; what was not flushed stays here and is lost.
+  // Ends the exchanges; changes that were not flushed are lost.
   ~GeoCommunicator() override;
 
   int trainer() const override { return client_->options().trainer; }
   Schedule schedule() const override { return {}; }
   StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
-  // Trains the copy. An error of an exchange comes back here and from Flush.
+  // Trains the copy. An error of an exchange is returned here and by Flush.
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
   std::span<const float> dense() const override { return local_->dense(); }
-  // Batches here x trainers with data; exact between epochs.
+  // Batches of this trainer x trainers with data; exact between epochs.
   int64_t global_step() const override { return local_->global_step(); }
   double learning_rate() const override { return local_->learning_rate(); }
-  // The servers' values. Flush comes first, if what was learned since the last exchange counts.
+  // The values of the servers. Call Flush first to include changes since the last exchange.
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
-  // Here and at the servers; the copies of other trainers do not hear of it.
+  // Writes to this copy and to the servers; the copies of other trainers do not change.
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
-  // The servers' values, after what was learned here was sent. They have no optimizer state, so a
-  // save has none, whatever `contents` says.
+  // Saves the values of the servers, after sending the changes of this trainer. The servers have no
+  // optimizer state, so a save has none, whatever `contents` asks for.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
-  // By trainer 0, before the first epoch; the others follow with BeginEpoch. Weights alone are
-  // loaded: LoadOptions::optimizer_state says whether the global step goes on, too.
+  // Called by trainer 0 before the first epoch; the others follow in BeginEpoch. Only weights are
+  // loaded; LoadOptions::optimizer_state decides whether the global step continues too.
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
-  // Exchanges made so far.
+  // Number of exchanges so far.
   int64_t exchanges() const { return exchanges_.load(std::memory_order_relaxed); }
 
  private:
   GeoCommunicator(PsClient* client, const GeoOptions& options, const Clock* clock,
                   std::unique_ptr<LocalCommunicator> local, std::unique_ptr<GeoExchange> exchange);
 
-  // Collective. The trainers that have a batch are those that differences are divided by and steps
-  // are counted for, up to the next one. The first one takes over what trainer 0 has loaded.
+  // Collective. Until the next call, differences are divided by, and steps counted for, the
+  // trainers that have a batch. The first call takes over the model that trainer 0 has loaded.
   Status DoBeginEpoch(const EpochStart& start) override;
-  // Sends what is left, waits until every trainer has done so, and takes over what they sent: all
-  // trainers end an epoch with the same model (but with GeoDivisor::kTrainers). Collective: every
-  // trainer must call it.
+  // Sends all remaining changes, waits until every trainer has done so, and takes over their
+  // changes: all trainers end an epoch with the same model (except with GeoDivisor::kTrainers).
+  // Collective: every trainer must call it.
   Status DoFlush() override;
 
-  // Steps in place work on the copy, and tell which rows they change.
+  // Steps in place work on the copy and report the rows that they change.
   StatusOr<Work> Begin(int worker) override;
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
   bool wants_touched() const override { return true; }
 
-  // Goes on from a model that the servers have loaded.
+  // Continues from a model that the servers have loaded.
   Status StartFrom(int64_t step, uint64_t seed);
-  // Hears from trainer 0 what it has loaded, and goes on from there.
+  // Receives from trainer 0 which model it has loaded, and continues from it.
   Status FollowLoad();
-  // Hears how many trainers have data.
+  // Finds out how many trainers have data.
   StatusOr<int> CountTrainers(bool has_batch);
   // The sum over trainers of the batches of this epoch; waits until all have called it.
   StatusOr<int64_t> CountBatches();
   void Loop();
   // Counts a batch and wakes the thread when an exchange is due.
   void CountBatch();
-  // Takes what others sent, and sends what is due, or everything. REQUIRES: exchange_mutex_ is
-  // held.
+  // Takes the changes of others, and sends the rows that are due, or all. REQUIRES: exchange_mutex_
+  // is held.
   Status Exchange(bool all);
   Status ExchangeAndMeasure();
   Status KeepError(const Status& status);
@@ -121,7 +123,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
 
   TouchedRows touched_;
   std::atomic<int64_t> batches_ = 0;        // pushed so far
-  std::atomic<int64_t> next_exchange_ = 0;  // when batches_ has come to it
+  std::atomic<int64_t> next_exchange_ = 0;  // an exchange is due when batches_ reaches it
   std::atomic<int64_t> exchanges_ = 0;
   std::atomic<bool> failed_ = false;
 
@@ -143,7 +145,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   int64_t epoch_start_ = 0;       // batches_ at the start of the epoch
   int64_t epoch_start_step_ = 0;  // the global step then
   bool begun_ = false;            // an epoch has begun
-  std::string loaded_;            // what trainer 0 tells the others of a model that it loaded
+  std::string loaded_;            // description of the model that trainer 0 has loaded
 
   std::thread thread_;
 };

@@ -93,7 +93,7 @@ TEST(GeoCommunicatorTest, TouchesOfATableThatTheModelHasNotAreAnError) {
   ModeOptions mode = GeoMode();
   mode.geo.table_touches = {{"embb", 4}};
   EXPECT_EQ(Message(RunModes(cluster, mode, [](int, Communicator&) { return absl::OkStatus(); })),
-            "trainer 0: geo: table_touches names embb, which the model has not");
+            "trainer 0: geo: table_touches names embb, which is not a table of the model");
 }
 
 TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {

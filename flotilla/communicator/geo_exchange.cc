@@ -9,12 +9,12 @@ namespace flotilla {
 
 namespace {
 
-// Rows of a table that one push carries, and one answer brings: what is made of them on the way is
-// used again while it is in the caches.
+// Rows of a table per push and per answer: few enough that intermediate results are reused while
+// they are in the caches.
 constexpr size_t kRowsPerPush = size_t{1} << 15;
-// Rows of a table that are held open at once.
+// Maximum number of rows of a table that are open at the same time.
 constexpr size_t kRowsInPlace = 1024;
-// Dense values that are worked on at once: what is made of them on the way stays in the L1 cache.
+// Dense values that are processed together: intermediate results stay in the L1 cache.
 constexpr int64_t kDensePiece = 2048;
 constexpr uint8_t kSurelyShared = 3;
 
@@ -26,8 +26,7 @@ void ForEachPiece(DenseRange range, Visit visit) {
   }
 }
 
-// Calls visit(i, live, known) for the rows of each ids[i] in both tables, which are made if they
-// are not there.
+// Calls visit(i, live, known) for the rows of each ids[i] in both tables; missing rows are created.
 template <typename Visit>
 Status ForEachRow(SparseTable* live, SparseTable* known, std::span<const uint64_t> ids,
                   Visit visit) {
@@ -70,7 +69,9 @@ GeoExchange::GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor 
 void GeoExchange::SetTrainers(int trainers) {
   trainers_ = trainers;
   for (size_t touches = 0; touches < row_scales_.size(); ++touches) {
-    // Touches come like raindrops: another trainer has missed the row with the probability exp(-n).
+    // Touches follow a Poisson distribution: another trainer has not touched the row with
+    // probability
+    // exp(-n).
     const float others =
         static_cast<float>(trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
     row_scales_[touches] = 1 / std::sqrt(1 + std::max(1.0f, others));
@@ -81,8 +82,8 @@ StatusOr<std::unique_ptr<GeoExchange>> GeoExchange::Make(PsClient* client, Local
                                                          GeoDivisor divisor, int pushes) {
   std::unique_ptr<GeoExchange> made(new GeoExchange(client, local, divisor, pushes));
   const ModelSpec& spec = local->spec();
-  // Tables of the same spec and seed have the same first values: rows that nobody touched need no
-  // place.
+  // Tables of the same spec and seed have the same initial values: untouched rows need not be
+  // stored.
   for (const TableSpec& table : spec.tables) {
     FL_ASSIGN_OR_RETURN(auto known, SparseTable::Make(table, spec.seed, nullptr, {}));
     made->known_.push_back(std::move(known));
@@ -122,7 +123,7 @@ void GeoExchange::WriteParameter(int parameter, std::span<const float> values) {
 
 Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches) {
   std::vector<size_t> sent(touched.size(), 0);
-  // Pushes are under way while the next is made.
+  // A push is in flight while the next one is prepared.
   std::deque<std::unique_ptr<PendingCalls>> under_way;
   bool first = true;
   bool more = true;
@@ -158,7 +159,7 @@ Status GeoExchange::SendDeltas(const std::vector<TouchedIds>& touched, int64_t b
 
 float GeoExchange::RowScale(bool changed, uint8_t touches) const {
   if (divisor_ == GeoDivisor::kTrainers) return 1.0f / static_cast<float>(trainers_);
-  // A row that is touched so often is touched by all, also when they have not sent it yet.
+  // A row that is touched this often is touched by all trainers, even if they have not sent it yet.
   const bool shared = changed || touches >= kSurelyShared;
   if (divisor_ == GeoDivisor::kNone || !shared || trainers_ == 1) return 1;
   return row_scales_[touches];
@@ -187,7 +188,7 @@ Status GeoExchange::MakeDelta(int table, std::span<const uint8_t> counts, Sparse
 }
 
 float GeoExchange::DenseScale(int parameter) const {
-  // Each trainer's statistic is an estimate of the same thing: their sum would mean nothing.
+  // The statistics of all trainers estimate the same quantity: they must be averaged, not added.
   const bool statistic = local_->spec().parameters[parameter].moving_average_keep != 0;
   if (divisor_ == GeoDivisor::kNone && !statistic) return 1;
   return 1.0f / static_cast<float>(trainers_);

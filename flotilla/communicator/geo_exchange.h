@@ -1,19 +1,19 @@
-// The exchange of GEO: what this trainer has learned since the last one goes to the servers, what
-// the others have learned comes back, while the workers of this trainer go on.
+// The exchange of GEO: sends the changes of this trainer since the last exchange to the servers and
+// takes over the changes of the others, while the workers of this trainer continue.
 //
-// x is a parameter as this trainer has it (the tables of a LocalCommunicator), y what it knows of
-// the servers' value, s the servers' value now. For what others have changed
+// x is a parameter of this trainer (in the tables of a LocalCommunicator), y the last known value
+// of the servers, s the current value of the servers. For parameters that others have changed
 //
 //   x += s - y;  y = s
 //
-// and then, for what was touched here
+// and then, for parameters that were touched here
 //
 //   delta = (x - y) / divisor;  y += delta;  the servers add delta
 //
-// so x - y is always what was learned here and is not at the servers yet. With the divisor kTouched
-// the rest of x - y is given up, so that dense parameters become the mean of what the trainers have
-// learned. x changes under the exchange, element by element (Hogwild); nothing of it is lost
-// but what falls into the same instant.
+// so x - y is always the change made here that the servers do not have yet. With the divisor
+// kTouched the rest of x - y is dropped, so that dense parameters become the mean over the
+// trainers. Workers change x during the exchange, element by element (Hogwild); only updates of the
+// same element at the same instant can be lost.
 #pragma once
 
 #include <array>
@@ -33,7 +33,7 @@
 
 namespace flotilla {
 
-// What a difference is divided by before it is sent.
+// The divisor of a difference before it is sent.
 enum class GeoDivisor {
   // By how many trainers change it. Dense parameters are averaged over the trainers with data:
   // their
@@ -42,48 +42,47 @@ enum class GeoDivisor {
   // trainers. Only whether anybody else has is known; how many is estimated from how often this
   // trainer did.
   kTouched,
-  kTrainers,  // the tutorials' rule: a row that one trainer alone touches learns at 1/N of its
+  kTrainers,  // the tutorials' rule: a row that only one trainer touches learns at 1/N of its
               // speed
-  kNone,      // what was learned here counts in full: steps of N trainers in one direction add up
+  kNone,      // differences count in full: steps of N trainers in one direction add up
 };
 
 // "touched", "trainers", "none".
 const char* GeoDivisorName(GeoDivisor divisor);
 
-// Not thread-safe; runs beside pulls and pushes of the local communicator.
+// Not thread-safe; may run concurrently with pulls and pushes of the local communicator.
 class GeoExchange {
  public:
-  // `divisor` of what has gradients; statistics are averaged over the trainers in any case. The
-  // client and the local communicator must outlive it; the latter has the client's model. A part
-  // of the rows is one push, of which `pushes` may be under way at once.
+  // `divisor` applies to parameters with gradients; statistics are always averaged over the
+  // trainers. The client and the local communicator must outlive it; both have the same model. Rows
+  // are sent in several pushes, of which up to `pushes` may be in flight.
   static StatusOr<std::unique_ptr<GeoExchange>> Make(PsClient* client, LocalCommunicator* local,
                                                      GeoDivisor divisor, int pushes = 1);
 
-  // How many trainers learn beside each other from now on, this one included or not; divisors
-  // follow. All trainers of the job until then. REQUIRES: trainers >= 1.
+  // Sets the number of trainers that train from now on, whether or not this one is among them;
+  // divisors follow. Until the first call: all trainers of the job. REQUIRES: trainers >= 1.
   void SetTrainers(int trainers);
 
-  // Makes x and y what the servers have, for parameters that are not fresh any more: a model that
-  // was loaded, a job that is under way. REQUIRES: nobody trains here.
+  // Sets x and y to the values of the servers, for parameters that are not in their initial state:
+  // a model was loaded, or the job is already running. REQUIRES: no worker trains in this process.
   Status TakeAll();
-  // Rows of y that are made from now on start as in the model with this seed.
+  // New rows of y start, from now on, as in the model with this seed.
   void SetSeed(uint64_t seed);
 
-  // Brings what others have sent since the last call.
+  // Takes over the changes that others have sent since the last call.
   Status TakeDirty();
 
-  // Sends what was learned here: all dense parameters and, of table t, the rows touched[t].
-  // `batches` is how many batches it comes from. What others have changed is what TakeDirty brought
-  // last.
+  // Sends the changes of this trainer: all dense parameters and, for table t, the rows touched[t].
+  // `batches` is the number of batches that made the changes. Rows that the last TakeDirty brought
+  // count as changed by others.
   Status SendDeltas(const std::vector<TouchedIds>& touched, int64_t batches);
 
-  // Sets parameters here and in the servers' image, as WriteRows and WriteParameter have set them
-  // at the servers.
+  // Sets parameters in x and y, as WriteRows and WriteParameter have set them at the servers.
   Status WriteRows(int table, const SparseRows& rows);
   void WriteParameter(int parameter, std::span<const float> values);
 
  private:
-  // What one push carries.
+  // The content of one push.
   struct Deltas {
     AlignedVector<float> dense;
     std::vector<SparseRows> sparse;
@@ -91,9 +90,9 @@ class GeoExchange {
 
   GeoExchange(PsClient* client, LocalCommunicator* local, GeoDivisor divisor, int pushes);
 
-  // The deltas of rows that were touched so often.
+  // Computes the deltas of rows, given how often each was touched.
   Status MakeDelta(int table, std::span<const uint8_t> counts, SparseRows* rows);
-  // 1 / divisor of a row that others have changed or not, and of a dense parameter.
+  // 1 / divisor, of a row (whether or not others have changed it) and of a dense parameter.
   float RowScale(bool changed, uint8_t touches) const;
   float DenseScale(int parameter) const;
   void MakeDenseDelta(AlignedVector<float>* delta);
@@ -110,7 +109,7 @@ class GeoExchange {
   LocalCommunicator* const local_;
   const GeoDivisor divisor_;
   const int pushes_;
-  int trainers_ = 1;                                 // that learn
+  int trainers_ = 1;                                 // number of trainers that train
   std::vector<std::unique_ptr<SparseTable>> known_;  // y of the tables, without optimizer state
   AlignedVector<float> known_dense_;                 // y of the dense block
   std::array<float, 256> row_scales_;                // of rows that others have changed, by touches

@@ -1,6 +1,6 @@
-// Gradients on their way to the servers: buffers that go around between workers and the transport.
-// A push takes the step's buffers as they are and gives it others in exchange, so that nothing is
-// copied and, once there are enough of them, nothing is allocated.
+// Reuses the buffers of gradients that are sent to the servers. A push takes the buffers of a step
+// without copying and gives it others in exchange; once there are enough of them, nothing is
+// allocated.
 #pragma once
 
 #include <memory>
@@ -11,11 +11,11 @@
 
 namespace flotilla {
 
-// Thread-safe. What was taken may outlive it.
+// Thread-safe. Taken gradients may outlive it.
 class GradientBuffers {
  public:
-  // The content of `gradients`, which gets buffers of any content instead. They come back for reuse
-  // when the last owner lets them go.
+  // Takes the content of `gradients`, which gets buffers of any content instead. The taken buffers
+  // are returned for reuse when the last owner releases them.
   std::shared_ptr<Gradients> Exchange(Gradients& gradients) {
     std::shared_ptr<Gradients> taken = buffers_.Take();
     std::swap(*taken, gradients);

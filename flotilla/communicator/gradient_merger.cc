@@ -20,7 +20,7 @@ GradientMerger::GradientMerger(const ModelSpec& spec) : tables_(spec.tables.size
   const DenseLayout layout(spec.parameters);
   size_ = layout.size();
   for (const TableSpec& table : spec.tables) dims_.push_back(table.dim);
-  // Neighbours of one kind are added in one go, with the gaps between them.
+  // Adjacent parameters of the same kind are added together, with the gaps between them.
   for (int p = 0; p < layout.parameters(); ++p) {
     const bool statistic = spec.parameters[p].moving_average_keep != 0;
     const int64_t end = p + 1 < layout.parameters() ? layout.offset(p + 1) : layout.size();
@@ -60,7 +60,7 @@ void GradientMerger::Add(const Gradients& part, float scale) {
 void GradientMerger::Merge(std::span<const Gradients* const> parts, float scale, WorkerPool& pool) {
   Start();
   for (const Gradients* part : parts) CheckPart(*part);
-  // Tables first: they take longest, and the stretches of the dense block fill up the rest.
+  // Tables first: they take longest, and the ranges of the dense block balance the threads.
   const size_t stretches = static_cast<size_t>((size_ + kStretch - 1) / kStretch);
   std::atomic<size_t> next = 0;
   pool.Run([&](int) {

@@ -21,26 +21,26 @@ class GradientMerger {
  public:
   explicit GradientMerger(const ModelSpec& spec);
 
-  // Forgets what was added.
+  // Discards everything that was added.
   void Start();
 
   // Adds scale * part. Rows of a table are merged by id, in order of first appearance; locations
   // survive if every part has them. Rows and loss are plain sums. Statistics (parameters with a
-  // moving average) are no gradients: they become the mean over the parts, weighted by rows.
+  // moving average) are not gradients: they become the mean over the parts, weighted by rows.
   // REQUIRES: part satisfies the invariants of Gradients for the model; its dense gradients were
   // not applied already.
   void Add(const Gradients& part, float scale = 1);
 
-  // Start and Add of the parts in their order, shared among the threads of a pool: the same bits.
-  // REQUIRES: as Add; no Run of the pool is under way.
+  // Like Start followed by Add of the parts in their order, but shared among the threads of a pool;
+  // gives the same bits. REQUIRES: as Add; no Run of the pool is in progress.
   void Merge(std::span<const Gradients* const> parts, float scale, WorkerPool& pool);
 
-  // What was added since Start; after no Add, zeros and no rows. The caller may change it and
-  // exchange its buffers; the next call must be Start.
+  // The sum of everything added since Start; without any Add, zeros and no rows. The caller may
+  // change it and exchange its buffers; the next call must be Start.
   Gradients& Result();
 
  private:
-  // A stretch of the dense block with one way of adding.
+  // A range of the dense block with one rule of adding.
   struct Run {
     int64_t begin = 0;
     int64_t length = 0;
@@ -55,7 +55,7 @@ class GradientMerger {
   };
 
   void CheckPart(const Gradients& part) const;
-  // Elements [begin, end) of the dense block; `first`: in the place of what is there.
+  // Adds elements [begin, end) of the dense block; `first`: overwrites instead.
   void AddDense(const Gradients& part, float scale, bool first, int64_t begin, int64_t end);
   void Count(const Gradients& part);
   void AddSparse(const SparseRows& part, float scale, Table* table, SparseRows* sum);

@@ -76,7 +76,7 @@ void GradientSender::Loop() {
 
 void GradientSender::Pace::Measured(std::chrono::steady_clock::time_point start, size_t items) {
   using Seconds = std::chrono::duration<double>;
-  constexpr double kNew = 0.1;  // of a new measurement in the mean
+  constexpr double kNew = 0.1;  // weight of a new measurement in the mean
   const double push = Seconds(std::chrono::steady_clock::now() - start).count();
   const double gradient = Seconds(start - last_push).count() / static_cast<double>(items);
   const bool first = last_push == std::chrono::steady_clock::time_point();
@@ -98,7 +98,7 @@ std::vector<GradientSender::Item> GradientSender::TakeItems(const Pace& pace) {
   std::optional<Item> item = queue_.Pop();
   const auto now = std::chrono::steady_clock::now();
   const auto deadline = now + std::chrono::milliseconds(options_.merge_wait_ms);
-  // No longer than it should take, or the last gradients of an epoch would wait for nothing.
+  // No longer than that should take, or the last gradients of an epoch would wait in vain.
   const size_t wanted = WantedItems(pace);
   const auto wanted_by =
       now + std::chrono::nanoseconds(std::llround(

@@ -1,5 +1,5 @@
-// A bounded queue of gradients and the threads that merge what waits in it and push it: the way
-// from the workers of an async trainer to the servers. It does not know how a push is made.
+// A bounded queue of gradients, and the threads that merge and push them: the path from the workers
+// of an async trainer to the servers. The push itself is a callback.
 #pragma once
 
 #include <chrono>
@@ -22,25 +22,25 @@
 namespace flotilla {
 
 struct GradientSenderOptions {
-  // Gradients that may wait; a worker that finds the queue full waits too.
+  // Capacity of the queue; a worker that finds it full waits.
   int queue_size = 20;
-  // Gradients that one send carries at most.
+  // Maximum number of gradients per send.
   int max_merge = 4;
-  // How long a send waits for more gradients than there are; 0: it takes what waits already.
+  // How long a send waits for more gradients; 0: it takes only those already in the queue.
   int64_t merge_wait_ms = 0;
-  // Where the pushes take more than this share of the time between gradients, a send waits for more
-  // of them all the same: as many as bring the share down to it, max_merge at most. The gradient of
-  // a small batch is as large as that of a big one, so that sending each would cost more than
+  // If pushes take more than this share of the time between gradients, a send waits for more of
+  // them in any case: as many as bring the share down to it, at most max_merge. The gradient of a
+  // small batch is as large as that of a big one, so sending each one could cost more than
   // computing it. 1: never.
   double cost_share = 0.5;
   // Divide a merged send by the number of gradients in it.
   bool average = false;
-  // Threads that send, each one push at a time.
+  // Number of threads that send, each one push at a time.
   int threads = 1;
 };
 
-// Thread-safe. The first error of a push is kept: nothing is sent after it, and every later call,
-// and every one that waits, returns it.
+// Thread-safe. The first error of a push is kept: nothing is sent after it, and all later and
+// waiting calls return it.
 class GradientSender {
  public:
   // Makes one push of `batches` merged gradients and returns when it is applied. Called from the
@@ -49,13 +49,14 @@ class GradientSender {
 
   // Starts the threads. REQUIRES: numbers of options at least 1, merge_wait_ms >= 0.
   GradientSender(const ModelSpec& spec, const GradientSenderOptions& options, Push push);
-  // Waits for the pushes under way; what was not flushed before is dropped.
+  // Waits for the pushes in flight; gradients that were not flushed are dropped.
   ~GradientSender();
 
   // Takes the gradients of one step of a worker, and gives it other buffers in exchange.
   Status Put(int worker, Gradients& gradients);
 
-  // Waits until at most `steps` of what this worker put are not applied yet. As long as the pushes.
+  // Waits until at most `steps` of the gradients that this worker has put are not applied yet. It
+  // waits as long as the pushes take.
   Status WaitUntilBehind(int worker, int64_t steps);
   // Waits until everything that was put before is applied.
   Status Flush();
@@ -66,11 +67,11 @@ class GradientSender {
     std::shared_ptr<Gradients> gradients;
   };
 
-  // What a push takes and how often gradients come, to know how many a send should carry. Used by
-  // one thread.
+  // Measures the duration of a push and the time between gradients, to choose how many gradients a
+  // send should contain. Used by one thread.
   struct Pace {
-    double push_seconds = 0;      // of a push, and ..
-    double gradient_seconds = 0;  // .. from one gradient to the next, both smoothed
+    double push_seconds = 0;      // of a push, smoothed
+    double gradient_seconds = 0;  // between two gradients, smoothed
     std::chrono::steady_clock::time_point last_push;
 
     void Measured(std::chrono::steady_clock::time_point start, size_t items);
@@ -78,8 +79,8 @@ class GradientSender {
 
   void Loop();
   size_t WantedItems(const Pace& pace) const;
-  // Up to max_merge items, at least one; none when the queue is closed. Waits a while for as many
-  // as the pace wants.
+  // Returns up to max_merge items, at least one; none if the queue is closed. Waits a limited time
+  // for as many as the pace asks for.
   std::vector<Item> TakeItems(const Pace& pace);
   std::shared_ptr<const Gradients> Merge(const std::vector<Item>& items, GradientMerger* merger);
   void Finish(const std::vector<Item>& items, const Status& status);

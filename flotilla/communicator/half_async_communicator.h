@@ -1,6 +1,6 @@
 // The mode between sync and async: the workers of one trainer compute a batch each, and the mean of
-// their gradients is pushed once; the push is applied when the trainer goes on; other trainers are
-// not waited for.
+// their gradients is pushed once. The trainer continues when the push is applied; it does not wait
+// for other trainers.
 #pragma once
 
 #include <memory>
@@ -12,22 +12,22 @@ namespace flotilla {
 
 class HalfAsyncCommunicator : public ServerCommunicator {
  public:
-  // An error says what in the client's spec is wrong, or which server failed. REQUIRES: the client
-  // has met its servers, which apply on arrival, and outlives the communicator.
+  // Errors name the invalid part of the client's spec, or the server that failed. REQUIRES: the
+  // client is connected to its servers, which apply on arrival, and outlives the communicator.
   static StatusOr<std::unique_ptr<HalfAsyncCommunicator>> Make(PsClient* client);
 
   Schedule schedule() const override {
     return {.joined = true, .ahead = Schedule::Ahead::kPullBehindPush};
   }
-  // The servers answer when they have applied the last push.
+  // The servers answer a pull after they have applied the last push.
   StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
-  // Its Wait returns when the servers have applied the gradients; dense() is then what they have.
+  // Its Wait returns when the servers have applied the gradients; dense() then equals their values.
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
 
  private:
   explicit HalfAsyncCommunicator(PsClient* client) : ServerCommunicator(client) {}
 
-  // Push has applied everything already; brings what other trainers did meanwhile.
+  // Push has already applied everything; this only brings the changes of other trainers.
   Status DoFlush() override { return RefreshDense(); }
 
   PushSequences last_push_;

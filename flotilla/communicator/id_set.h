@@ -1,4 +1,4 @@
-// A set of ids of one table that is filled and emptied often: one bit for each id where they are
+// A set of ids of one table that is filled and emptied often: one bit per id if ids are
 // bounded, else a hash table.
 #pragma once
 

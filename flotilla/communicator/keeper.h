@@ -1,5 +1,5 @@
-// Who keeps the parameters of a model: reads and writes them by name, saves and loads them. The
-// other half of a communicator, for those who do not train.
+// Access to the parameters of a model outside training: reads and writes them by name, saves and
+// loads them. The other half of a communicator.
 #pragma once
 
 #include <cstdint>
@@ -16,49 +16,50 @@
 
 namespace flotilla {
 
-// What of a model a save has.
+// The parts of a model that a save contains.
 struct SaveContents {
-  // What going on with training needs: the optimizer's state and what tables keep of their rows.
+  // The state needed to continue training: the optimizer's state and the metadata of table rows.
   bool optimizer_state = true;
-  // Parameters and tables by name; without a value all of them.
+  // Parameters and tables by name; not set: all of them.
   std::optional<std::vector<std::string>> names;
 };
 
-// A model as it was when BeginSave was called, until it is destroyed. The keeper outlives it.
+// A snapshot of the model at the time of BeginSave, held until destruction. The keeper outlives it.
 class PendingSave {
  public:
   virtual ~PendingSave() = default;
 
-  // Of the moment that is saved.
+  // The global step of the snapshot.
   virtual int64_t global_step() const = 0;
 
-  // Writes the model directory `dir`, with the sections beside it, in the place of one that is
-  // there: whole or not at all (docs/checkpoint_format.md). From any thread, while training goes
-  // on; once. An error names the file and the cause, and leaves the old model as it was.
+  // Writes the model directory `dir`, including the sections; replaces an existing one atomically
+  // (docs/checkpoint_format.md). May be called once, from any thread, while training continues. An
+  // error names the file and the cause, and leaves the old model unchanged.
   virtual Status Write(const std::string& dir, const Sections& sections) = 0;
 };
 
 struct LoadOptions {
-  // Parameters and tables that only the model has keep their first values, those that only the
-  // directory has are left out. Otherwise both are errors.
+  // Parameters and tables that only the model has keep their initial values, those that only the
+  // directory has are ignored. If false, both are errors.
   bool allow_missing = false;
-  // Go on with the training that was saved: optimizer state, global step. Otherwise only weights
-  // are loaded and training starts at step 0; so it does from a model that a GEO job saved, which
-  // has no state (LoadedModel::fresh_optimizer). An error when the model was saved for inference or
-  // learned by another optimizer.
+  // Continue the saved training: load the optimizer state and the global step. Otherwise only
+  // weights are loaded and training starts at step 0; the same happens with a model that a GEO job
+  // saved, which has no state (LoadedModel::fresh_optimizer). An error if the model was saved for
+  // inference or trained by another optimizer.
   bool optimizer_state = true;
   // Threads that verify and load. 0: one per core.
   int threads = 0;
 };
 
-// What Load found.
+// The result of Load.
 struct LoadedModel {
   int64_t step = 0;  // the global step of the model that was saved
   uint64_t seed = 0;
   Sections sections;
   std::vector<std::string> missing;   // names that only the model has
   std::vector<std::string> left_out;  // names that only the directory has
-  // LoadOptions asked for the optimizer's state and the model has none: kFreshOptimizer tells it.
+  // LoadOptions asked for the optimizer's state, but the model has none; kFreshOptimizer is the
+  // message for it.
   bool fresh_optimizer = false;
 };
 
@@ -66,7 +67,7 @@ inline constexpr char kFreshOptimizer[] =
     "the model has no optimizer state (a GEO job saved it, whose trainers keep it): its weights "
     "are loaded, the optimizer starts afresh at step 0";
 
-// By one thread while no step is under way, unless a call says otherwise.
+// Called by one thread while no step is running, unless a method says otherwise.
 class Keeper {
  public:
   virtual ~Keeper() = default;
@@ -79,16 +80,16 @@ class Keeper {
   // Sets rows of a table to the given weights and fresh optimizer state.
   virtual Status WriteRows(const std::string& table, const SparseRows& rows) = 0;
 
-  // Marks this moment for a save: copies dense parameters, begins the cuts of tables. Short; what
-  // is consistent with what is told in docs/checkpoint_format.md, "What a save holds". Errors: a
-  // name that the model has not; a table of which another PendingSave lives.
+  // Takes a snapshot for a save: copies dense parameters and begins the cuts of tables, which is
+  // quick. docs/checkpoint_format.md, "What a save holds", specifies its consistency. Errors: a
+  // name that the model does not have; a table of which another PendingSave exists.
   virtual StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) = 0;
 
-  // Loads a model directory by name, and its seed, which first values of later rows depend on. A
-  // model that does not fit is an error that lists what is missing, what is left over and what has
-  // another shape; it and a damaged directory change nothing. A read that fails later leaves
-  // parameters unspecified. REQUIRES: no step is under way. Tables that are loaded must be empty,
-  // else it is an error.
+  // Loads the parameters of a model directory by name, and its seed, which determines the initial
+  // values of later rows. A model that does not fit is an error that lists the missing parameters,
+  // the extra ones and those of another shape; in that case, and if the directory is damaged,
+  // nothing changes. A read error after that leaves parameters unspecified. REQUIRES: no step is
+  // running. Tables to load must be empty, otherwise it is an error.
   virtual StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) = 0;
 };
 

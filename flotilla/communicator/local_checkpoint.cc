@@ -13,7 +13,7 @@ namespace {
 
 class LocalSave : public PendingSave {
  public:
-  // Without tables yet: each is added when its cut has begun.
+  // Initially without tables: each is added when its cut has begun.
   LocalSave(const ModelSpec& spec, const DenseLayout& layout, CheckpointInfo info,
             std::vector<int> parameters, DenseCut dense, WriterOptions options)
       : spec_(spec),
@@ -123,8 +123,9 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   FL_ASSIGN_OR_RETURN(ModelMatch match, MatchModel(spec(), reader->manifest(), options));
   for (const auto& [t, saved] : match.tables) {
     if (tables_[t]->size() == 0) continue;
-    return FailedPrecondition("table {} has {} rows already: load into a model that is new",
-                              saved->name, tables_[t]->size());
+    return FailedPrecondition(
+        "table {} already has {} rows: a model can be loaded only into empty tables", saved->name,
+        tables_[t]->size());
   }
   std::vector<LoadedParameter> parameters;
   for (const auto& [p, saved] : match.parameters) {

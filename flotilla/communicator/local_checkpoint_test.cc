@@ -317,7 +317,7 @@ TEST(LocalCheckpointTest, TablesThatHaveRowsAreNotLoadedInto) {
   TrainSteps(*local, 1, 1);
   ASSERT_TRUE(Save(*local, dir).ok());
   EXPECT_THAT(std::string(Message(local->Load(dir, {}).status())),
-              HasSubstr("table emb has 20 rows already"));
+              HasSubstr("table emb already has 20 rows"));
 }
 
 // A save that fails stops neither training nor the next save.

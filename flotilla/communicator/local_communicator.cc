@@ -8,7 +8,7 @@
 namespace flotilla {
 
 LocalCommunicator::LocalCommunicator(ModelSpec spec, LocalOptions options)
-    // Joined workers push the sum of their gradients, which no single step has.
+    // Joined workers push the sum of their gradients, which a single step does not have.
     : Communicator(std::move(spec), options.joined ? nullptr : this, this), options_(options) {}
 
 StatusOr<std::unique_ptr<LocalCommunicator>> LocalCommunicator::Make(ModelSpec spec,
@@ -64,7 +64,8 @@ StatusOr<Pending> LocalCommunicator::StartPush(int /*worker*/, Gradients& gradie
   return Pending();
 }
 
-// Of the step that the Push of these gradients will count, if no other worker comes in between.
+// The rate of the step that the Push of these gradients will count, unless another worker pushes
+// first.
 void LocalCommunicator::Update(int parameter, GradientSource gradient) {
   const int64_t step = pushes() + 1;
   dense_->PushParameter(parameter, gradient, RateOf(step), step);
@@ -100,7 +101,7 @@ StatusOr<TablesInPlace::Work> LocalCommunicator::Begin(int /*worker*/) {
   for (size_t t = 0; t < tables_.size(); ++t) {
     const kernels::DecayTerms decay = DecayOf(spec().tables[t].attributes, optimizer);
     if (decay.l1 != 0 || decay.l2 != 0) {
-      return FailedPrecondition("table {}: a step in place knows no weight decay",
+      return FailedPrecondition("table {}: a step in place does not support weight decay",
                                 spec().tables[t].name);
     }
     FL_RETURN_IF_ERROR(tables_[t]->OpenAllRows(&(*hold)[t]));

@@ -1,6 +1,6 @@
 // The mode without servers: the parameters live in the tables of this process, and the worker that
-// pushes runs the update rule in place. It is the reference for speed, and in joined form the whole
-// of deterministic training.
+// pushes runs the update rule in place. It is the reference for speed; in joined form it implements
+// deterministic training.
 #pragma once
 
 #include <atomic>
@@ -18,8 +18,8 @@
 namespace flotilla {
 
 struct LocalOptions {
-  // Workers meet after each round and the trainer pushes once (deterministic training); otherwise
-  // each worker pushes for itself (Hogwild).
+  // Workers synchronize after each round and the trainer pushes once (deterministic training);
+  // otherwise each worker pushes independently (Hogwild).
   bool joined = false;
   TableOptions tables;  // in_order: for steps in place
   WriterOptions save;
@@ -27,7 +27,7 @@ struct LocalOptions {
 
 class LocalCommunicator : public Communicator, private DenseInPlace, private TablesInPlace {
  public:
-  // An error says what in the spec is wrong and where.
+  // An error says what is wrong in the spec and where.
   static StatusOr<std::unique_ptr<LocalCommunicator>> Make(ModelSpec spec, LocalOptions options);
 
   Schedule schedule() const override {
@@ -50,18 +50,18 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // The table with this index in the spec, for fused steps (rows in place), saving and reports.
   SparseTable& table(int index) { return *tables_[index]; }
   DenseTable& dense_table() { return *dense_; }
-  // Goes on with a training that was somewhere else: the global step is `step` now, and rows that
-  // are made from now on start as in the model with this seed. REQUIRES: no step is under way.
+  // Continues a training from elsewhere: sets the global step to `step`; new rows start, from now
+  // on, as in the model with this seed. REQUIRES: no step is running.
   void StartFrom(int64_t step, uint64_t seed);
-  // The global step is `step` now, and every push adds so many to it: the trainers at work when
-  // each has a communicator like this one (GEO). Adam's correction goes on counting the pushes made
-  // here, as its state does. REQUIRES: no step is under way.
+  // Sets the global step to `step` and the number of steps that every push adds to it: the number
+  // of active trainers if each has a communicator like this one (GEO). Adam's bias correction still
+  // counts the pushes made here, as its state does. REQUIRES: no step is running.
   void CountFrom(int64_t step, int64_t steps_per_push);
 
  private:
   LocalCommunicator(ModelSpec spec, LocalOptions options);
 
-  // Push has applied everything already.
+  // Push has already applied everything.
   Status DoFlush() override { return absl::OkStatus(); }
 
   void Update(int parameter, GradientSource gradient) override;
@@ -70,7 +70,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   Status End(int worker, Work work, std::span<const std::vector<uint32_t>> touched) override;
   bool wants_touched() const override { return false; }
 
-  // The global step after so many pushes.
+  // The global step after `pushes` pushes.
   int64_t StepOf(int64_t pushes) const {
     return first_step_ + (pushes - first_push_) * steps_per_push_;
   }
@@ -78,7 +78,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   // The schedule's rate for the push with this number, counted from 1.
   double RateOf(int64_t push) const;
   Tensor ReadTable(const SparseTable& table) const;
-  // Load, whose errors do not name the directory.
+  // Implements Load; its errors do not name the directory.
   StatusOr<LoadedModel> LoadFrom(const std::string& dir, const LoadOptions& options);
 
   const LocalOptions options_;

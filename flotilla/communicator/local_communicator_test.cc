@@ -256,7 +256,7 @@ TEST(LocalCommunicatorTest, StepsInPlaceRefuseWhatTheyCannotDo) {
   EXPECT_EQ(error(spec, false),
             "table emb: its rows cannot be opened together: it was not created with in_order");
   spec.tables[1].attributes.decay = Decay{.l2 = 0.1};
-  EXPECT_EQ(error(spec), "table fixed: a step in place knows no weight decay");
+  EXPECT_EQ(error(spec), "table fixed: a step in place does not support weight decay");
   spec.optimizer = Adam(0.1);
   EXPECT_EQ(error(spec),
             "a step in place is plain gradient descent: the optimizer must be sgd, not adam");

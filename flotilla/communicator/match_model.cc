@@ -32,7 +32,8 @@ Status CheckParameterFits(const SavedParameter& saved, const ParameterSpec& spec
   return absl::OkStatus();
 }
 
-// Finds the partners of what the spec has; `differ` gets what has one of another shape.
+// Finds the counterpart of each name in the spec; names whose counterpart has another shape go to
+// `differ`.
 ModelMatch MatchNames(const ModelSpec& spec, const Manifest& manifest, int states,
                       std::vector<std::string>* differ) {
   ModelMatch match;
@@ -83,8 +84,8 @@ StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
   int states = 0;
   if (options.optimizer_state && manifest.info.inference) {
     return FailedPrecondition(
-        "it was saved for inference, without optimizer state: training cannot go on from it; "
-        "load it without the state to start anew from its weights");
+        "it was saved for inference, without optimizer state: training cannot continue from it; "
+        "load it without the state to start from its weights");
   }
   const bool with_state = options.optimizer_state && manifest.info.optimizer_state;
   if (with_state) {

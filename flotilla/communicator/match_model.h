@@ -1,5 +1,5 @@
-// Which parameter and table of a saved model belongs to which of the model here: by name. Shared by
-// the modes' Load; it reads the manifest only and changes nothing.
+// Matches the parameters and tables of a saved model with those of this model, by name. Shared by
+// Load of all modes; it only reads the manifest and changes nothing.
 #pragma once
 
 #include <string>
@@ -19,17 +19,17 @@ struct ModelMatch {
   std::vector<std::pair<int, const SavedTable*>> tables;
   std::vector<std::string> missing;   // only the model has them
   std::vector<std::string> left_out;  // only the manifest has them
-  bool optimizer_state = true;        // whether the state is to be read, and the step goes on
+  bool optimizer_state = true;        // whether to read the state and continue from its step
 };
 
-// What Load is to read, or why it must not: one error that lists all names that are missing, left
-// over (unless options.allow_missing) or of another shape; with options.optimizer_state also a
-// model that was saved for inference or learned by another optimizer. REQUIRES:
+// What Load must read. If the models do not match: one error that lists all names that are missing,
+// extra (unless options.allow_missing) or of another shape; with options.optimizer_state also an
+// error for a model that was saved for inference or trained by another optimizer. REQUIRES:
 // CheckModelSpec(spec).ok(), the optimizer is known; the manifest outlives the result.
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options);
 
-// What SaveContents::names chooses of a model, as indices.
+// The parameters and tables that SaveContents::names selects, as indices.
 struct ChosenParameters {
   std::vector<int> parameters;
   std::vector<int> tables;

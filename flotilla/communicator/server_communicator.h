@@ -1,6 +1,6 @@
-// What the modes have in common whose parameters live on servers (sync, half-async, async): rows
-// are pulled from there, dense parameters are a copy in this process. When that copy is renewed,
-// and what a push does, is the mode's.
+// The common base of the modes whose parameters live on servers (sync, half-async, async): rows are
+// pulled from the servers, dense parameters are a copy in this process. The mode decides when that
+// copy is refreshed, and what a push does.
 #pragma once
 
 #include <cstdint>
@@ -31,23 +31,23 @@ class ServerCommunicator : public Communicator {
   StatusOr<LoadedModel> Load(const std::string& dir, const LoadOptions& options) override;
 
  protected:
-  // The client must outlive the communicator and have met its servers.
+  // The client must be connected to its servers and outlive the communicator.
   explicit ServerCommunicator(PsClient* client);
 
   PsClient& client() const { return *client_; }
   std::span<float> live_dense() { return dense_; }
   Status RefreshDense() { return client_->PullDense(dense_); }
 
-  // InvalidArgument when `gradients` do not fit the model.
+  // InvalidArgument if `gradients` do not fit the model.
   Status CheckGradients(const Gradients& gradients) const;
-  // Sends the gradients of so many batches; Wait of the result waits until they are applied and
-  // brings the dense parameters as they are then. Takes the buffers of `gradients`. `sequences`: as
+  // Sends the gradients of `batches` batches; Wait of the result waits until they are applied and
+  // copies the dense parameters after that. Takes the buffers of `gradients`. `sequences`: as in
   // PsClient::StartPush.
   StatusOr<Pending> StartPushAndRefresh(PushKind kind, Gradients& gradients, int batches,
                                         PushSequences* sequences = nullptr);
 
  private:
-  // Renews the copy of the dense parameters, which others may have changed since the last epoch.
+  // Refreshes the copy of the dense parameters, which others may have changed since the last epoch.
   Status DoBeginEpoch(const EpochStart& /*start*/) override { return RefreshDense(); }
 
   PsClient* const client_;

@@ -1,5 +1,5 @@
-// Parameters by name, as the servers have them: what every mode with servers does for
-// ReadParameter, WriteParameter and WriteRows.
+// Access to the parameters of the servers by name: implements ReadParameter, WriteParameter and
+// WriteRows for all modes with servers.
 #pragma once
 
 #include <span>

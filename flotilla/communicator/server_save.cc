@@ -20,7 +20,7 @@ ShardRange ShardsOf(int server, int servers) {
   return shards;
 }
 
-// Sends rows of a saved table to the servers, some at a time.
+// Sends rows of a saved table to the servers, in chunks.
 Status SendTable(const CheckpointReader& reader, const SavedTable& saved, bool with_state,
                  int table, PsClient* client) {
   const auto columns =
@@ -46,7 +46,7 @@ Status SendTable(const CheckpointReader& reader, const SavedTable& saved, bool w
   return absl::OkStatus();
 }
 
-// What client->Load does, for servers that do not see the directory.
+// Does the work of client->Load for servers that cannot access the directory.
 Status LoadForServers(const CheckpointReader& reader, const ModelMatch& match,
                       const LoadParts& parts, PsClient* client) {
   FL_RETURN_IF_ERROR(client->BeginLoad(parts));
@@ -86,7 +86,7 @@ class ServerSave : public PendingSave {
     FL_ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Begin(dir, {}));
     std::vector<CheckpointPart> parts;
     if (const Status status = WriteParts(writer->temporary(), &parts); !status.ok()) {
-      // The other servers may still write: not into a directory that is being removed.
+      // Other servers may still be writing: the directory must not be removed meanwhile.
       End();
       return status;
     }
@@ -95,8 +95,8 @@ class ServerSave : public PendingSave {
     return writer->Commit(std::move(info), parts);
   }
 
-  // Returns when no server writes any more. One that cannot be told has ended, and the job with it:
-  // its next call says so.
+  // Returns when no server writes any more. A server that cannot be reached has ended, and the job
+  // with it: the next call reports that.
   void End() {
     if (!std::exchange(ended_, true)) client_->EndSave().IgnoreError();
   }
@@ -130,7 +130,7 @@ class ServerSave : public PendingSave {
     return absl::OkStatus();
   }
 
-  // Writes the rows that a server has of a table, as they come.
+  // Writes the rows of a table that a server sends, as they arrive.
   Status WriteTableOf(int server, int table, PartWriter* part) {
     const TableSpec& spec = client_->spec().tables[table];
     FL_ASSIGN_OR_RETURN(const SavedCounts counts, client_->CountSave(server, table));
@@ -222,7 +222,7 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
                                       const LoadOptions& options, bool has_state) {
   LoadOptions wanted = options;
   wanted.optimizer_state = options.optimizer_state && has_state;
-  // Verified here for a good error; every server verifies what it reads again.
+  // Verified here for a clear error; every server verifies again what it reads.
   auto reader = CheckpointReader::Open(dir, {.threads = options.threads});
   if (!reader.ok()) return Annotate(reader.status(), fmt::format("load {}", dir));
   const Manifest& manifest = (*reader)->manifest();

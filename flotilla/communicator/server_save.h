@@ -1,5 +1,5 @@
-// Saving and loading of a model whose parameters live on servers: each writes and reads its own
-// shards, in parallel, and the trainer that asks commits the manifest; or, where they share no
+// Saving and loading of a model whose parameters live on servers: each server writes and reads
+// its own shards, in parallel, and the calling trainer commits the manifest; or, if they share no
 // storage (PsClientOptions::shared_storage), that trainer writes and reads for all. Used by the
 // modes with servers.
 #pragma once
@@ -20,8 +20,8 @@ StatusOr<std::unique_ptr<PendingSave>> BeginServerSave(PsClient* client,
                                                        const SaveContents& contents,
                                                        bool has_state);
 
-// Communicator::Load through the servers. `has_state`: they keep the optimizer's state; where they
-// do not, LoadOptions::optimizer_state says whether the global step goes on. REQUIRES: no trainer
+// Communicator::Load through the servers. `has_state`: they keep the optimizer's state; if they do
+// not, LoadOptions::optimizer_state decides whether the global step continues. REQUIRES: no trainer
 // pulls or pushes meanwhile.
 StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
                                       const LoadOptions& options, bool has_state);

@@ -37,9 +37,8 @@ void TouchedRows::Add(int worker, int table, std::span<const uint32_t> ids) {
   t.rows > 0 ? Count(t, ids) : Append(t.lists[worker % kLists], ids);
 }
 
-// Not one atomic step: two workers may count as one. What is stored is never 0, so that whoever
-// takes the row does not miss it. No branch: which rows are at the end of the counter is hard to
-// predict.
+// Not atomic: increments of two workers may count as one. The stored value is never 0, so that Take
+// does not miss the row. No branch: which counters are saturated is hard to predict.
 template <typename Id>
 void TouchedRows::Count(Table& table, std::span<const Id> ids) {
   for (const Id id : ids) {
@@ -60,8 +59,8 @@ TouchedIds TouchedRows::Take(int index, uint32_t min_count) {
   return table.rows > 0 ? TakeCounted(table, min_count) : TakeListed(table, min_count);
 }
 
-// Most rows are touched seldom, so counters are looked at in words: one that is large enough has a
-// bit from the highest of `wanted` on.
+// Most rows are touched seldom, so counters are read in words: a counter that is large enough has a
+// bit at or above the highest bit of `wanted`.
 TouchedIds TouchedRows::TakeCounted(Table& table, uint32_t min_count) {
   const uint32_t wanted = std::clamp<uint32_t>(min_count, 1, 255);
   const uint64_t large = 0x0101010101010101u * (256 - std::bit_floor(wanted));
@@ -91,7 +90,7 @@ size_t TouchedRows::SwapLists(Table& table) {
   return occurrences;
 }
 
-// What was kept comes first, so it has the first positions.
+// Kept ids come first, so they have the first positions.
 void TouchedRows::CountOccurrences(Table& table) {
   const size_t added = SwapLists(table);
   table.unique.Reset(table.kept.size() + added);

@@ -1,5 +1,5 @@
-// Which rows of which tables the workers of this trainer have changed, and how often, since they
-// were exchanged: what a GEO exchange is about.
+// The rows that the workers of this trainer have changed since their last exchange, by table, and
+// how often: the input of a GEO exchange.
 #pragma once
 
 #include <array>
@@ -15,31 +15,31 @@
 
 namespace flotilla {
 
-// Rows of a table, and how often each was added; 255 means as often or more often.
+// Rows of a table, and how often each was added; 255 means 255 or more.
 struct TouchedIds {
   std::vector<uint64_t> ids;
   std::vector<uint8_t> counts;
 };
 
-// Add may be called from several workers at once, beside one thread that calls Take.
+// Add may be called by several workers concurrently with one thread that calls Take.
 class TouchedRows {
  public:
   explicit TouchedRows(std::span<const TableSpec> tables);
 
-  // A worker has changed rows: notes the ids, no more. Workers do not wait for each other.
+  // Records the ids of rows that a worker has changed. Workers do not wait for each other.
   // REQUIRES: ids within the bounds of the table.
   void Add(int worker, int table, std::span<const uint64_t> ids);
   void Add(int worker, int table, std::span<const uint32_t> ids);
 
-  // The distinct ids of a table that were added at least min_count times since they were taken
-  // last. The others are kept, with their counts, for a later call. Counts of tables whose ids are
-  // bounded may miss some of what workers add at the same instant, but never all of it.
+  // The distinct ids of a table that were added at least min_count times since they were last
+  // taken. The others are kept, with their counts, for a later call. Counts of tables with bounded
+  // ids may miss some concurrent additions, but never all of them.
   TouchedIds Take(int table, uint32_t min_count);
 
  private:
-  // Workers share a list only beyond so many.
+  // Workers share a list only if there are more workers than this.
   static constexpr int kLists = 64;
-  // Tables with at most so many rows have a counter for each, which is cheaper than lists.
+  // Tables with at most this many rows have a counter per row, which is cheaper than lists.
   static constexpr int64_t kMaxCounters = int64_t{1} << 24;
 
   struct alignas(64) List {
@@ -51,8 +51,8 @@ class TouchedRows {
     std::unique_ptr<std::atomic<uint8_t>[]> counters;
     std::array<List, kLists> lists;
     // Used by the thread that takes.
-    std::vector<uint64_t> kept;         // ids not taken yet ..
-    std::vector<uint32_t> kept_counts;  // .. and how often they were added
+    std::vector<uint64_t> kept;         // ids not taken yet
+    std::vector<uint32_t> kept_counts;  // how often they were added
     UniqueIds unique;
     std::vector<std::vector<uint64_t>> taken;  // what the lists had, by list
     std::vector<uint32_t> positions;
