@@ -1,4 +1,4 @@
-// A batch of rows through a graph.
+// Computes a batch of rows with a graph.
 #pragma once
 
 #include <functional>
@@ -14,18 +14,18 @@
 
 namespace flotilla {
 
-// What parts and rounds of a graph are made from. Everything pointed to outlives them.
+// The arguments of parts and rounds of a graph. Everything pointed to outlives them.
 struct GraphParts {
-  const Plan* plan = nullptr;  // without a loss: forward only, and no rows are made
+  const Plan* plan = nullptr;  // without a loss: forward only, and no rows are created
   StepOptions step;
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
-  Dataset* const* source = nullptr;  // where batches are read; may change between them
-  // Whether a read that was cancelled is the end of the data (NextUnlessStopped). May be empty.
+  Dataset* const* source = nullptr;  // where batches are read; may change between batches
+  // If it returns true, a cancelled read is the end of the data (NextUnlessStopped). May be empty.
   std::function<bool()> stop;
 
   Lane MakeLane(int worker, Step* step) const;
-  // The next batch for a worker; its time is the lane's.
+  // Reads the next batch for a worker; the time is added to the lane.
   StatusOr<bool> Read(int reader, Lane& lane, Batch* batch) const;
 };
 

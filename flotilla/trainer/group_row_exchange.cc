@@ -10,7 +10,7 @@ namespace flotilla {
 
 namespace {
 
-// The number of rows, then the block of the cache that has them.
+// The number of rows, followed by a block in the format of the cache.
 std::string Pack(std::span<const InputSpec> inputs, const Batch& batch) {
   std::string bytes(sizeof(batch.rows), '\0');
   std::memcpy(bytes.data(), &batch.rows, sizeof(batch.rows));
@@ -20,13 +20,15 @@ std::string Pack(std::span<const InputSpec> inputs, const Batch& batch) {
 StatusOr<Batch> UnpackOne(std::span<const InputSpec> inputs, const std::string& bytes) {
   Batch batch{.fields = std::vector<Field>(inputs.size())};
   int64_t rows = 0;
-  if (bytes.size() < sizeof(rows)) return InvalidArgument("{} bytes are no rows", bytes.size());
+  if (bytes.size() < sizeof(rows))
+    return InvalidArgument("{} bytes are too short for rows", bytes.size());
   std::memcpy(&rows, bytes.data(), sizeof(rows));
-  // Rows take at least a byte each, so no count makes a receiver take more memory than came in.
+  // Rows take at least a byte each, so a wrong count cannot make a receiver allocate more memory
+  // than it has received.
   if (rows < 0 || static_cast<size_t>(rows) > bytes.size()) {
     return InvalidArgument("{} rows in {} bytes", rows, bytes.size());
   }
-  // A view wants its bytes aligned.
+  // A view needs aligned bytes.
   std::vector<uint64_t> aligned((bytes.size() - sizeof(rows) + 7) / 8);
   std::memcpy(aligned.data(), bytes.data() + sizeof(rows), bytes.size() - sizeof(rows));
   const std::span<const char> block(reinterpret_cast<const char*>(aligned.data()),
@@ -47,11 +49,11 @@ StatusOr<std::vector<Batch>> GroupRowExchange::Exchange(std::vector<Batch> outgo
   }
   FL_ASSIGN_OR_RETURN(const auto incoming, group_->Exchange("rows", std::move(packed)));
   StatusOr<std::vector<Batch>> batches = Unpack(incoming);
-  // All have good rows, or none goes on.
+  // All trainers continue only if all have valid rows.
   double failed = batches.ok() ? 0 : 1;
   FL_RETURN_IF_ERROR(group_->Sum("rows arrived", {&failed, 1}));
   if (batches.ok() && failed > 0) {
-    return DataLoss("exchange of rows: another trainer could not read what it was given");
+    return DataLoss("exchange of rows: another trainer could not read the rows that it received");
   }
   return batches;
 }

@@ -1,5 +1,5 @@
-// How rows change hands between the trainers of a group when the data of all is shuffled as one:
-// the RowExchange of InMemoryDataset::GlobalShuffle, over a Group.
+// Exchanges rows between the trainers of a group for a global shuffle: the RowExchange of
+// InMemoryDataset::GlobalShuffle, over a Group.
 #pragma once
 
 #include <vector>
@@ -13,7 +13,7 @@ namespace flotilla {
 // Exchange is a collective call of the group.
 class GroupRowExchange : public RowExchange {
  public:
-  // `inputs` are those of the rows. The group must outlive it.
+  // `inputs` are the inputs of the rows. The group must outlive it.
   GroupRowExchange(Group* group, std::vector<InputSpec> inputs)
       : group_(group), inputs_(std::move(inputs)) {}
 

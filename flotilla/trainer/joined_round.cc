@@ -48,7 +48,7 @@ StatusOr<Gradients*> JoinedRound::Compute() {
 Status JoinedRound::RunChunks() {
   const int64_t rows = batch_.rows;
   const int64_t chunk_rows = parts_.plan->row_blocks() ? chunk_rows_ : std::max<int64_t>(rows, 1);
-  // One at least: a step tells what is wrong with a batch without rows.
+  // At least one: the step reports the error of a batch without rows.
   used_ = std::max<size_t>(1, static_cast<size_t>((rows + chunk_rows - 1) / chunk_rows));
   if (chunks_.size() < used_) chunks_.resize(used_);
   std::atomic<size_t> next = 0;

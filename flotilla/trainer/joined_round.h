@@ -1,6 +1,6 @@
-// A round of one batch that all workers share: it is cut into chunks of a fixed number of rows, and
-// the chunks' gradients are added in their order, so that the result does not depend on how many
-// workers there are or which was faster. Where workers have batches of their own: worker_round.h.
+// A round of one batch that all workers share: it is split into chunks of a fixed number of rows,
+// and the gradients of the chunks are added in their order, so that the result does not depend on
+// the number of workers or on their speed. See worker_round.h for rounds with a batch per worker.
 #pragma once
 
 #include <memory>
@@ -16,14 +16,16 @@ namespace flotilla {
 
 class JoinedRound : public Round {
  public:
-  // A plan whose rows cannot be cut (batch norm) is computed whole, by one worker. REQUIRES:
-  // chunk_rows >= 1; the pool outlives the round.
+  // A plan whose rows cannot be split (batch norm) is computed as one chunk, by one worker.
+  // REQUIRES: chunk_rows >= 1; the pool outlives the round.
   JoinedRound(const GraphParts& parts, int64_t chunk_rows, WorkerPool* pool);
 
   Status Read() override;
   int batches() const override { return batches_; }
   void Clear() override { batches_ = 0; }
-  Status StartPulls() override { return absl::OkStatus(); }  // who gets which chunk is not known
+  Status StartPulls() override {
+    return absl::OkStatus();
+  }  // the worker of a chunk is not known yet
   StatusOr<Gradients*> Compute() override;
   std::span<const BatchResult> results() const override { return {&result_, 1}; }
   int steps() const override { return 1; }
@@ -49,8 +51,8 @@ class JoinedRound : public Round {
   GradientMerger merger_;
   Batch batch_;
   int batches_ = 0;
-  std::vector<Chunk> chunks_;   // those of the current batch first
-  std::vector<int64_t> ended_;  // by worker, when it had no more to do
+  std::vector<Chunk> chunks_;   // the chunks of the current batch come first
+  std::vector<int64_t> ended_;  // by worker, when it ran out of chunks
   size_t used_ = 0;
   std::vector<std::vector<float>> joined_;
   std::vector<FetchedValue> fetched_;

@@ -10,7 +10,7 @@ ModelSpec SpecOf(const Model& model, uint64_t seed) {
                  .optimizer = model.optimizer,
                  .seed = seed,
                  .without_gradient = {}};
-  // A loss that cannot be planned is an error of whoever trains.
+  // A loss that cannot be planned is reported by the trainer.
   if (!model.loss.valid()) return spec;
   const auto plan = Plan::Make(model.graph.def(), {.loss = model.loss.index(), .fetches = {}});
   if (!plan.ok()) return spec;

@@ -1,4 +1,4 @@
-// What a user hands over: a network, the value to minimise, how to learn, what to watch.
+// The model that a user defines: a network, its loss, the optimizer, the metrics.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +17,15 @@ struct Model {
   Var loss;
   OptimizerSpec optimizer;
   std::vector<MetricSpec> metrics;
-  // What inference gives, e.g. the probability of a click. Not set: what the first metric scores.
+  // The prediction, e.g. the probability of a click. Not set: the value that the first metric
+  // scores.
   Var predict;
-  // How its rows are written, unless a flag says otherwise. Without a name: raw Criteo text if the
+  // The format of its rows, unless a flag overrides it. Without a name: raw Criteo text if the
   // inputs fit that, else MultiSlot text.
   ParserSpec format;
 };
 
-// What the parameters need to live. Those that the loss does not depend on have no gradient.
+// The spec of the model's parameters. Those that the loss does not depend on have no gradient.
 // REQUIRES: model.graph.status().ok().
 ModelSpec SpecOf(const Model& model, uint64_t seed);
 

@@ -1,5 +1,5 @@
-// The batch of one worker in a round: how it is read, what it needs and what becomes of it. A part
-// is of a graph (graph_part.h) or of skip-gram (skipgram_part.h).
+// The batch of one worker in a round: how it is read, which rows it needs and how it is computed. A
+// part belongs to a graph (graph_part.h) or to skip-gram (skipgram_part.h).
 #pragma once
 
 #include "flotilla/base/status.h"
@@ -14,14 +14,15 @@ class Part {
  public:
   virtual ~Part() = default;
 
-  // The next batch; `reader` is the number of the worker that asks. False at the end of the data.
+  // Reads the next batch; `reader` is the index of the calling worker. Returns false at the end of
+  // the data.
   virtual StatusOr<bool> Read(int reader) = 0;
-  // Finds the rows that it needs; in the worker's thread, like Compute.
+  // Finds the rows that the batch needs; called in the worker's thread, like Compute.
   virtual Status Prepare() = 0;
   virtual Status StartPull() = 0;
-  // Pulls, unless StartPull was called, and computes. What is to be pushed, or null.
+  // Pulls, unless StartPull was called, and computes. Returns the gradients to push, or null.
   virtual StatusOr<Gradients*> Compute() = 0;
-  // Of the last Compute, until the next Read.
+  // The result of the last Compute, valid until the next Read.
   virtual BatchResult result() const = 0;
   virtual Lane& lane() = 0;
 };

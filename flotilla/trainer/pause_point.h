@@ -1,6 +1,6 @@
-// Where the workers of an epoch wait for each other between two batches, when somebody asked for
-// it: the last to arrive does what must be done while nobody computes, and all go on. Without a
-// request a worker passes at the cost of reading one flag.
+// A barrier between two batches at which the workers of an epoch wait for each other if a pause was
+// requested: the last to arrive runs the work that must be done while no worker computes, then all
+// continue. Without a request a worker only reads one flag.
 #pragma once
 
 #include <atomic>
@@ -12,26 +12,28 @@
 
 namespace flotilla {
 
-// Thread-safe but for Start. Waiting ends when every worker has arrived or left, so it lasts as
-// long as the longest batch under way.
+// Thread-safe except for Start. Waiting ends when every worker has arrived or left, so it lasts as
+// long as the longest running batch.
 class PausePoint {
  public:
-  // Begins an epoch of so many workers. REQUIRES: none of them has begun.
+  // Begins an epoch of `workers` workers. REQUIRES: none of them has begun.
   void Start(int workers);
 
-  // The next time all workers stand here, `Arrive` does its work. Requests do not add up.
+  // Requests a pause: the next time all workers have arrived, `Arrive` runs its work. Several
+  // requests before that count as one.
   void Request() { requested_.store(true, std::memory_order_relaxed); }
   bool requested() const { return requested_.load(std::memory_order_relaxed); }
 
-  // Called by each worker between two batches. The error of `work` is returned to all who waited.
+  // Called by each worker between two batches. The error of `work` is returned to all waiting
+  // workers.
   Status Arrive(const std::function<Status()>& work);
 
-  // Called by each worker when it takes no more batches: nobody waits for it any longer. It does
-  // the work if the others wait for nobody else.
+  // Called by each worker when it takes no more batches: the others no longer wait for it. It runs
+  // the work if all others are already waiting.
   Status Leave(const std::function<Status()>& work);
 
  private:
-  // Runs the work and wakes those who wait. REQUIRES: mutex_ is held.
+  // Runs the work and wakes the waiting workers. REQUIRES: mutex_ is held.
   Status Finish(const std::function<Status()>& work);
 
   std::atomic<bool> requested_ = false;

@@ -1,4 +1,4 @@
-// What a trainer tells: where an epoch stands, and what it or an evaluation gave.
+// The reports of a trainer: the progress of an epoch, and the results of an epoch or evaluation.
 #pragma once
 
 #include <cmath>
@@ -14,16 +14,16 @@ namespace flotilla {
 
 inline constexpr double kUndefined = std::numeric_limits<double>::quiet_NaN();
 
-// A moment of an epoch. What is not known is 0 where it is a count and NaN where it is a figure;
-// ProgressMeter (progress.h) fills what follows from the rest.
+// The progress of an epoch. Unknown counts are 0, unknown figures are NaN; ProgressMeter
+// (progress.h) fills the figures that are derived from others.
 struct Progress {
   int64_t epoch = 0;   // the first is 0
   int64_t epochs = 0;  // of the run
   int64_t step = 0;    // global: of all trainers and epochs
   int64_t batches = 0;
   int64_t rows = 0;
-  int64_t epoch_rows = 0;          // that the epoch will have
-  double read_share = kUndefined;  // of the epoch's input, in [0, 1], where epoch_rows is not known
+  int64_t epoch_rows = 0;          // total rows of the epoch
+  double read_share = kUndefined;  // of the epoch's input, in [0, 1], if epoch_rows is unknown
   double loss = 0;                 // of the latest batch, per row
   double auc = kUndefined;         // of the epoch so far
   double auc_window = kUndefined;  // of the last batches
@@ -36,15 +36,15 @@ struct Progress {
 struct Report {
   int64_t rows = 0;
   int64_t batches = 0;
-  int64_t step = 0;     // global, after the last update
-  int64_t skipped = 0;  // bad rows that the dataset left out
-  int64_t dropped = 0;  // rows of a short last batch, left out because the options say so
-  std::vector<std::string> bad_rows;  // the first few of the skipped, with their place
-  bool stopped = false;               // ended early because TrainerOptions::stop asked for it
+  int64_t step = 0;                   // global, after the last update
+  int64_t skipped = 0;                // bad rows that the dataset skipped
+  int64_t dropped = 0;                // rows of a short last batch that was dropped by option
+  std::vector<std::string> bad_rows;  // the first few skipped rows, with their position
+  bool stopped = false;               // ended early because TrainerOptions::stop was true
   // Per row: a loss that sums over the batch is divided by the rows, one that averages is weighted.
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics
-  std::vector<double> metric_state;  // what metrics were computed from: MetricSet::State
+  std::vector<double> metric_state;  // from which metrics are computed: MetricSet::State
   double seconds = 0;                // from the first read to the last update
   StageTimes times;                  // summed over workers
   std::vector<std::string> hints;    // likely causes of metrics that look like a mistake

@@ -1,6 +1,6 @@
-// A round: batches that are computed together and pushed once. Whether one worker runs it or all of
-// them, whether they share a batch, and what a batch is, is the implementation's; the loop that
-// runs rounds is the same (round_loop.h). Rounds that only look (evaluation) have nothing to push.
+// A round: batches that are computed together and pushed once. The implementation decides whether
+// one worker or all of them run it, whether they share a batch, and what a batch is; the loop that
+// runs rounds is always the same (round_loop.h). Rounds of an evaluation have nothing to push.
 #pragma once
 
 #include <cstdint>
@@ -13,39 +13,39 @@
 
 namespace flotilla {
 
-// What was found for one batch.
+// The results of one batch.
 struct BatchResult {
   int64_t rows = 0;  // of text: words
   double loss = 0;
-  double rate = 0;                        // learning rate, where the computation applies it itself
-  std::span<const FetchedValue> fetched;  // until the next Read
+  double rate = 0;                        // learning rate, if the computation applies it itself
+  std::span<const FetchedValue> fetched;  // valid until the next Read
 };
 
-// Not thread-safe. Errors are the first in the order of batches.
+// Not thread-safe. The error of a call is the first one in the order of batches.
 class Round {
  public:
   virtual ~Round() = default;
 
-  // Reads batches, in an order that does not depend on which worker is faster; at the end of the
-  // data fewer, or none. Those of an earlier Read that were not computed are forgotten.
+  // Reads batches, in an order that does not depend on the speed of workers; fewer or none at the
+  // end of the data. Batches of an earlier Read that were not computed are dropped.
   virtual Status Read() = 0;
-  // How many wait for Compute.
+  // The number of batches that were read and not computed.
   virtual int batches() const = 0;
-  // Forgets them.
+  // Drops them.
   virtual void Clear() = 0;
   // Starts the pulls of Compute.
   virtual Status StartPulls() = 0;
 
-  // What is to be pushed: the gradients of the batch, or what those of all batches come to. The
-  // caller may exchange their buffers; valid until the next call. Null where there is nothing to
-  // push. REQUIRES: batches() > 0.
+  // Computes the batches and returns the gradients to push: those of the batch, or those of all
+  // batches combined. The caller may exchange their buffers; valid until the next call. Null if
+  // there is nothing to push. REQUIRES: batches() > 0.
   virtual StatusOr<Gradients*> Compute() = 0;
-  // Of the batches of the last Compute.
+  // The results of the batches of the last Compute.
   virtual std::span<const BatchResult> results() const = 0;
-  // As how many steps their push counts where every batch is one.
+  // The number of steps that their push counts as, in modes in which every batch is a step.
   virtual int steps() const = 0;
 
-  // The lanes of its workers, which have their times.
+  // The lanes of its workers, which hold their stage times.
   virtual int lanes() const = 0;
   virtual Lane& lane(int i) = 0;
 };

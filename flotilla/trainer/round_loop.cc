@@ -27,7 +27,7 @@ Status RoundLoop::Run(std::span<const Rounds> rounds) {
     if (first_error_.ok()) first_error_ = std::move(status);
     failed_ = true;
   };
-  // The workers of a joined round are the pool's, whose Run the round calls itself.
+  // A joined round runs its workers itself, with Run of the pool.
   if (schedule_.joined) {
     run(0);
   } else {
@@ -40,7 +40,7 @@ Status RoundLoop::RunLoop(int l, const Rounds& rounds) {
   using Ahead = Schedule::Ahead;
   const Ahead ahead = schedule_.ahead;
   Round* now = rounds.front().get();
-  Round* next = rounds.back().get();  // the same, unless two are under way at a time
+  Round* next = rounds.back().get();  // the same round, unless two are in progress at a time
   for (Round* round : {now, next}) round->Clear();
   while (!failed_.load(std::memory_order_relaxed)) {
     if (now->batches() == 0) {

@@ -1,6 +1,6 @@
-// The loop: rounds are read, computed and pushed, with as much ahead of them as the communicator's
-// schedule says. Where workers are free each runs the loop by itself, with no
-// barrier; where they are joined it runs once, and its rounds are of all of them.
+// The training loop: rounds are read, computed and pushed, with the read-ahead that the
+// communicator's schedule asks for. Free workers each run their own loop, without a barrier; for
+// joined workers there is one loop, whose rounds comprise all of them.
 #pragma once
 
 #include <atomic>
@@ -21,18 +21,18 @@
 namespace flotilla {
 
 struct RoundLoopOptions {
-  // A round was computed; what it found is there until its next Read. `first` is the number of its
-  // first worker. In the loop's thread, as the next.
+  // Called after a round was computed; its results are valid until its next Read. `first` is the
+  // index of its first worker. Called in the loop's thread, like the next one.
   std::function<void(int first, const Round& round)> computed;
-  // .. and what it led to was pushed. May be empty.
+  // Called after the gradients of a round were pushed. May be empty.
   std::function<void(int first, const Round& round)> pushed;
 
-  // Asked after every round, by any loop: whether at_pause is to be called as soon as every loop
-  // stands between two rounds. Its error ends the loops. May be empty.
+  // Called after every round, by any loop. If it returns true, at_pause is called as soon as every
+  // loop is between two rounds. The error of at_pause ends the loops. May be empty.
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
-  // Asked after every round, by any loop. Once true, every loop ends after the round it is in. May
-  // be empty.
+  // Called after every round, by any loop. Once it returns true, every loop ends after its current
+  // round. May be empty.
   std::function<bool()> stop;
 };
 
@@ -45,23 +45,24 @@ class RoundLoop {
   RoundLoop(Communicator* communicator, const Clock* clock, WorkerPool* pool,
             RoundLoopOptions options);
 
-  // How many loops there are: one for each worker, or one for all.
+  // The number of loops: one per worker, or one for all.
   int loops() const { return schedule_.joined ? 1 : pool_->workers(); }
-  // How many rounds a loop needs.
+  // The number of rounds that a loop needs.
   int depth() const { return schedule_.ahead == Schedule::Ahead::kPull ? 2 : 1; }
   const Schedule& schedule() const { return schedule_; }
 
-  // Goes on until there is nothing to read. rounds[l] are those of loop l. The first error ends all
-  // loops, each at its next round, and is returned.
+  // Runs until there is nothing left to read. rounds[l] are the rounds of loop l. The first error
+  // ends all loops, each at its next round, and is returned.
   Status Run(std::span<const Rounds> rounds);
 
  private:
   Status RunLoop(int l, const Rounds& rounds);
-  // Between two rounds: pauses if somebody wants it. False when the loop is to end here.
+  // Between two rounds: pauses if requested. Returns false if the loop must end here.
   StatusOr<bool> BetweenRounds();
   void AskForPause();
   bool StopWanted() const { return options_.stop && options_.stop(); }
-  // What was read is trained before a pause or a stop, so nothing is read ahead of one.
+  // Batches that were read are trained before a pause or a stop, so there is no read-ahead before
+  // one.
   bool MayReadAhead() const { return !pause_.requested() && !StopWanted(); }
 
   Communicator* const communicator_;

@@ -1,12 +1,12 @@
-// One batch of text and the rows that it needs, gathered from wherever the parameters live: how
-// skip-gram trains where the tables are not in this process.
+// One batch of text and the rows that it needs, pulled from wherever the parameters live: for
+// skip-gram in modes whose tables are not in this process.
 //
-//   Prepare: words kept, negatives drawn, rows named -> communicator.Pull(rows())
+//   Prepare: chooses words, draws negatives, lists rows -> communicator.Pull(rows())
 //   Open -> SkipgramWindows on a copy of the rows, window after window, as on tables in place
-//   TakeGradients: what the rows have moved, as gradients -> communicator.Push
+//   TakeGradients: the changes of the rows, as gradients -> communicator.Push
 //
-// So a push is the sum of the gradients of the batch's windows, each taken where the windows before
-// it had led to. Part of a trainer; not thread-safe.
+// So a push is the sum of the gradients of the batch's windows, each computed after the updates of
+// the windows before it. Part of a trainer; not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -28,23 +28,23 @@ class SkipgramBlock {
   // REQUIRES: sampler and spec outlive the block.
   SkipgramBlock(const ModelSpec* spec, const SkipgramTables& tables, const WindowSampler* sampler);
 
-  // The batch to train; whoever fills it calls Prepare next.
+  // The batch to train; the caller fills it and then calls Prepare.
   IdBatch& batch() { return batch_; }
   const KeptWords& kept() const { return kept_; }
 
   void Prepare(int64_t epoch);
-  // To be pulled, one for each table of the spec; must not move until then.
+  // The rows to pull, one for each table of the spec; must not move until the pull is done.
   std::span<SparseRows> rows() { return rows_; }
 
-  // The windows' rows, valid until Prepare. REQUIRES: rows() were pulled.
+  // The rows of the windows, valid until Prepare. REQUIRES: rows() were pulled.
   WindowRows Open(double rate);
 
-  // (pulled - moved) / rate for every row: what brings rows that learn at `rate` to where the
-  // windows have brought theirs. Buffers of *gradients are reused. REQUIRES: Open was called.
+  // (pulled - moved) / rate for every row: the gradient that, applied with `rate`, gives the result
+  // of the windows. Buffers of *gradients are reused. REQUIRES: Open was called.
   void TakeGradients(double rate, Gradients* gradients) const;
 
  private:
-  // The place of an id in rows_[table], which it gets at its first use.
+  // The position of an id in rows_[table], assigned at its first use.
   uint32_t PlaceOf(uint32_t id, int table, std::vector<uint32_t>* places);
 
   const ModelSpec* const spec_;
@@ -54,9 +54,9 @@ class SkipgramBlock {
   IdBatch batch_;
   KeptWords kept_;
   std::vector<uint32_t> input_places_, output_places_;  // by id, kNoPlace between batches
-  std::vector<uint32_t> inputs_, targets_, negatives_;  // as WindowRows has them
+  std::vector<uint32_t> inputs_, targets_, negatives_;  // the members of WindowRows
   std::vector<SparseRows> rows_;                        // as they were pulled
-  std::vector<AlignedVector<float>> moved_;             // the same after the windows
+  std::vector<AlignedVector<float>> moved_;             // the same rows after the windows
 };
 
 }  // namespace flotilla

@@ -8,7 +8,7 @@
 namespace flotilla {
 namespace {
 
-// On the rows where they stand.
+// Works on the rows in place.
 class InPlacePart : public SkipgramPart {
  public:
   InPlacePart(const SkipgramParts& parts, int worker)
@@ -49,7 +49,7 @@ class InPlacePart : public SkipgramPart {
   std::vector<std::vector<uint32_t>> touched_;  // by table
 };
 
-// On rows that are pulled.
+// Works on rows that are pulled.
 class BlockPart : public SkipgramPart {
  public:
   BlockPart(const SkipgramParts& parts, int worker)

@@ -1,6 +1,6 @@
-// A batch of words through skip-gram windows: on the rows where they stand, in modes whose tables
-// live in this process (local, geo); otherwise on rows that are pulled, and what the windows moved
-// is pushed (skipgram_block.h).
+// Computes a batch of words with skip-gram windows: on rows in place, in modes whose tables live in
+// this process (local, geo); otherwise on pulled rows, whose changes are then pushed
+// (skipgram_block.h).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@
 
 namespace flotilla {
 
-// What parts are made from. Everything pointed to outlives them.
+// The arguments of parts. Everything pointed to outlives them.
 struct SkipgramParts {
   Communicator* communicator = nullptr;
   const WindowSampler* sampler = nullptr;
@@ -30,17 +30,17 @@ struct SkipgramParts {
   bool cbow = false;
   std::optional<ScheduleSpec> schedule;  // SkipgramOptions::schedule
   double push_scale = 1;                 // SkipgramOptions::push_scale
-  const int64_t* epoch = nullptr;        // under way
-  // The next batch of the epoch, for a worker; false at its end.
+  const int64_t* epoch = nullptr;        // the current epoch
+  // Reads the next batch of the epoch for a worker; returns false at its end.
   std::function<StatusOr<bool>(int worker, IdBatch* batch)> next;
 
-  // The schedule's factor for the next step.
+  // The factor of the schedule for the next step.
   double ScheduleFactor() const;
 };
 
 class SkipgramPart : public Part {
  public:
-  // What was counted since Start.
+  // Counts since Start.
   struct Counts {
     int64_t words = 0;  // of the text, before down-sampling
     int64_t kept = 0;   // of them, trained as targets
@@ -61,7 +61,7 @@ class SkipgramPart : public Part {
   WindowLoss* loss() { return &counts_.loss; }
   // Counts a batch that was trained at this rate.
   void Count(const IdBatch& batch, const KeptWords& kept, double rate);
-  // parts().next; the time is the lane's.
+  // Calls parts().next; the time is added to the lane.
   StatusOr<bool> Next(int reader, IdBatch* batch);
 
  private:
@@ -72,7 +72,7 @@ class SkipgramPart : public Part {
   BatchResult result_;
 };
 
-// The kind that the communicator's tables ask for.
+// Makes the kind of part that fits the communicator's tables.
 std::unique_ptr<SkipgramPart> MakeSkipgramPart(const SkipgramParts& parts, int worker);
 
 }  // namespace flotilla

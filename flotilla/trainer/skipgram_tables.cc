@@ -30,7 +30,7 @@ StatusOr<SkipgramTables> FindSkipgramTables(const ModelSpec& spec, int64_t words
       return InvalidArgument("table {}: skip-gram trains all tables at one rate", table.name);
     }
     if (table.attributes.decay.value_or(spec.optimizer.decay) != Decay()) {
-      return FailedPrecondition("table {}: skip-gram knows no weight decay", table.name);
+      return FailedPrecondition("table {}: skip-gram does not support weight decay", table.name);
     }
   }
   return tables;

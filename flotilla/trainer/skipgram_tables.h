@@ -8,7 +8,7 @@
 
 namespace flotilla {
 
-// By the names of the original. kBiasTable may be missing: no bias.
+// Names as in PaddlePaddle's tutorials. kBiasTable may be missing: no bias.
 inline constexpr char kInputTable[] = "emb";
 inline constexpr char kOutputTable[] = "emb_w";
 inline constexpr char kBiasTable[] = "emb_b";
@@ -18,8 +18,8 @@ struct SkipgramTables {
   int input = -1, output = -1, bias = -1;
 };
 
-// Errors: tables that are missing, do not fit each other or a vocabulary of so many words, or do
-// not learn by plain gradient descent at one rate.
+// Errors: tables that are missing, do not fit each other or the size of the vocabulary, or are not
+// trained by plain gradient descent at one rate.
 StatusOr<SkipgramTables> FindSkipgramTables(const ModelSpec& spec, int64_t words);
 
 }  // namespace flotilla

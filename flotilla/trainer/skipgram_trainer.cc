@@ -35,8 +35,8 @@ SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler
 }
 
 RoundLoop::Rounds SkipgramTrainer::MakeRounds(const SkipgramParts& parts, int worker) {
-  // On tables in place one worker trains where workers are joined: rows that several change at once
-  // have no order.
+  // With tables in place, joined workers are reduced to one worker: concurrent changes of rows
+  // would have no defined order.
   const bool alone = !loop_.schedule().joined || communicator_->tables_in_place() != nullptr;
   RoundLoop::Rounds rounds;
   for (int d = 0; d < loop_.depth(); ++d) {
@@ -61,7 +61,7 @@ StatusOr<std::unique_ptr<SkipgramTrainer>> SkipgramTrainer::Make(Communicator* c
   FL_ASSIGN_OR_RETURN(
       const SkipgramTables tables,
       FindSkipgramTables(communicator->spec(), static_cast<int64_t>(sampler->words())));
-  // Makes the rows before any epoch.
+  // Creates all rows before the first epoch.
   if (communicator->tables_in_place() != nullptr) {
     FL_RETURN_IF_ERROR(communicator->tables_in_place()->Begin(0).status());
   }

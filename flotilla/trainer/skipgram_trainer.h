@@ -1,10 +1,10 @@
 // Trains word vectors on running text: skip-gram or CBOW with negative samples, one window after
-// the other. The fused twin of the graph that models/word2vec.h builds: the same loss, without
-// batches of samples in between. It trains in every mode,
-// through the same loop as any model (round_loop.h), with parts of its own (skipgram_part.h).
+// the other. The fused counterpart of the graph that models/word2vec.h builds: the same loss,
+// without intermediate batches of samples. It trains in every mode, through the same loop as any
+// model (round_loop.h), with its own parts (skipgram_part.h).
 //
-// A batch is a step, and schedules count them; where workers join (sync, half-async), a batch of
-// each of them together is one.
+// A batch is a step, which schedules count; in modes with joined workers (sync, half-async) the
+// batches of all workers together are one step.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct SkipgramProgress {
   int64_t epoch = 0;
   int64_t step = 0;    // global
   int64_t words = 0;   // of the text, in this epoch
-  double loss = 0;     // per true pair, of the telling worker so far
+  double loss = 0;     // per true pair, of the reporting worker so far
   double rate = 0;     // learning rate
   double seconds = 0;  // of this epoch
 };
@@ -38,15 +38,16 @@ struct SkipgramOptions {
   int workers = 1;
   // Continuous bag of words: the mean of the window predicts the word.
   bool cbow = false;
-  // A factor of the communicator's learning rate, by its global step: for models whose servers
-  // cannot know how long the text is. Without a value: 1.
+  // A factor of the communicator's learning rate, as a function of its global step: for models
+  // whose servers cannot know how long the text is. Not set: 1.
   std::optional<ScheduleSpec> schedule;
-  // Gradients are multiplied by it before they are pushed: the number of trainers where servers
-  // average over them (sync), so that all that was learned counts.
+  // Gradients are multiplied by it before they are pushed: set to the number of trainers if servers
+  // average over them (sync), so that the updates of all trainers count in full.
   double push_scale = 1;
-  // Called by one worker at a time, after every batch, while training goes on.
+  // Called by one worker at a time, after every batch, while training continues.
   std::function<void(const SkipgramProgress&)> on_progress;
-  // Asked after every batch, by any worker. Once true, the epoch ends (SkipgramReport::stopped).
+  // Called after every batch, by any worker. Once it returns true, the epoch ends
+  // (SkipgramReport::stopped).
   std::function<bool()> stop;
 };
 
@@ -63,18 +64,18 @@ struct SkipgramReport {
 // Not thread-safe; one call at a time.
 class SkipgramTrainer {
  public:
-  // With tables in place, makes all rows. Errors: tables that are missing or do not fit each other
-  // or the sampler's vocabulary, an optimizer other than plain gradient descent.
-  // REQUIRES: communicator, sampler and clock outlive the trainer.
+  // With tables in place, creates all rows. Errors: tables that are missing or do not fit each
+  // other or the sampler's vocabulary, an optimizer other than plain gradient descent. REQUIRES:
+  // communicator, sampler and clock outlive the trainer.
   static StatusOr<std::unique_ptr<SkipgramTrainer>> Make(Communicator* communicator,
                                                          const WindowSampler* sampler,
                                                          const Clock* clock,
                                                          SkipgramOptions options);
 
   // One pass over the corpus. In free modes workers take batches as they come; in joined modes
-  // they take them in order, so that the same seed gives the same bits (on tables in place one
-  // worker does). The first error of any worker ends the epoch. A corpus without words is none:
-  // a trainer of several may have no share of a short text.
+  // they take them in order, so that the same seed gives the same bits (with tables in place one
+  // worker takes them all). The first error of any worker ends the epoch. A corpus without words is
+  // not an error: one of several trainers may have no share of a short text.
   StatusOr<SkipgramReport> TrainEpoch(IdCorpus& corpus, int64_t epoch);
 
  private:
@@ -82,8 +83,8 @@ class SkipgramTrainer {
                   const SkipgramTables& tables, SkipgramOptions options);
 
   RoundLoop::Rounds MakeRounds(const SkipgramParts& parts, int worker);
-  // The next batch, for worker w: the first one was read before the epoch began. False at the end
-  // of the text or when a stop cancelled the read.
+  // Reads the next batch for worker w; the first one was read before the epoch began. Returns false
+  // at the end of the text, or if a stop cancelled the read.
   StatusOr<bool> Next(int w, IdBatch* batch);
   bool StopWanted() const { return options_.stop && options_.stop(); }
   void TellProgress(const BatchResult& result);
@@ -99,9 +100,9 @@ class SkipgramTrainer {
   std::vector<SkipgramPart*> parts_;       // of all rounds
   std::vector<RoundLoop::Rounds> rounds_;  // by loop
   IdCorpus* corpus_ = nullptr;
-  int64_t epoch_ = 0;  // under way
+  int64_t epoch_ = 0;  // the current epoch
   int64_t start_nanos_ = 0;
-  // Worker 0's, once workers run.
+  // Used by worker 0 once workers run.
   IdBatch first_;
   bool has_first_ = false;  // first_ is still to be trained
 

@@ -7,9 +7,9 @@
 namespace flotilla {
 namespace {
 
-// Windows between the drawing of negatives and their use: time for their rows to come near.
+// Windows between drawing negatives and using them: time to prefetch their rows.
 constexpr size_t kAhead = 2;
-// The loss is told from one window in so many: its logarithms cost as much as the update.
+// The loss is computed for one window in kLossEvery: its logarithms cost as much as the update.
 constexpr size_t kLossEvery = 32;
 
 void PrefetchRow(const RowBlock& block, uint32_t row) {
@@ -46,7 +46,7 @@ const uint32_t* SkipgramWindows::NegativesOf(const WindowRows& rows, size_t word
   return ring_.data() + word % (kAhead + 1) * negatives;
 }
 
-// Draws the negatives of a window, where they are not drawn yet, and asks for its rows.
+// Draws the negatives of a window, unless they are already drawn, and prefetches its rows.
 void SkipgramWindows::Lookahead(const KeptWords& kept, const WindowRows& rows, size_t word,
                                 std::vector<uint32_t>* drawn) {
   const auto count = static_cast<size_t>(sampler_->negatives());
@@ -62,7 +62,7 @@ void SkipgramWindows::Lookahead(const KeptWords& kept, const WindowRows& rows, s
     __builtin_prefetch(rows.bias.row(rows.targets[word]), 1);
     for (size_t i = 0; i < count; ++i) __builtin_prefetch(rows.bias.row(negatives[i]), 1);
   }
-  // The other words of the window are near already, from the windows before.
+  // The other words of the window are already in the caches, from the windows before.
   const size_t last = word + static_cast<size_t>(sampler_->options().window);
   if (last < kept.size()) PrefetchRow(rows.input, rows.inputs[last]);
 }

@@ -1,6 +1,6 @@
-// The windows of one batch of text, one after the other: draws negatives, asks for rows ahead of
-// time, updates. It works on rows wherever they stand: in the tables of this process, or in a block
-// that was gathered for the batch (skipgram_block.h). Part of a trainer.
+// Processes the windows of one batch of text, one after the other: draws negatives, prefetches
+// rows, updates. It works on rows in the tables of this process, or in a block that was pulled for
+// the batch (skipgram_block.h). Part of a trainer.
 #pragma once
 
 #include <cstdint>
@@ -13,31 +13,31 @@
 
 namespace flotilla {
 
-// The rows of a batch's work, and which of them its words have. Word i of the kept ones is row
-// inputs[i] of `input` and row targets[i] of `output` and `bias`.
+// The rows that a batch uses, and the rows of each word: kept word i is row inputs[i] of `input`
+// and row targets[i] of `output` and `bias`.
 struct WindowRows {
   RowBlock input, output, bias;  // bias.first is null: none
   std::span<const uint32_t> inputs, targets;
-  // Rows of the negatives, (words, negatives); empty: they are drawn on the way, and an id is a
-  // row.
+  // Rows of the negatives, (words, negatives); empty: they are drawn during the pass, and ids are
+  // rows.
   std::span<const uint32_t> negatives;
   float rate = 0;
 };
 
-// Summed over the windows that were looked at.
+// Summed over the sampled windows.
 struct WindowLoss {
   double loss = 0;
   int64_t pairs = 0;
 };
 
-// One per worker; not thread-safe. Rows may change under it (Hogwild).
+// One per worker; not thread-safe. Other workers may change rows concurrently (Hogwild).
 class SkipgramWindows {
  public:
   // REQUIRES: the sampler outlives the object.
   SkipgramWindows(const WindowSampler* sampler, bool cbow, bool bias);
 
-  // One pass over the words of a batch. The loss of some windows is added to *loss. With `drawn`
-  // the negatives that were drawn on the way are appended to it.
+  // One pass over the words of a batch. The loss of some windows is added to *loss. If
+  // `drawn` is given, the negatives that were drawn are appended to it.
   void HogwildRun(const KeptWords& kept, const WindowRows& rows, WindowLoss* loss,
                   std::vector<uint32_t>* drawn);
 

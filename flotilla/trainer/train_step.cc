@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// Adds the time until it is destroyed.
+// Adds the time between its construction and destruction to a counter.
 class Stopwatch {
  public:
   Stopwatch(const Lane& lane, int64_t* time)

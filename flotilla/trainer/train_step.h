@@ -1,9 +1,9 @@
-// The story of training: one batch through one worker.
+// The training step: one batch in one worker.
 //
-//   Prepare    which rows the batch needs
-//   StartPull  .. are asked for
-//   Compute    .. and, once they are here: forward, backward, gradients; or forward only
-//   StartPush  .. which are clipped and handed to the communicator
+//   Prepare    finds the rows that the batch needs
+//   StartPull  requests them
+//   Compute    waits for them, then forward, backward, gradients; or forward only
+//   StartPush  clips the gradients and passes them to the communicator
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@
 
 namespace flotilla {
 
-// Where a worker's time went, in nanoseconds.
+// How a worker spent its time, in nanoseconds.
 struct StageTimes {
   int64_t read = 0;
   int64_t pull = 0;
@@ -29,33 +29,34 @@ struct StageTimes {
   void Add(const StageTimes& other);
 };
 
-// dataset.Next, where a read that was cancelled because `stop` is true is the end of the data, not
+// Calls dataset.Next; a read that was cancelled because `stop` is true is the end of the data, not
 // an error. `stop` may be empty.
 StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
                                  Batch* batch);
 
-// The way of a worker's batches. Everything pointed to outlives it.
+// The state of a worker for its batches. Everything pointed to outlives it.
 struct Lane {
   int worker = 0;
   Step* step = nullptr;
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
-  Missing missing = Missing::kCreate;  // what becomes of rows that there are not
+  Missing missing = Missing::kCreate;  // how missing rows are handled
   StageTimes times;
-  std::optional<Pending> pull;  // started, and not yet waited for
+  std::optional<Pending> pull;  // started, but not yet waited for
 };
 
-// The slice's batch must stay until Compute has returned.
+// The batch of the slice must exist until Compute has returned.
 Status Prepare(const BatchSlice& slice, Lane& lane);
 
-// For lanes that have something else to do until the rows are here.
+// For lanes that have other work until the rows arrive.
 Status StartPull(Lane& lane);
 
-// Pulls, unless StartPull was called, and computes. Where the communicator offers dense parameters
-// in place and nothing must be clipped first, they are updated on the way. Null: forward only.
+// Pulls, unless StartPull was called, and computes. If the communicator offers dense parameters in
+// place and nothing must be clipped first, they are updated during the computation. Null: forward
+// only.
 Status Compute(Lane& lane, Gradients* gradients);
 
-// `gradients` are those of one batch, or the mean of those of so many.
+// `gradients` are those of one batch, or the mean of those of `batches` batches.
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane);
 
 }  // namespace flotilla

@@ -1,8 +1,8 @@
 // A trainer runs epochs of a dataset through the workers of this process: reads batches, runs the
-// train step, watches the metrics. The communicator decides where parameters live and how workers
-// meet (Schedule); the loop is that of round_loop.h, and its rounds are of these kinds:
+// train step, updates the metrics. The communicator decides where parameters live and how workers
+// synchronize (Schedule); the loop is that of round_loop.h, with these kinds of rounds:
 //
-//   free            every worker runs rounds of one batch by itself (Hogwild in local mode)
+//   free            every worker runs its own rounds of one batch (Hogwild in local mode)
 //   joined          one loop for all workers, a batch each (worker_round.h)
 //   sharing a batch the same with one batch (joined_round.h): same seed, same bits, for any number
 //                   of workers
@@ -37,63 +37,63 @@ namespace flotilla {
 struct TrainerOptions {
   int workers = 1;
   uint64_t seed = 0;
-  // Where workers share a batch: rows of a chunk (joined_round.h). Part of what makes a run repeat:
-  // another number, other bits.
+  // Rows per chunk if workers share a batch (joined_round.h). Reproducible results need the same
+  // number: another number gives other bits.
   int64_t chunk_rows = 256;
-  // Called after every progress_batches batches, by one worker at a time, while training goes on.
-  // Progress has no metrics in it, which cost more than a batch may: AddMetrics gives them.
+  // Called after every progress_batches batches, by one worker at a time, while training continues.
+  // Progress does not include metrics, which may cost more than a batch: AddMetrics adds them.
   std::function<void(const Progress&)> on_progress;
   int64_t progress_batches = 100;
 
-  // Values of the graph that on_fetch is given, beside those that metrics read; called after every
-  // fetch_batches batches by one worker at a time, with the values of its batch.
+  // Values of the graph for on_fetch, in addition to those that metrics read; on_fetch is called
+  // after every fetch_batches batches by one worker at a time, with the values of its batch.
   std::vector<int> fetches;
   std::function<void(int64_t batch, std::span<const FetchedValue> values)> on_fetch;
   int64_t fetch_batches = 100;
 
-  // Asked after every batch, by any worker: whether at_pause is to be called as soon as every
-  // worker stands between two batches. at_pause is where a save begins: nothing is pushed or read
-  // meanwhile, so parameters and the dataset's position fit each other. Its error ends the epoch.
+  // Called after every batch, by any worker. If it returns true, at_pause is called as soon as
+  // every worker is between two batches. at_pause is where a save begins: nothing is pushed or read
+  // meanwhile, so parameters and the dataset's position match. Its error ends the epoch.
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
 
-  // Asked after every batch, by any worker. Once true, every worker ends after the batch it is in
-  // (Report::stopped). So that a worker that waits for its next batch ends too, what sets it must
-  // interrupt the dataset, whose error is then Cancelled: no error of an epoch that is stopped.
+  // Called after every batch, by any worker. Once it returns true, every worker ends after its
+  // current batch (Report::stopped). The code that sets it must also interrupt the dataset, so that
+  // a worker that waits for its next batch ends too; the resulting Cancelled is not an error of the
+  // epoch.
   std::function<bool()> stop;
 };
 
 // Not thread-safe; one call at a time.
 class Trainer {
  public:
-  // Errors: the graph's own, a loss that cannot be trained, a metric that is not known, options
-  // that make no sense. REQUIRES: model, communicator and clock outlive the trainer; the
+  // Errors: those of the graph, a loss that cannot be trained, an unknown metric, invalid options.
+  // REQUIRES: model, communicator and clock outlive the trainer; the
   // communicator was made from SpecOf(*model, ..).
   static StatusOr<std::unique_ptr<Trainer>> Make(const Model* model, Communicator* communicator,
                                                  const Clock* clock, TrainerOptions options);
 
-  // Trains on one epoch. The first error of any worker ends the epoch and is returned; what was
-  // pushed before stays applied.
+  // Trains one epoch. The first error of any worker ends the epoch and is returned; earlier pushes
+  // stay applied.
   StatusOr<Report> TrainEpoch(Dataset& dataset, int64_t epoch);
-  // Trains so many epochs, from 0 on, and returns the loss per row of each.
+  // Trains `epochs` epochs, starting at 0, and returns the loss per row of each.
   StatusOr<std::vector<double>> Fit(Dataset& dataset, int64_t epochs);
-  // Trains on what is left of an epoch from a position of the dataset on. The report is of that
-  // part.
+  // Trains the rest of an epoch from a position of the dataset. The report covers that part.
   StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position);
 
-  // Forward only, in inference mode, over one pass of the dataset; no parameter changes and no row
-  // is made. Metrics start at zero; where workers share a batch they too do not depend on their
-  // number.
+  // Evaluates one pass of the dataset: forward only, in inference mode; no parameter changes and no
+  // row is created. Metrics start at zero; if workers share a batch, metrics do not depend on the
+  // number of workers either.
   StatusOr<Report> Evaluate(Dataset& dataset);
 
-  // Sets auc and auc_window of a Progress to what the workers have counted so far in the epoch
-  // under way. Thread-safe.
+  // Sets auc and auc_window of a Progress from the counts of the workers in the current epoch so
+  // far. Thread-safe.
   void AddMetrics(Progress* progress) const;
-  // What all workers have counted so far. Thread-safe.
+  // The metrics of all workers so far. Thread-safe.
   MetricSet MergedMetrics() const;
 
  private:
-  // What was counted of one worker.
+  // The counts of one worker.
   struct Worker {
     StageTimes times;
     int64_t rows = 0;
@@ -118,8 +118,8 @@ class Trainer {
   Report FinishRun(const Dataset& dataset);
   void Count(int worker, const BatchResult& result);
   void TellProgress(int64_t rows, double loss);
-  // Hands the extra values of a batch to on_fetch if it is their turn. The extra values are the
-  // last of `fetched`.
+  // Passes the extra values of a batch to on_fetch if a call is due. The extra values are the last
+  // of `fetched`.
   void TellFetched(std::span<const FetchedValue> fetched);
   bool StopWanted() const { return options_.stop && options_.stop(); }
   // A batch's loss as a sum over its rows.
@@ -142,7 +142,7 @@ class Trainer {
   std::unique_ptr<WorkerMetrics> metrics_;
   std::atomic<int64_t> fetch_count_ = 0;  // batches of the epoch, counted for on_fetch
   int64_t start_nanos_ = 0;
-  int64_t epoch_ = 0;  // under way
+  int64_t epoch_ = 0;  // the current epoch
 
   std::mutex mutex_;
   int64_t progress_rows_ = 0;     // guarded by mutex_

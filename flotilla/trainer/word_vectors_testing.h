@@ -1,4 +1,4 @@
-// How the tests of skip-gram training look at the vectors that came out. For test programs only.
+// Helpers for tests of skip-gram training to inspect the trained vectors. For test programs only.
 #pragma once
 
 #include <cmath>

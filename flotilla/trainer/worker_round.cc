@@ -34,7 +34,7 @@ Status WorkerRound::RunWorkers(const Work& work) {
 Status WorkerRound::Read() {
   batches_ = 0;
   const int reader = lane(0).worker;
-  // By one thread: which worker computes which batch must not depend on who is faster.
+  // By one thread: the assignment of batches to workers must not depend on their speed.
   for (Worker& worker : workers_) {
     FL_ASSIGN_OR_RETURN(const bool more, worker.part->Read(reader));
     if (!more) break;

@@ -1,5 +1,5 @@
-// A round in which every worker has a batch of its own: of all workers where they are joined over
-// servers, of one worker where they are free. Where workers share a batch: joined_round.h.
+// A round in which every worker has its own batch: of all workers if they are joined over servers,
+// of one worker if they are free. See joined_round.h for workers that share a batch.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace flotilla {
 
-// What the gradients of several workers come to, added in worker order.
+// How the gradients of several workers are combined, in worker order.
 enum class RoundMerge {
   kMean,  // and every batch counts as a step
   kSum,   // one step
@@ -22,14 +22,15 @@ enum class RoundMerge {
 
 class WorkerRound : public Round {
  public:
-  // Of one worker, in the thread that calls.
+  // A round of one worker, in the calling thread.
   explicit WorkerRound(std::unique_ptr<Part> part);
-  // Of all workers of the pool; parts[w] is that of worker w. REQUIRES: pool and clock outlive it.
+  // A round of all workers of the pool; parts[w] belongs to worker w. REQUIRES: pool and clock
+  // outlive it.
   WorkerRound(std::vector<std::unique_ptr<Part>> parts, RoundMerge merge, const ModelSpec& spec,
               WorkerPool* pool, const Clock* clock);
 
-  // By one thread, for the workers in their order; then each finds the rows that it needs. May run
-  // while a push of the round before is under way.
+  // One thread reads for all workers, in their order; then each finds the rows that it needs. May
+  // run while a push of the previous round is in flight.
   Status Read() override;
   int batches() const override { return batches_; }
   void Clear() override { batches_ = 0; }
@@ -46,7 +47,7 @@ class WorkerRound : public Round {
   struct Worker {
     std::unique_ptr<Part> part;
     Gradients* gradients = nullptr;
-    int64_t ended = 0;  // when the worker was done with its batch
+    int64_t ended = 0;  // when the worker finished its batch
     Status status;
   };
 
@@ -55,12 +56,12 @@ class WorkerRound : public Round {
   Status RunWorkers(const Work& work);
 
   const RoundMerge merge_ = RoundMerge::kMean;
-  WorkerPool* const pool_ = nullptr;  // null: one worker, in the thread that calls
+  WorkerPool* const pool_ = nullptr;  // null: one worker, in the calling thread
   const Clock* const clock_ = nullptr;
-  std::unique_ptr<GradientMerger> merger_;  // of several workers
+  std::unique_ptr<GradientMerger> merger_;  // if there are several workers
   std::vector<Worker> workers_;
   std::vector<BatchResult> results_;
-  int batches_ = 0;  // of the first so many workers
+  int batches_ = 0;  // read; they belong to the first batches_ workers
 };
 
 }  // namespace flotilla
