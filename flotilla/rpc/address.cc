@@ -52,7 +52,7 @@ bool SplitHostPort(const std::string& address, std::string* host, std::string* p
 }
 
 // The inode of the socket that listens at a TCP port or a path, from the lists in /proc/net; empty
-// when there is none or the system does not tell.
+// if there is none or the system does not tell.
 std::string InodeOfPort(int port) {
   for (const char* list : {"/proc/net/tcp", "/proc/net/tcp6"}) {
     std::ifstream lines(list);
@@ -74,7 +74,7 @@ std::string InodeOfPath(const std::string& path) {
     std::istringstream words(line);
     std::string number, references, protocol, flags, type, state, inode, name;
     words >> number >> references >> protocol >> flags >> type >> state >> inode >> name;
-    // Sockets of its connections have the name too; only one listens.
+    // Sockets of its connections have the same name; only one of them listens.
     if (name == path && flags == "00010000") return inode;
   }
   return "";

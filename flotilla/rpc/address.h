@@ -7,12 +7,12 @@
 
 namespace flotilla {
 
-// InvalidArgument, with the forms that are known, when the text is no address.
+// InvalidArgument, with the known forms, if the text is not an address.
 Status CheckAddress(const std::string& address);
 
-// Ok when a server can listen there now. Otherwise an error that names the address, the cause and,
-// where the system tells, the process that holds it. A socket file that nobody listens to any more
-// is removed.
+// Ok if a server can listen there now. Otherwise an error that names the address, the cause and, if
+// the system tells, the process that holds it. A stale socket file, on which no process listens any
+// more, is removed.
 Status CheckBindable(const std::string& address);
 
 }  // namespace flotilla

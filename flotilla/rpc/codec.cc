@@ -10,7 +10,7 @@ namespace flotilla {
 namespace {
 
 constexpr uint32_t kMagic = 0x31544c46;  // the letters FLT1
-// A head takes many times its size when it is parsed.
+// A parsed head takes many times its encoded size.
 constexpr size_t kMaxHeadBytes = size_t{8} << 20;
 
 struct Prefix {
@@ -45,7 +45,7 @@ size_t ElementBytes(wire::DataType type) {
   }
 }
 
-// The name of a type that may have come from anywhere.
+// The name of a type that was received and may be invalid.
 std::string TypeName(wire::DataType type) {
   return ElementBytes(type) == 0 ? fmt::format("type {}", static_cast<int>(type))
                                  : wire::DataType_Name(type);
@@ -207,7 +207,7 @@ Payload EncodeResponse(wire::ResponseHead head, const TensorWriter& tensors) {
 Payload EncodeError(const Status& error, bool job_failed) {
   wire::ResponseHead head;
   head.set_code(static_cast<uint32_t>(error.code()));
-  // It may quote what a request said, and must fit into a head.
+  // The message may quote the request, and must fit into a head.
   head.set_message(std::string(Message(error).substr(0, kMaxErrorBytes)));
   head.set_job_failed(job_failed);
   return EncodeResponse(std::move(head), {});

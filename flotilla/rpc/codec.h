@@ -1,6 +1,6 @@
-// Messages to bytes and back: a small prefix, a head (ps.proto), then the tensors as they stand in
-// memory. docs/wire_protocol.md specifies it. The tensors are never encoded element by element:
-// senders add slices, receivers copy each once to where it belongs.
+// Encodes and decodes messages: a small prefix, a head (ps.proto), then the tensors as raw memory.
+// docs/wire_protocol.md specifies it. The tensors are never encoded element by element:
+// senders add slices, receivers copy each once to its destination.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace flotilla {
 
-// Raised when a byte of the protocol changes its meaning: both sides must have the same.
+// Increased when the protocol changes: both sides must have the same version.
 inline constexpr uint32_t kProtocolVersion = 3;
 
 // An element of half the size of a float, as kernels/bfloat16.h converts it.
@@ -23,7 +23,7 @@ struct Bfloat16 {
   uint16_t bits = 0;
 };
 
-// The tensors of a message that is being put together.
+// The tensors of a message that is being built.
 class TensorWriter {
  public:
   // The slice's bytes are elements of that type: uint64_t, float, double, uint8_t or Bfloat16.
@@ -34,7 +34,7 @@ class TensorWriter {
   void AddCopy(std::span<const Element> elements);
   // Floats, rounded to bfloat16 and copied now.
   void AddHalf(std::span<const float> elements);
-  // The elements of a vector that is given up.
+  // The elements of a vector that is moved in.
   template <typename Vector>
   void AddOwned(Vector vector) {
     auto owner = std::make_shared<const Vector>(std::move(vector));
@@ -60,18 +60,18 @@ class TensorReader {
 
   bool done() const { return next_ == infos_.size(); }
   size_t left() const { return infos_.size() - next_; }
-  // How many elements the next tensor has; 0 at the end.
+  // The number of elements of the next tensor; 0 at the end.
   uint64_t next_elements() const { return done() ? 0 : infos_[next_].elements(); }
 
-  // Fills `out` with the next tensor, which must have as many elements.
+  // Fills `out` with the next tensor, which must have the same number of elements.
   template <typename Element>
   Status Read(std::span<Element> out);
   // The same for a tensor that was written by AddHalf.
   Status ReadHalf(std::span<float> out);
-  // The next tensor, of so many floats, where it stands in the message, or, when it is not in one
-  // piece, in `copy`. Valid as long as the reader and the copy are.
+  // The next tensor, which must have `count` floats, in place in the message or, if it is not
+  // contiguous there, in `copy`. Valid as long as the reader and the copy.
   StatusOr<std::span<const float>> ReadInPlace(size_t elements, AlignedVector<float>* copy);
-  // Spreads the next tensor, which must be (rows, width): row i goes to place(i).
+  // Scatters the next tensor, which must be (rows, width): row i goes to place(i).
   template <typename Element, typename Place>
   Status ReadRows(size_t rows, size_t width, Place place) {
     FL_RETURN_IF_ERROR(Check<Element>(rows * width));
@@ -79,7 +79,7 @@ class TensorReader {
     ++next_;
     return absl::OkStatus();
   }
-  // Makes `out` as long as the next tensor.
+  // Resizes `out` to the size of the next tensor and fills it.
   template <typename Vector>
   Status ReadAll(Vector* out) {
     FL_RETURN_IF_ERROR(Check<typename Vector::value_type>(next_elements()));
@@ -94,11 +94,11 @@ class TensorReader {
     out->resize(before + next_elements());
     return Read(std::span<typename Vector::value_type>(*out).subspan(before));
   }
-  // Ok, or an error when tensors are left.
+  // Ok, or an error if tensors are left.
   Status Finish() const;
 
  private:
-  // The next tensor exists and has so many elements of this type.
+  // Checks that the next tensor exists and has this number of elements of this type.
   template <typename Element>
   Status Check(size_t elements) const;
 
@@ -116,18 +116,18 @@ struct ResponseMessage {
   TensorReader tensors;
 };
 
-// The head's list of tensors is filled from `tensors`.
+// Fills the head's list of tensors from `tensors`.
 Payload EncodeRequest(wire::RequestHead head, const TensorWriter& tensors);
 Payload EncodeResponse(wire::ResponseHead head, const TensorWriter& tensors);
 // A response that carries an error and no tensors.
 Payload EncodeError(const Status& error, bool job_failed);
 
-// InvalidArgument for bytes that are no such message: wrong magic, a head that does not parse or is
-// larger than 8 MB, tensors whose sizes do not add up to the bytes that follow.
+// InvalidArgument for bytes that are not such a message: wrong magic, a head that does not parse or
+// is larger than 8 MB, tensors whose sizes do not add up to the bytes that follow.
 StatusOr<RequestMessage> DecodeRequest(Payload payload);
 StatusOr<ResponseMessage> DecodeResponse(Payload payload);
 
-// A global step that came over the wire. InvalidArgument for one that no job reaches: counting on
+// Checks a global step that was received. InvalidArgument for one that no job reaches: counting on
 // from it would overflow.
 StatusOr<int64_t> StepOf(uint64_t step);
 

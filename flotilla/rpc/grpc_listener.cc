@@ -1,4 +1,4 @@
-// The server's end of grpc_transport.h.
+// The server side of grpc_transport.h.
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/resource_quota.h>
@@ -23,15 +23,15 @@ using namespace grpc_stream;  // NOLINT: the other half of this file
 
 namespace {
 
-// Calls that the listener is ready to accept before it gets to accept more.
+// Calls that the listener prepares to accept in advance.
 constexpr int kReadyCalls = 16;
 
 class GrpcListener;
 struct Gate;
 
-// One stream on the server: reads a request, hands it to the service, writes the answer. Held by
-// the listener until it is done, and by the service as long as it may answer. Its parts of gRPC's
-// are touched only under the listener's gate.
+// One stream on the server: reads a request, passes it to the service, writes the answer. Owned by
+// the listener until it is done, and by the service as long as it may answer. Its gRPC objects are
+// used only under the listener's gate.
 class ServerCall : public Event, public std::enable_shared_from_this<ServerCall> {
  public:
   ServerCall(GrpcListener* listener, const GrpcOptions& options)
@@ -53,13 +53,13 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
   };
 
   // These and Reply REQUIRE: the gate is open and held.
-  // True when the request is complete.
+  // Returns true if the request is complete.
   bool Received(bool ok);
   void WriteNext();
   void Refuse(const Status& error);
 
   void HandOver();
-  // Whether a large answer may be written now; otherwise `start` is called when it may.
+  // Returns whether a large answer may be written now; otherwise `start` is called when it may.
   bool EnterLane(Gate& gate, std::function<void()> start);
   void ReplyIfOpen(Gate& gate, StatusOr<Payload> reply);
   void Reply(StatusOr<Payload> reply);
@@ -73,8 +73,8 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
   std::optional<ChunkWriter> response_;
 };
 
-// Open until the listener closes: whoever starts an operation of gRPC's holds it shared meanwhile.
-// It outlives the listener in the hands of late replies.
+// Open until the listener closes: a thread that starts a gRPC operation holds it shared meanwhile.
+// Late replies keep it alive after the listener.
 struct Gate {
   std::shared_mutex mutex;
   bool open = true;  // guarded by mutex
@@ -104,7 +104,7 @@ class GrpcListener : public Listener {
     queue_ = builder.AddCompletionQueue();
     server_ = builder.BuildAndStart();
     if (server_ == nullptr) {
-      // Something took the address since it was looked at.
+      // Another process took the address since it was checked.
       Status status = CheckBindable(address);
       return status.ok() ? absl::UnavailableError("cannot listen at " + address) : status;
     }
@@ -130,7 +130,7 @@ class GrpcListener : public Listener {
     {
       std::unique_lock alone(gate_->mutex);
       gate_->open = false;
-      // Those that wait for the service have no event to come; the others end by theirs.
+      // Calls that wait for the service have no pending event; the others end with theirs.
       std::lock_guard lock(mutex_);
       std::erase_if(calls_, [](const std::shared_ptr<ServerCall>& call) {
         if (call->state_ != ServerCall::State::kHandling) return false;
@@ -191,7 +191,8 @@ void ServerCall::Happened(bool ok) {
       return;
     }
     if (state_ == State::kWriting) return WriteNext();
-    // After a Read was started the next event may be here already: state_ is not ours any more.
+    // After a Read was started the next event may arrive at any time: state_ must not be used any
+    // more.
     if (!Received(ok)) return;
   }
   HandOver();
@@ -206,7 +207,7 @@ bool ServerCall::Received(bool ok) {
       status = absl::UnimplementedError("unknown method " + rpc_->context.method());
     }
   } else if (!ok) {
-    status = InvalidArgument("the request broke off");
+    status = InvalidArgument("the request was cut off");
   } else {
     status = request_.Add(rpc_->incoming);
     rpc_->incoming.Clear();
@@ -223,8 +224,8 @@ bool ServerCall::Received(bool ok) {
   return false;
 }
 
-// From here on the service owns the reply. After the gate has closed it is dropped: the listener,
-// which the call must not touch then, may be gone.
+// From here on the service owns the reply. After the gate has closed, replies are dropped: the
+// listener, which the call must not use then, may be destroyed.
 void ServerCall::HandOver() {
   listener_->service()->Handle(
       request_.TakePayload(),

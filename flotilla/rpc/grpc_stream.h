@@ -1,6 +1,6 @@
-// What the two ends of a gRPC connection share: how a payload becomes the messages of a stream and
-// back, the settings of a connection, events of completion queues. Seen by grpc_transport.cc and
-// grpc_listener.cc only.
+// Code shared by both ends of a gRPC connection: conversion between payloads and the messages of a
+// stream, the settings of a connection, events of completion queues. Included only by
+// grpc_transport.cc and grpc_listener.cc.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -23,8 +23,8 @@
 
 namespace flotilla::grpc_stream {
 
-// What is handed to gRPC and comes back in another thread. ThreadSanitizer cannot see how: the
-// library is built without it.
+// For objects that are passed to gRPC and come back in another thread. ThreadSanitizer cannot see
+// this synchronization, because the library is built without it.
 inline void HandOver([[maybe_unused]] void* what) {
 #ifdef __SANITIZE_THREAD__
   __tsan_release(what);
@@ -37,9 +37,9 @@ inline void TakeOver([[maybe_unused]] void* what) {
 }
 
 inline constexpr char kMethod[] = "/flotilla.Ps/Call";
-// Copying a slice that small is cheaper than keeping its owner.
+// Copying a slice of this size is cheaper than keeping its owner.
 inline constexpr size_t kCopyBytes = 256;
-// Flow control: what a stream and a connection may have under way.
+// Flow control: bytes that a stream and a connection may have in flight.
 inline constexpr int kWindowBytes = 64 << 20;
 
 inline Status FromGrpc(const grpc::Status& status) {
@@ -51,12 +51,12 @@ inline grpc::Status ToGrpc(const Status& status) {
   return grpc::Status(static_cast<grpc::StatusCode>(status.code()), std::string(Message(status)));
 }
 
-// Of the steady clock, whatever the wall clock does meanwhile.
+// Uses the steady clock, so that changes of the wall clock have no effect.
 inline gpr_timespec DeadlineIn(int64_t ms) {
   return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC), gpr_time_from_millis(ms, GPR_TIMESPAN));
 }
 
-// What both ends of a connection are told. `set(name, value)` takes an argument of gRPC's.
+// The settings of both ends of a connection. `set(name, value)` sets a gRPC channel argument.
 template <typename Set>
 void SetCommonArguments(const GrpcOptions& options, Set set) {
   set(GRPC_ARG_KEEPALIVE_TIME_MS, static_cast<int>(options.keepalive_ms));
@@ -87,7 +87,7 @@ inline grpc::Slice ToGrpc(const ByteSlice& slice, size_t begin, size_t size) {
   return grpc::Slice(const_cast<std::byte*>(slice.data + begin), size, release, owner);
 }
 
-// Cuts a payload into the messages of a stream.
+// Splits a payload into the messages of a stream.
 class ChunkWriter {
  public:
   ChunkWriter(Payload payload, size_t chunk_bytes)
@@ -128,17 +128,17 @@ class ChunkWriter {
   size_t left_ = 0;
 };
 
-// Puts a payload together from the messages of a stream, without copying.
+// Assembles a payload from the messages of a stream, without copying.
 class ChunkReader {
  public:
   explicit ChunkReader(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // An error when the message does not fit what was announced, or announces too much.
+  // An error if the message exceeds the announced size, or announces too much.
   Status Add(const grpc::ByteBuffer& message) {
     std::vector<grpc::Slice> slices;
     if (!message.Dump(&slices).ok()) return InvalidArgument("a message that cannot be read");
     for (grpc::Slice& slice : slices) {
-      // The bytes of a small slice stand in the object itself, so they are looked for after the
+      // The bytes of a small slice are inside the object itself, so take their address after the
       // move.
       auto owner = std::make_shared<const grpc::Slice>(std::move(slice));
       ByteSlice bytes{reinterpret_cast<const std::byte*>(owner->begin()), owner->size(), owner};
@@ -170,11 +170,11 @@ class ChunkReader {
 
   const size_t max_bytes_;
   uint64_t total_ = 0;
-  size_t total_bytes_ = 0;  // of total_ itself that have come
+  size_t total_bytes_ = 0;  // bytes of total_ itself that have arrived
   Payload payload_;
 };
 
-// What a completion queue hands back: a thing to do.
+// The tag that a completion queue returns: a callback.
 class Event {
  public:
   virtual ~Event() = default;

@@ -1,4 +1,4 @@
-// The trainer's end; the server's is grpc_listener.cc.
+// The trainer side; grpc_listener.cc is the server side.
 #include "flotilla/rpc/grpc_transport.h"
 
 #include <grpcpp/generic/generic_stub.h>
@@ -24,14 +24,14 @@ namespace {
 
 class GrpcTransport;
 
-// What gRPC says when the other machine refuses a connection, or there is no such unix socket.
+// The messages of gRPC if the other machine refuses a connection, or there is no such unix socket.
 bool SaysNobodyListens(std::string_view message) {
   return message.find("Connection refused") != std::string_view::npos ||
          message.find("No such file or directory") != std::string_view::npos;
 }
 
-// One request under way. Writing and reading go on side by side, each a chain of events; when both
-// have ended the status is asked for. Destroys itself when it has called `done`.
+// One request in flight. Writing and reading run concurrently, each as a chain of events; when both
+// have ended, the status is requested. Destroys itself after it has called `done`.
 class ClientCall {
  public:
   ClientCall(GrpcTransport* transport, int server, Payload request, int64_t timeout_ms,
@@ -48,7 +48,7 @@ class ClientCall {
   bool large() const { return large_; }
 
   void Start(grpc::GenericStub* stub, grpc::CompletionQueue* queue) {
-    // The first message takes the metadata with it, and no event of its own.
+    // The metadata is sent with the first message, without an event of its own.
     context_.set_initial_metadata_corked(true);
     stream_ = stub->PrepareCall(&context_, kMethod, queue);
     stream_->StartCall(nullptr);
@@ -96,7 +96,7 @@ class ClientCall {
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
   grpc::ByteBuffer incoming_;
   grpc::Status status_;
-  Status error_;  // of what came in
+  Status error_;  // error of the received data
   std::atomic<int> chains_ = 2;
   MemberEvent<ClientCall, &ClientCall::Wrote> write_event_{this};
   MemberEvent<ClientCall, &ClientCall::Read> read_event_{this};
@@ -112,11 +112,12 @@ class GrpcTransport : public Transport {
                        [&](const char* name, int value) { arguments.SetInt(name, value); });
     arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 0);
-    // Two transports of a process share no connection: a cluster in one test is as many.
+    // Two transports of a process do not share connections: a test may run a whole cluster in one
+    // process.
     arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
     arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-    // How long an attempt to connect may take. The kernel repeats its first packet after 1 s, then
-    // after 2 s more: a new attempt is sooner.
+    // Timeout of an attempt to connect. The kernel repeats its first packet after 1 s, then after 2
+    // s more: a new attempt is faster.
     arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 2000);
     arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, static_cast<int>(options.max_backoff_ms));
     for (const std::string& address : addresses_) {
@@ -161,7 +162,7 @@ class GrpcTransport : public Transport {
     thread_.join();
   }
 
-  // A call has told its caller; it is deleted here.
+  // A call has reported to its caller; it is deleted here.
   void Remove(ClientCall* call) {
     {
       std::lock_guard lock(mutex_);
@@ -170,7 +171,7 @@ class GrpcTransport : public Transport {
     }
     delete call;
   }
-  // A large request has been written, or never will be.
+  // A large request has been written, or will never be.
   void LeaveLane(int server) { lanes_.Leave(server); }
   bool closed() {
     std::lock_guard lock(mutex_);
@@ -201,14 +202,14 @@ void ClientCall::Wrote(bool ok) {
 void ClientCall::Finished(bool) {
   Status status = error_.ok() ? FromGrpc(status_) : error_;
   if (status.ok() && !response_.done()) {
-    status = absl::UnavailableError("the answer broke off");
+    status = absl::UnavailableError("the answer was cut off");
   }
   if (!status.ok() && transport_->closed()) {
     status = absl::CancelledError("the connection was closed");
   } else if (absl::IsUnavailable(status) && SaysNobodyListens(Message(status))) {
     status = NobodyListens(Message(status));
   } else if (absl::IsCancelled(status)) {
-    // Not by us: a server that closes drops its calls.
+    // Not cancelled by us: a server that closes drops its calls.
     status = absl::UnavailableError("the server dropped the call");
   }
   if (status.ok()) {

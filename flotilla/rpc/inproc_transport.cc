@@ -18,8 +18,8 @@ using TimePoint = std::chrono::steady_clock::time_point;
 
 }  // namespace
 
-// One request under way. Whoever is first, the service, the deadline or the end of one side,
-// decides its outcome.
+// One request in flight. The first of these events decides its outcome: the reply of the service,
+// the deadline, or the end of one side.
 class InprocCall {
  public:
   InprocCall(std::string address, ReplyCallback done)
@@ -91,7 +91,7 @@ class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
     }
   }
 
-  // A late reply finds its call dropped; then the endpoint is used no more than for this look.
+  // A late reply finds its call dropped; then it does nothing else with the endpoint.
   void Answered(const std::shared_ptr<InprocCall>& call, StatusOr<Payload> reply) {
     call->Finish(std::move(reply));
     std::lock_guard lock(mutex_);

@@ -1,5 +1,5 @@
-// The transport within one process: threads and no sockets, the contract of transport.h. For tests
-// that hold a whole cluster, and for nothing else: payloads are handed over as they are.
+// The transport within one process: threads instead of sockets, with the contract of transport.h.
+// Only for tests that run a whole cluster in one process: payloads are passed without copying.
 #pragma once
 
 #include <memory>
@@ -12,8 +12,8 @@ namespace flotilla {
 
 class InprocEndpoint;
 
-// Where listeners and transports of one process meet: names instead of addresses. Thread-safe.
-// Listeners and transports keep what they need of it alive.
+// Connects the listeners and transports of one process, by names instead of addresses. Thread-safe.
+// Listeners and transports keep the parts that they need alive.
 class InprocNetwork {
  public:
   InprocNetwork();
@@ -21,13 +21,13 @@ class InprocNetwork {
   InprocNetwork(const InprocNetwork&) = delete;
   InprocNetwork& operator=(const InprocNetwork&) = delete;
 
-  // Serves under a name, with `threads` threads of its own. AlreadyExists when a listener has it.
+  // Serves under a name, with `threads` threads. AlreadyExists if a listener has the name.
   // The service must outlive the listener.
   StatusOr<std::unique_ptr<Listener>> Listen(const std::string& name, Service* service,
                                              int threads = 2);
 
-  // A transport to the servers of these names, which need not listen yet: calls to a name that
-  // nobody serves are Unavailable.
+  // A transport to the servers of these names, which need not listen yet: calls to a name
+  // without a listener are Unavailable.
   std::unique_ptr<Transport> Connect(std::vector<std::string> names);
 
  private:

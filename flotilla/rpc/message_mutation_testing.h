@@ -1,4 +1,4 @@
-// Messages that are wrong in many ways, for tests that send them to servers and clients.
+// Generates invalid messages of many kinds, for tests that send them to servers and clients.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -12,13 +12,13 @@
 
 namespace flotilla {
 
-// Draws that depend on the key alone.
+// Random numbers that depend only on the key.
 class Draws {
  public:
   explicit Draws(const RngKey& key) : key_(key) {}
   uint64_t Below(uint64_t limit) { return key_.Below(draws_++, limit); }
   bool OneIn(uint64_t n) { return Below(n) == 0; }
-  // A number of the kind that breaks things, or a small one.
+  // A boundary value that is likely to cause errors, or a small number.
   uint64_t Number() {
     static constexpr uint64_t kNumbers[] = {
         0,         1,          2,          3,          16,        255,        65'535,
@@ -78,13 +78,13 @@ inline void ChangeRepeated(google::protobuf::Message* message,
   }
 }
 
-// Another value in one of the message's fields.
+// Changes the value of one field of the message.
 inline void ChangeMessage(google::protobuf::Message* message, Draws* draws) {
   const auto* descriptor = message->GetDescriptor();
   if (descriptor->field_count() == 0) return;
   const google::protobuf::FieldDescriptor* field =
       descriptor->field(static_cast<int>(draws->Below(descriptor->field_count())));
-  // Of bodies only the one that is there: others would make it a request without a body.
+  // Only the body that is set may change: others would make it a request without a body.
   if (field->containing_oneof() != nullptr &&
       !message->GetReflection()->HasField(*message, field)) {
     return ChangeMessage(message, draws);
@@ -93,7 +93,7 @@ inline void ChangeMessage(google::protobuf::Message* message, Draws* draws) {
   SetSingular(message, field, draws);
 }
 
-// Other bytes, fewer or more of them.
+// Changes, removes or adds bytes.
 inline Payload ChangeBytes(const Payload& payload, Draws* draws) {
   std::string bytes(payload.size(), '\0');
   PayloadReader(payload).Read(bytes.data(), bytes.size());

@@ -40,7 +40,7 @@ void AddOptimizer(const OptimizerSpec& optimizer, std::string* text) {
                  Params(rate.params), fmt::join(rate.boundaries, ","), fmt::join(rate.values, ","));
 }
 
-// The line that starts at `begin`, without its end.
+// The line that starts at `begin`, without its newline.
 std::string_view LineAt(std::string_view text, size_t begin) {
   if (begin >= text.size()) return "nothing";
   return text.substr(begin, std::min(text.find('\n', begin), text.size()) - begin);

@@ -1,5 +1,5 @@
-// What both ends of a connection must agree on, as text: one fact a line, so that the handshake can
-// say what differs.
+// The properties that both ends of a connection must agree on, as text: one fact per line, so that
+// the handshake can report the difference.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace flotilla {
 
-// Seed, optimizer, schedule, every parameter and every table, with all that changes results.
-// Numbers are exact (%.17g). `extra` is put behind it, since other lines say more: lines about what
-// the spec does not know, such as the graph.
+// Seed, optimizer, schedule, every parameter and every table, with everything that affects results.
+// Numbers are exact (%.17g). `extra` is appended: lines about properties that the spec does not
+// contain, such as the graph. It comes last, because a difference in the other lines says more.
 std::string ModelText(const ModelSpec& spec, std::string_view extra);
 
-// Empty when the texts are equal, else the first line that differs, as
+// Empty if the texts are equal, else the first line that differs, as
 // `line 7: "table emb dim 10 .." here, "table emb dim 16 .." there`.
 std::string FirstDifference(std::string_view here, std::string_view there);
 

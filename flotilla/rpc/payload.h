@@ -1,5 +1,5 @@
-// Bytes under way: a list of slices that may lie anywhere in memory, each with whoever keeps it
-// alive. The codec puts messages together from them, transports carry them without looking inside.
+// The bytes of a message: a list of slices anywhere in memory, each with an owner that keeps it
+// alive. The codec builds messages from them, transports carry them without looking inside.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,9 @@
 
 namespace flotilla {
 
-// The bytes must not change while any copy of the slice lives, unless it does not matter when they
-// are read: parameters that others update. An empty owner stands for bytes that live for ever.
+// The bytes must not change while any copy of the slice exists, unless it does not matter when they
+// are read, as with parameters that others update. An empty owner means that the bytes live
+// forever.
 struct ByteSlice {
   const std::byte* data = nullptr;
   size_t size = 0;
@@ -30,13 +31,13 @@ ByteSlice SliceOf(const std::shared_ptr<const Vector>& vector, size_t begin, siz
           vector};
 }
 
-// Copyable: copies share the bytes. Not thread-safe, but different copies may be used at once.
+// Copyable: copies share the bytes. Not thread-safe, but different copies may be used concurrently.
 class Payload {
  public:
   Payload() = default;
   Payload(const Payload&) = default;
   Payload& operator=(const Payload&) = default;
-  // What was moved from is empty.
+  // A moved-from payload is empty.
   Payload(Payload&& other) noexcept
       : slices_(std::exchange(other.slices_, {})), size_(std::exchange(other.size_, 0)) {}
   Payload& operator=(Payload&& other) noexcept {
@@ -45,7 +46,7 @@ class Payload {
     return *this;
   }
 
-  // Empty slices are left out.
+  // Empty slices are ignored.
   void Add(ByteSlice slice);
   void Add(Payload payload);
   // The bytes are copied.
@@ -66,11 +67,11 @@ class PayloadReader {
   explicit PayloadReader(Payload payload) : payload_(std::move(payload)), left_(payload_.size()) {}
 
   size_t left() const { return left_; }
-  // Copies the next `size` bytes. False, and nothing is read, when fewer are left.
+  // Copies the next `size` bytes. Returns false, and reads nothing, if fewer are left.
   bool Read(void* to, size_t size) {
     if (size > left_) return false;
     if (size == 0) return true;
-    // Within a slice, as nearly always, and small, as rows are.
+    // Fast path: within a slice, as nearly always, and small, as rows are.
     if (slice_ < payload_.slices().size() && size < payload_.slices()[slice_].size - at_) {
       std::memcpy(to, payload_.slices()[slice_].data + at_, size);
       at_ += size;
@@ -80,8 +81,8 @@ class PayloadReader {
     ReadAcross(static_cast<std::byte*>(to), size);
     return true;
   }
-  // The next bytes where they stand, as long as the payload lives. Null, and nothing is read, when
-  // they do not stand in one piece that begins on a multiple of `align`, or fewer are left.
+  // The next bytes in place, valid as long as the payload. Returns null, and reads nothing, if they
+  // are not contiguous and aligned to `align`, or if fewer are left.
   const std::byte* ReadInPlace(size_t size, size_t align);
 
  private:

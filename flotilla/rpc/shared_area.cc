@@ -21,10 +21,10 @@ uint32_t SlotOf(const SharedPart& part, SlotState state) { return part.generatio
 
 constexpr uint32_t kMaxGeneration = ~uint32_t{0} >> 2;
 
-// Parts begin on cache lines, behind the header.
+// Parts begin on cache lines, after the header.
 constexpr uint64_t kAlign = 64;
 constexpr uint64_t kFirstOffset = (sizeof(SharedHeader) + kAlign - 1) / kAlign * kAlign;
-// A reader must not find the file shorter than it was: touching what is missing kills a process.
+// The file must never shrink: a reader that touches missing pages would be killed.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW;
 
 Status SystemError(const std::string& what) {
@@ -96,12 +96,12 @@ std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint
   const std::optional<SharedPart> part = Take(bytes.size(), reader, call);
   if (!part.has_value()) return part;
   std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
-  // Whoever claims the part, or finds it let go, in another process, comes after this copy.
+  // Release: another process that claims the part, or finds it released, sees this copy.
   mapping_.header().slots[part->slot].store(SlotOf(*part, kOffered), std::memory_order_release);
   return part;
 }
 
-// The first gap that is wide enough, so that the same pages are used again and again.
+// The first gap that is large enough, so that the same pages are reused.
 std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader, uint64_t call) {
   std::lock_guard lock(mutex_);
   Reclaim();
@@ -165,13 +165,13 @@ size_t SharedArea::used() {
 StatusOr<std::shared_ptr<SharedView>> SharedView::Open(const SharedName& name) {
   const std::string path = fmt::format("/proc/{}/fd/{}", name.process, name.file);
   const FileCloser file(open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK));
-  if (file.get() < 0 && errno == ENOENT) return absl::NotFoundError(path + " is not there");
+  if (file.get() < 0 && errno == ENOENT) return absl::NotFoundError(path + " does not exist");
   if (file.get() < 0) return SystemError(path);
   struct stat info = {};
   const int seals = fcntl(file.get(), F_GET_SEALS);
   if (seals < 0 || (seals & kSeals) != kSeals || fstat(file.get(), &info) != 0 ||
       static_cast<uint64_t>(info.st_size) <= kFirstOffset) {
-    return absl::NotFoundError(fmt::format("shared memory: {} is no area", path));
+    return absl::NotFoundError(fmt::format("shared memory: {} is not an area", path));
   }
   FL_ASSIGN_OR_RETURN(SharedMapping mapping,
                       SharedMapping::Make(file.get(), static_cast<size_t>(info.st_size)));

@@ -1,10 +1,10 @@
-// Memory that one process fills and others on its machine read, without a copy by the kernel: where
-// tensors lie that shared_memory.h sends as a place instead of as bytes.
+// Memory that one process fills and others on its machine read, without a copy by the kernel. It
+// holds the tensors that shared_memory.h sends by reference instead of as bytes.
 //
-// An area is a nameless file in memory. Others reach it through the process that has it, so nothing
-// is left behind, however that process ends. A reader claims a part before it reads it; the part
-// then stays where it is until the reader lets it go. What nobody has claimed can be taken back,
-// and a reader that comes too late is refused.
+// An area is an anonymous file in memory. Other processes open it through its owner's /proc entry,
+// so nothing is left behind, however the owner ends. A reader claims a part before it reads it; the
+// part then stays in place until the reader releases it. A part that has not been claimed can be
+// taken back, and a reader that comes too late gets an error.
 #pragma once
 
 #include <atomic>
@@ -22,8 +22,8 @@
 
 namespace flotilla {
 
-// How another process finds an area. The token tells it from whatever else has its number of a
-// process and of a file, there or in another container.
+// How another process finds an area. The token distinguishes it from other files that have the same
+// process and file numbers, there or in another container.
 struct SharedName {
   uint32_t process = 0;
   uint32_t file = 0;
@@ -32,8 +32,8 @@ struct SharedName {
   bool operator==(const SharedName&) const = default;
 };
 
-// Bytes of an area. The slot is where both sides tell how far they are with them; the generation
-// tells this use of the slot from others.
+// A range of bytes of an area. Both sides record its state in the slot; the generation
+// distinguishes this use of the slot from others.
 struct SharedPart {
   uint64_t offset = 0;
   uint64_t size = 0;
@@ -41,13 +41,13 @@ struct SharedPart {
   uint32_t generation = 0;
 };
 
-// The beginning of an area, as both sides see it.
+// The header of an area, shared by both sides.
 struct SharedHeader {
   static constexpr uint32_t kSlots = 1024;
 
   uint64_t token = 0;
-  // 0: free. Otherwise 4 * generation + 1: offered, nobody has claimed it; 2: being filled;
-  // 3: claimed by its reader.
+  // 0: free. Otherwise 4 * generation + 1: offered, not claimed yet; 2: being filled; 3: claimed by
+  // its reader.
   std::atomic<uint32_t> slots[kSlots] = {};
 };
 
@@ -71,10 +71,10 @@ class SharedMapping {
   size_t size_ = 0;
 };
 
-// The side that fills. Thread-safe.
+// The writing side. Thread-safe.
 class SharedArea {
  public:
-  // Takes pages only as they are filled. An error when the system has no such files.
+  // Allocates pages only as they are filled. An error if the system does not support such files.
   static StatusOr<std::unique_ptr<SharedArea>> Make(size_t bytes);
   ~SharedArea();
   SharedArea(const SharedArea&) = delete;
@@ -82,18 +82,18 @@ class SharedArea {
 
   const SharedName& name() const { return name_; }
 
-  // Copies bytes to where nothing lies; nothing when there is no room. The part is taken until the
-  // reader lets it go, it is taken back, or the reader is forgotten. `call` numbers what it belongs
-  // to among all that is put for the reader.
+  // Copies bytes to free space; returns nothing if there is no room. The part is in use until the
+  // reader releases it, it is taken back, or the reader is forgotten. `call` is the number of the
+  // call that it belongs to, among all calls with this reader.
   std::optional<SharedPart> Put(std::span<const std::byte> bytes, uint64_t reader = 0,
                                 uint64_t call = 0);
-  // Frees a part unless its reader has claimed it; then the reader will let it go.
+  // Frees a part unless its reader has claimed it; then the reader will release it.
   void TakeBack(const SharedPart& part);
-  // The same for all that was put for a reader for calls below this number.
+  // The same for all parts that were put for a reader, for calls below this number.
   void TakeBack(uint64_t reader, uint64_t calls_below);
-  // Frees what was put for a reader. REQUIRES: it reads no more, it has ended.
+  // Frees all parts that were put for a reader. REQUIRES: the reader has ended and reads no more.
   void Forget(uint64_t reader);
-  // Bytes that are taken now.
+  // Bytes in use now.
   size_t used();
 
  private:
@@ -106,7 +106,7 @@ class SharedArea {
   };
 
   std::optional<SharedPart> Take(size_t size, uint64_t reader, uint64_t call);
-  // Frees the parts that readers have let go. REQUIRES: mutex_ is held.
+  // Frees the parts that readers have released. REQUIRES: mutex_ is held.
   void Reclaim();
 
   // Constant after construction.
@@ -120,15 +120,15 @@ class SharedArea {
   uint32_t generation_ = 0;           // of the part that was put last; guarded by mutex_
 };
 
-// The side that reads. Thread-safe.
+// The reading side. Thread-safe.
 class SharedView : public std::enable_shared_from_this<SharedView> {
  public:
-  // An error when this process cannot reach the area: NotFound when there is none of this name, as
-  // when its process has ended, is on another machine or in another container.
+  // An error if this process cannot open the area: NotFound if there is no area of this name, for
+  // example because its process has ended, is on another machine or in another container.
   static StatusOr<std::shared_ptr<SharedView>> Open(const SharedName& name);
 
-  // Claims a part; it is let go when the last copy of the slice ends. InvalidArgument when it is
-  // not within the area, FailedPrecondition when it was taken back or has been claimed before.
+  // Claims a part; it is released when the last copy of the slice is destroyed. InvalidArgument if
+  // it is not within the area, FailedPrecondition if it was taken back or has been claimed before.
   StatusOr<ByteSlice> Read(const SharedPart& part);
 
  private:

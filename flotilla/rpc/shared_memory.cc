@@ -12,22 +12,22 @@
 namespace flotilla {
 namespace {
 
-// "FSHM"; no other message begins so.
+// "FSHM"; no other message begins with it.
 constexpr uint32_t kSharedMagic = 0x4d485346;
 constexpr uint64_t kInline = ~uint64_t{0};  // the offset of bytes that follow in the message
 constexpr uint32_t kMaxParts = 4096;
-// Of one message. Parts may lie over each other, so the size of an area is no bound.
+// Limit of one message. Parts may overlap, so the size of an area is not a bound.
 constexpr uint64_t kMaxSharedBytes = uint64_t{1} << 30;
 
-// What stands before a message.
+// The prefix of a message.
 struct SharedPrefix {
   uint32_t magic = kSharedMagic;
   uint32_t share = 0;  // 1: the sender has read from the receiver's area, or could
-  SharedName area;     // the sender's
+  SharedName area;     // the sender's area
   uint32_t parts = 0;
   uint32_t unused = 0;
-  // Of requests: the trainer's calls to this server are numbered, and all below `ended` have ended:
-  // parts of their answers that it has not claimed will never be.
+  // In requests: the trainer's calls to this server are numbered, and all below `ended` have ended:
+  // parts of their answers that it has not claimed will never be claimed.
   uint64_t call = 0;
   uint64_t ended = 0;
 };
@@ -47,7 +47,7 @@ class SliceCutter {
   explicit SliceCutter(const Payload& payload) : payload_(payload), left_(payload.size()) {}
 
   size_t left() const { return left_; }
-  // Moves the next bytes to `out`. False when fewer are left.
+  // Moves the next bytes to `out`. Returns false if fewer are left.
   bool Cut(size_t size, Payload* out) {
     if (size > left_) return false;
     left_ -= size;
@@ -63,7 +63,7 @@ class SliceCutter {
     }
     return true;
   }
-  // Copies the next bytes. False when fewer are left.
+  // Copies the next bytes. Returns false if fewer are left.
   bool Copy(void* to, size_t size) {
     Payload bytes;
     return Cut(size, &bytes) && PayloadReader(std::move(bytes)).Read(to, size);
@@ -76,8 +76,8 @@ class SliceCutter {
   size_t left_ = 0;
 };
 
-// Large slices go to the area, if prefix.share, as long as there is room: they are then in *put.
-// The prefix says what the area and the parts do not.
+// If prefix.share, large slices are copied to the area as long as there is room, and recorded in
+// *put. The prefix contains everything that the area and the parts do not.
 Payload Wrap(SharedArea* area, uint64_t reader, const Payload& message, SharedPrefix prefix,
              const SharedMemoryOptions& options, std::vector<SharedPart>* put) {
   const bool share = prefix.share != 0;
@@ -124,12 +124,12 @@ StatusOr<SharedPrefix> ReadPrefix(SliceCutter* bytes) {
   return prefix;
 }
 
-// What follows the prefix. Every part of the area is let go, also when one is wrong. `view` may be
-// null when the message has no such part.
+// Decodes the data after the prefix. Every part of the area is released, even if one is invalid.
+// `view` may be null if the message has no such part.
 StatusOr<Payload> ReadParts(const SharedPrefix& prefix, SliceCutter* bytes, SharedView* view) {
   std::vector<WirePart> parts(prefix.parts);
   if (!bytes->Copy(parts.data(), parts.size() * sizeof(WirePart))) {
-    return InvalidArgument("shared memory: a message of {} parts breaks off", prefix.parts);
+    return InvalidArgument("shared memory: a message of {} parts is cut off", prefix.parts);
   }
   Payload message;
   Status status;
@@ -188,7 +188,7 @@ class SharingTransport : public Transport {
         server, std::move(wrapped), timeout_ms,
         [this, server, request = std::move(request), timeout_ms, call = prefix.call,
          put = std::move(put), done = std::move(done)](StatusOr<Payload> reply) mutable {
-          // The call has ended: a server that has not read its parts need not.
+          // The call has ended: a server that has not read its parts no longer needs them.
           for (const SharedPart& part : put) area_->TakeBack(part);
           Answered(server, call, std::move(request), timeout_ms, std::move(done), std::move(reply));
         });
@@ -196,9 +196,9 @@ class SharingTransport : public Transport {
 
  private:
   enum class Friendship {
-    kOffered,  // nothing is known of the server, or not whether it is still the same
-    kClose,    // both have seen each other's area
-    kNone,     // it cannot be
+    kOffered,  // the server is unknown, or may have been replaced
+    kClose,    // both have opened each other's area
+    kNone,     // memory cannot be shared
   };
   struct Server {
     std::atomic<Friendship> friendship = Friendship::kOffered;
@@ -226,14 +226,14 @@ class SharingTransport : public Transport {
     Server& peer = peers_[server];
     StatusOr<Payload> message = Read(server, reply);
     EndCall(&peer, call);
-    // Refused before anybody looked at the request: it goes again as it is.
+    // Rejected before the request was handled: send it again unchanged.
     if (absl::IsUnimplemented(reply.status())) {
       return transport_->Call(server, std::move(request), timeout_ms, std::move(done));
     }
     done(std::move(message));
   }
 
-  // What an answer says, or the error in its place. Claims its parts.
+  // The content of an answer, or the error that it carries. Claims its parts.
   StatusOr<Payload> Read(int server, const StatusOr<Payload>& reply) {
     Server& peer = peers_[server];
     if (!reply.ok()) {
@@ -253,7 +253,7 @@ class SharingTransport : public Transport {
     return ReadParts(prefix, &bytes, view.get());
   }
 
-  // Null when it cannot be reached.
+  // Null if it cannot be opened.
   static std::shared_ptr<SharedView> ViewOf(Server& peer, const SharedName& area) {
     std::lock_guard lock(peer.mutex);
     if (peer.view != nullptr && peer.area == area) return peer.view;
@@ -308,7 +308,7 @@ StatusOr<std::shared_ptr<SharedMemoryService::Peer>> SharedMemoryService::PeerOf
   auto peer = std::make_shared<Peer>();
   peer->name = name;
   FL_ASSIGN_OR_RETURN(peer->view, SharedView::Open(name));
-  ForgetGone();  // whoever comes may replace one that has ended
+  ForgetGone();  // the new peer may replace one that has ended
   peers_.push_back(peer);
   return peer;
 }
@@ -316,7 +316,7 @@ StatusOr<std::shared_ptr<SharedMemoryService::Peer>> SharedMemoryService::PeerOf
 void SharedMemoryService::ForgetGone() {
   std::erase_if(peers_, [this](const std::shared_ptr<Peer>& peer) {
     if (!absl::IsNotFound(SharedView::Open(peer->name).status())) return false;
-    // A process that only gave up its area may still read answers, and lets them go by itself.
+    // A process that only closed its area may still read answers, and releases them itself.
     const bool ended = kill(static_cast<pid_t>(peer->name.process), 0) != 0 && errno == ESRCH;
     if (ended) area_->Forget(peer->name.token);
     return true;
@@ -330,7 +330,7 @@ void SharedMemoryService::Handle(Payload request, ReplyCallback reply) {
   if (!prefix.ok()) return reply(prefix.status());
   const StatusOr<std::shared_ptr<Peer>> peer = PeerOf(prefix->area);
   if (!peer.ok()) return reply(absl::UnimplementedError(std::string(Message(peer.status()))));
-  // Answers that got lost: nobody will read them.
+  // Lost answers: they will never be read.
   if ((*peer)->ended.exchange(prefix->ended) < prefix->ended) {
     area_->TakeBack(prefix->area.token, prefix->ended);
   }

@@ -1,10 +1,10 @@
-// Processes of one machine hand each other tensors through shared memory (shared_area.h): a pair of
-// wrappers around any transport and the service at its other end. Messages go the usual way, but
-// large slices of them are places in memory.
+// Exchange of tensors between processes of one machine through shared memory (shared_area.h): a
+// pair of wrappers around any transport and the service at its other end. Messages use the
+// transport, but their large slices are references to shared memory.
 //
-// A trainer offers its area with the first request to each server. A server that cannot reach it,
-// because it runs elsewhere, says so, and from then on messages to it are as if nothing was
-// wrapped. docs/wire_protocol.md has the bytes.
+// A trainer offers its area with the first request to each server. A server that cannot open it,
+// because it runs elsewhere, says so, and from then on messages to it are not wrapped.
+// docs/wire_protocol.md specifies the bytes.
 #pragma once
 
 #include <memory>
@@ -18,18 +18,18 @@
 namespace flotilla {
 
 struct SharedMemoryOptions {
-  // What the area of a process may hold at once, a server's for all trainers together; what does
-  // not fit goes the usual way. Pages are taken as used.
+  // Size of the area of a process; the area of a server is shared by all trainers. Slices that do
+  // not fit are sent through the transport. Pages are allocated as used.
   size_t area_bytes = size_t{256} << 20;
-  // Slices from so many bytes on are shared: fewer are copied faster than told about.
+  // Slices of at least this size are shared: smaller ones are faster to copy than to share.
   size_t min_slice_bytes = size_t{16} << 10;
 };
 
-// The trainer's end. The transport itself when this machine has no shared memory.
+// The trainer side. Returns the transport itself if this machine has no shared memory.
 std::unique_ptr<Transport> ShareMemory(std::unique_ptr<Transport> transport,
                                        const SharedMemoryOptions& options);
 
-// The server's end. Also serves trainers that share nothing.
+// The server side. Also serves trainers that do not share memory.
 class SharedMemoryService : public Service {
  public:
   // REQUIRES: `service` outlives it.
@@ -38,13 +38,13 @@ class SharedMemoryService : public Service {
 
   void Handle(Payload request, ReplyCallback reply) override;
 
-  // Trainers that share memory with this process, as far as is known.
+  // Number of trainers that share memory with this process, as far as known.
   int peers();
 
  private:
   struct Peer;
 
-  // The peer that has this area; makes friends with it at its first request.
+  // The peer that owns this area; registers it at its first request.
   StatusOr<std::shared_ptr<Peer>> PeerOf(const SharedName& name);
   // Forgets peers that have ended. REQUIRES: mutex_ is held.
   void ForgetGone();

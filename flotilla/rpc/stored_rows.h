@@ -1,5 +1,5 @@
-// Rows of a table as a checkpoint holds them, for models that are saved and loaded through a
-// trainer because servers share no storage.
+// Rows of a table in the form that a checkpoint stores, for models that are saved and loaded
+// through a trainer because servers share no storage.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace flotilla {
 
-// An answer ends with the virtual shard that brings it to so many rows, whatever was asked for.
+// An answer ends with the virtual shard that reaches this number of rows, whatever was requested.
 inline constexpr uint64_t kMaxStoredRows = uint64_t{1} << 20;
 
 struct StoredRows {
@@ -28,9 +28,9 @@ struct StoredRows {
   void Clear();
 };
 
-// As four tensors of a message.
+// Writes them as four tensors of a message.
 void AddStoredRows(const StoredRows& rows, TensorWriter* tensors);
-// Reads them back. An error when the columns do not fit each other.
+// Reads them back. An error if the columns do not fit each other.
 Status ReadStoredRows(int64_t dim, TensorReader* tensors, StoredRows* rows);
 
 }  // namespace flotilla

@@ -1,7 +1,7 @@
-// Who of those that share a connection may write something large. Streams of one connection take
-// turns chunk by chunk, so four large requests would all arrive at the end, and whoever reads them
-// would have nothing to do until then: one after the other is no slower for the last, and the
-// others are earlier.
+// Serializes large writes over a shared connection. Streams of one connection take turns chunk by
+// chunk, so four concurrent large requests would all be complete only at the end, and their reader
+// would have nothing to do until then. One after the other is no slower for the last, and the
+// others are complete earlier.
 #pragma once
 
 #include <deque>
@@ -12,12 +12,13 @@
 
 namespace flotilla {
 
-// Thread-safe. A lane is known by its key.
+// Thread-safe. A lane is identified by its key.
 template <typename Key>
 class WriteLanes {
  public:
-  // True: the caller may write, and calls Leave when it has. False: `start` is called when those
-  // before it have left, by the one that leaves; then it is its turn to leave.
+  // True: the caller may write, and must call Leave afterwards. False: the caller must wait;
+  // `start` is called by the last writer before it when that leaves, and must be followed by Leave
+  // too.
   bool Enter(const Key& key, std::function<void()> start) {
     std::lock_guard lock(mutex_);
     const auto [lane, first] = lanes_.try_emplace(key);
@@ -25,7 +26,7 @@ class WriteLanes {
     return first;
   }
 
-  // REQUIRES: it is the caller's turn.
+  // REQUIRES: the caller holds the lane.
   void Leave(const Key& key) {
     std::function<void()> start;
     {
@@ -43,7 +44,7 @@ class WriteLanes {
 
  private:
   std::mutex mutex_;
-  // Lanes in which somebody writes, and those who wait. Guarded by mutex_.
+  // Lanes with an active writer, and the waiting writers. Guarded by mutex_.
   std::map<Key, std::deque<std::function<void()>>> lanes_;
 };
 
