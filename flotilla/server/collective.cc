@@ -12,7 +12,7 @@ uint64_t Collectives::next() const {
   return number_;
 }
 
-// Callbacks may come back to this object, so they run when the lock is released.
+// Callbacks may call this object, so they run after the lock is released.
 template <typename Change>
 void Collectives::Do(Change change) {
   Calls calls;
@@ -51,7 +51,7 @@ StatusOr<Collectives::Part> Collectives::ReadPart(const wire::CollectiveRequest&
 }
 
 Status Collectives::CheckLocked(const Part& part) const {
-  // Each once: the answers must fit into messages, however many addresses there are.
+  // Each trainer only once: the answers must fit into messages, however many addresses there are.
   std::vector<bool> addressed(left_.size());
   for (const uint32_t to : part.request.to()) {
     if (to >= left_.size() || addressed[to]) {
@@ -83,7 +83,7 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
     };
     if (!error_.ok()) return answer(error_);
     if (!part.ok()) return answer(part.status());
-    // The answer to the call before may have got lost.
+    // The answer to the previous call may have been lost.
     if (request.number() + 1 == number_ && !last_.empty() && last_[trainer].size() > 0) {
       return answer(last_[trainer]);
     }
@@ -96,7 +96,7 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
       return;
     }
     if (const Status status = CheckLocked(*part); !status.ok()) {
-      // The trainers have lost step with each other: none of them can go on.
+      // The trainers are out of step with each other: none of them can continue.
       answer(status);
       return FailLocked(status, calls);
     }

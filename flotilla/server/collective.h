@@ -1,9 +1,9 @@
-// What trainers do together through a server: gather, sum, exchange. A barrier is a gather of
-// nothing.
+// Collective operations of the trainers through a server: gather, sum, exchange. A barrier is a
+// gather of empty values.
 //
 // Trainers make the same collective calls in the same order and count them. A call completes when
 // every trainer that has not stopped has made it; its result is kept until the next one completes,
-// for trainers whose answer got lost.
+// for trainers whose answer was lost.
 #pragma once
 
 #include <cstdint>
@@ -24,23 +24,23 @@ namespace flotilla {
 // Thread-safe. Callbacks are called without locks held.
 class Collectives {
  public:
-  // Hears the answer for one trainer, encoded, or why there is none.
+  // Receives the encoded answer for one trainer, or the error.
   using Done = std::function<void(StatusOr<Payload> response)>;
 
   Collectives(int trainers, const Clock* clock);
 
-  // The number that the next collective call has.
+  // The number of the next collective call.
   uint64_t next() const;
 
-  // A trainer's call. One that does not match those of the others fails for all of them. `tensors`
-  // has one tensor (gather: uint8, sum: float64) or, for an exchange, one uint8 tensor per entry of
-  // request.to().
+  // Handles the call of a trainer. A call that does not match those of the others fails for all.
+  // `tensors` has one tensor (gather: uint8, sum: float64) or, for an exchange, one uint8 tensor
+  // per entry of request.to().
   void Join(int trainer, const wire::CollectiveRequest& request, TensorReader tensors, Done done);
 
-  // The trainer makes no more calls: the others do not wait for it.
+  // The trainer makes no more calls: the others no longer wait for it.
   void Leave(int trainer);
 
-  // What the trainer waits in, if it does.
+  // The wait of the trainer, if it is waiting.
   std::optional<PeerWait> WaitOf(int trainer) const;
   // Ends all waits, and later calls, with this error.
   void Fail(const Status& error);
@@ -71,7 +71,7 @@ class Collectives {
   // Guarded by mutex_.
   uint64_t number_ = 0;        // of the call that is being collected
   std::map<int, Part> parts_;  // of that call, by trainer
-  std::vector<Payload> last_;  // results of the call before, by trainer
+  std::vector<Payload> last_;  // results of the previous call, by trainer
   std::vector<bool> left_;
   Status error_;
 };

@@ -1,4 +1,4 @@
-// Which rows and dense blocks a trainer has not seen since others changed them: the memory behind
+// Tracks the rows and dense blocks that a trainer has not seen since others changed them, for
 // METHOD_PULL_DIRTY. One bit per row and trainer.
 #pragma once
 
@@ -16,13 +16,13 @@ class DirtySet {
   // REQUIRES: trainers >= 1.
   explicit DirtySet(int trainers) : bits_(trainers), pending_(trainers) {}
 
-  // `trainer` has changed items: all others have not seen it. keys[i] is what Take returns for
-  // items[i]; an item has the same key for ever.
+  // Records that `trainer` has changed items, which the others have not seen. keys[i] is what Take
+  // returns for items[i]; an item always has the same key.
   void Mark(int trainer, std::span<const uint32_t> items, std::span<const uint64_t> keys);
 
-  // Up to `max` keys of items that others changed since this trainer took them last; they count as
-  // seen only when Confirm is called, so that an answer that got lost can be made again: without
-  // a Confirm in between the same keys are returned again. *more tells whether there are others.
+  // Up to `max` keys of items that others changed since this trainer last took them. They count as
+  // seen only after Confirm, so that a lost answer can be repeated: without a Confirm in between
+  // the same keys are returned again. *more becomes whether there are others.
   std::vector<uint64_t> Take(int trainer, size_t max, bool* more);
   void Confirm(int trainer);
 

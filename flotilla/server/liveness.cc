@@ -104,7 +104,7 @@ std::vector<int> Liveness::Check(int64_t now_nanos) {
     changed_.notify_all();
   }
   if (const Status missing = MissingAtStart(now_nanos); !missing.ok()) Keep(missing);
-  // The others go on without the lost ones, but somebody must be left to end well.
+  // The others continue without the lost ones, but at least one must be left to end the job.
   if (!lost.empty() && std::all_of(trainers_.begin(), trainers_.end(),
                                    [](const Trainer& t) { return t.state == State::kLost; })) {
     Keep(absl::UnavailableError("all trainers have fallen silent"));
@@ -143,7 +143,7 @@ void Liveness::Told(int trainer) {
 }
 
 bool Liveness::AllStopped() const {
-  // Nobody waits for the lost ones; whether their loss is an error, Check has said.
+  // Lost trainers are not waited for; Check has decided whether their loss is an error.
   return std::all_of(trainers_.begin(), trainers_.end(), [](const Trainer& t) {
     return t.state == State::kStopped || t.state == State::kLost;
   });

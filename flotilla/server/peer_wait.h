@@ -1,5 +1,5 @@
-// A trainer's wait for other trainers, as the logs tell of it. Such a wait has no deadline: it ends
-// when those come, or when one of them is taken for dead (liveness.h).
+// A trainer's wait for other trainers, for log messages. Such a wait has no deadline: it ends when
+// they arrive, or when one of them is considered dead (liveness.h).
 #pragma once
 
 #include <fmt/format.h>
@@ -12,9 +12,9 @@
 namespace flotilla {
 
 struct PeerWait {
-  std::string what;          // what the trainer waits in: "collective call 'epoch 2'"
-  std::vector<int> missing;  // the trainers that have not come
-  int64_t since_nanos = 0;   // on the clock of whoever keeps the wait
+  std::string what;          // the operation: "collective call 'epoch 2'"
+  std::vector<int> missing;  // the trainers that have not arrived
+  int64_t since_nanos = 0;   // on the clock of the object that keeps the wait
 };
 
 // "waiting for trainer 1, 3 in collective call 'epoch 2', 60 s so far".

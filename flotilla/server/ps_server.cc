@@ -37,7 +37,7 @@ void PsServer::TickLoop() {
 }
 
 Status PsServer::Wait() {
-  // In short waits, to see when Stop was called.
+  // In short waits, to notice a call of Stop.
   constexpr int64_t kLookMs = 100;
   const Liveness& liveness = service_->liveness();
   while (!liveness.WaitForEnd(kLookMs)) {

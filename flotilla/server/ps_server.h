@@ -1,4 +1,4 @@
-// The life of a server: make the tables, listen, serve until the last trainer has stopped.
+// A server: makes the tables, listens, and serves until the last trainer has stopped.
 #pragma once
 
 #include <condition_variable>
@@ -18,12 +18,12 @@ namespace flotilla {
 
 struct PsServerOptions {
   PsServiceOptions service;
-  // Called before the server listens, for a model that is to be there from the start. Its error is
-  // Start's. Empty: nothing to do.
+  // Called before the server listens, to load a model at the start. Start returns its error. Empty:
+  // nothing to do.
   std::function<Status(PsService& service)> prepare;
-  // After a failure, how long trainers are given to hear of it.
+  // After a failure: how long to wait for trainers to be notified.
   int64_t told_timeout_ms = 5'000;
-  // How long the last answers may take to leave.
+  // How long the last answers may take to be sent.
   int64_t close_grace_ms = 2'000;
 };
 
@@ -33,7 +33,7 @@ class PsServer {
   // Starts to listen for a service: ListenGrpc, or a listener of an InprocNetwork.
   using Listen = std::function<StatusOr<std::unique_ptr<Listener>>(Service* service)>;
 
-  // Makes the tables and serves when it returns. An error says what in the model is wrong, or which
+  // Makes the tables; serves when it returns. An error says what is wrong in the model, or which
   // address cannot be bound and why.
   static StatusOr<std::unique_ptr<PsServer>> Start(const ModelSpec& spec, PsServerOptions options,
                                                    const Listen& listen, const Clock* clock,
@@ -44,12 +44,12 @@ class PsServer {
   const std::string& address() const { return listener_->address(); }
   PsService& service() { return *service_; }
 
-  // Returns when every trainer has stopped (Ok) or the job has failed (its first error), after the
-  // trainers were told. The server has then stopped.
+  // Returns when every trainer has stopped (Ok) or the job has failed (its first error) and the
+  // trainers were notified. The server has then stopped.
   Status Wait();
 
-  // Ends serving at once; calls under way are dropped, as if the process were killed. Wait returns
-  // at once: Cancelled, unless the job had ended.
+  // Stops serving immediately; calls in progress are dropped, as if the process were killed. Wait
+  // returns at once: Cancelled, unless the job had ended.
   void Stop();
 
  private:

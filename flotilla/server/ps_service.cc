@@ -1,4 +1,5 @@
-// Who may say what, once, and how jobs fare; what happens to parameters is in ps_service_tables.cc.
+// Checks of requests, handling each exactly once, and the state of the job; ps_service_tables.cc
+// has the methods that use parameters.
 #include "flotilla/server/ps_service.h"
 
 #include <utility>
@@ -11,10 +12,10 @@ namespace flotilla {
 
 namespace {
 
-// Waits for other trainers are told of when they have lasted so long, and again as often.
+// Waits for other trainers are logged after this time, and again at the same interval.
 constexpr int64_t kTellWaitNanos = 30'000'000'000;
 
-// Requests that take effect once, however often they arrive.
+// Requests that take effect exactly once, however often they arrive.
 bool HasSequence(wire::Method method) {
   switch (method) {
     case wire::METHOD_PUSH:
@@ -157,12 +158,12 @@ void PsService::Dispatch(const std::shared_ptr<Call>& call) {
     return Answer(call, absl::UnimplementedError("unknown " + MethodName(method)));
   }
   if (method == wire::METHOD_HANDSHAKE) return (this->*handler)(call);
-  // A server that was restarted in a running job hears from the trainers that the job has failed.
+  // Trainers may tell a server that was restarted in a running job that the job has failed.
   if (method == wire::METHOD_ABORT && !window_.HasLife(call->trainer)) return Abort(call);
   Status status = window_.CheckLife(call->trainer, call->head().incarnation());
   if (!status.ok()) return call->reply(EncodeError(status, false));
   status = liveness_.Heard(call->trainer);
-  // Whoever stops need not hear how it ended for others.
+  // A trainer that stops need not be told about the failures of others.
   if (status.ok() && method != wire::METHOD_STOP) status = liveness_.status();
   if (!status.ok()) return call->reply(ErrorFor(call->trainer, status));
   if (!HasSequence(method)) return (this->*handler)(call);
@@ -197,7 +198,7 @@ void PsService::Answer(const std::shared_ptr<Call>& call, bool applied,
 void PsService::Handshake(const std::shared_ptr<Call>& call) {
   const int trainer = call->trainer;
   if (const Status failed = liveness_.status(); !failed.ok()) {
-    // Another process under the same number may not hear it in the trainer's place.
+    // Another process with the same trainer index must not receive it instead of the trainer.
     if (window_.CheckLife(trainer, call->head().incarnation()).ok()) liveness_.Told(trainer);
     return call->reply(EncodeError(failed, true));
   }
@@ -266,7 +267,7 @@ std::string PsService::WaitText(int trainer) const {
 void PsService::TellWaits() {
   const int64_t now = clock_->NowNanos();
   if (!log_ || now - told_waits_nanos_ < kTellWaitNanos) return;
-  // The others wait for the same trainers, or will soon.
+  // The other trainers wait for the same ones, or will soon.
   for (int t = 0; t < options_.liveness.trainers; ++t) {
     const std::string text = WaitText(t);
     if (text.empty()) continue;
@@ -295,7 +296,7 @@ void PsService::Collective(const std::shared_ptr<Call>& call) {
 
 void PsService::Abort(const std::shared_ptr<Call>& call) {
   const wire::AbortRequest& request = call->head().abort();
-  // A code that is none, or Ok, is no cause.
+  // An invalid code, or Ok, is not a cause.
   const auto code = request.code() == 0 ? absl::StatusCode::kUnknown
                                         : static_cast<absl::StatusCode>(request.code());
   Fail(Status(code, fmt::format("trainer {}: {}", call->trainer, request.message())));
@@ -306,14 +307,14 @@ void PsService::Abort(const std::shared_ptr<Call>& call) {
 void PsService::Stop(const std::shared_ptr<Call>& call) {
   rounds_.Lose(call->trainer);
   collectives_.Leave(call->trainer);
-  // First the answer: the server may end as soon as the last trainer counts as stopped.
+  // Answer first: the server may end as soon as the last trainer counts as stopped.
   call->reply(EncodeResponse({}, {}));
   liveness_.Stop(call->trainer);
 }
 
 void PsService::Tick() {
   const kernels::FlushDenormals flush;  // a round may be completed here
-  // One look at the clock: a pause that begins after it is noticed by the next tick.
+  // Read the clock only once: a pause that begins after that is detected by the next tick.
   const int64_t now = clock_->NowNanos();
   if (const int64_t paused = watch_.Look(now); paused > 0) {
     if (log_) log_(fmt::format("this process was paused for {:.1f} s", paused / 1e9));

@@ -1,4 +1,4 @@
-// A request on its way through the service. For ps_service*.cc only.
+// A request that is being handled by the service. For ps_service*.cc only.
 #pragma once
 
 #include "flotilla/server/ps_service.h"

@@ -49,7 +49,7 @@ void PsService::BeginSave(const std::shared_ptr<Call>& call) {
   const auto save = checkpoint_.Begin({call->trainer, call->head().sequence()}, *std::move(tables),
                                       request.optimizer_state(), global_step());
   if (!save.ok()) return Answer(call, save.status());
-  // The window remembers the answer as long as the save lives, not longer.
+  // The window keeps the answer as long as the save exists, not longer.
   Answer(call, true, [weak = std::weak_ptr<const ServerSave>(*save)] {
     const std::shared_ptr<const ServerSave> begun = weak.lock();
     if (begun == nullptr) return EncodeError(FailedPrecondition("the save has ended"), false);
@@ -81,7 +81,7 @@ void PsService::ReadSave(const std::shared_ptr<Call>& call) {
   const auto chunk = checkpoint_.Read(static_cast<int>(request.table()),
                                       static_cast<int>(request.first_shard()), request.max_rows());
   if (!chunk.ok()) return Answer(call, chunk.status());
-  // The window remembers the answer until the next one is made.
+  // The window keeps the answer until the next one is made.
   Answer(call, true, [weak = std::weak_ptr<const ServerCheckpoint::Chunk>(*chunk)] {
     const std::shared_ptr<const ServerCheckpoint::Chunk> rows = weak.lock();
     if (rows == nullptr) return EncodeError(FailedPrecondition("the rows are gone"), false);

@@ -10,10 +10,10 @@ namespace flotilla {
 
 namespace {
 
-// Examples behind one push: sums of so many are far from the end of their type.
+// Maximum number of examples of one push: sums of them are far from overflow.
 constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 
-// A member of a value that lives as long as the whole.
+// A pointer to a member that keeps the whole object alive.
 template <typename Whole, typename Part>
 std::shared_ptr<const Part> ConstPart(const std::shared_ptr<Whole>& whole, const Part* part) {
   return std::shared_ptr<const Part>(whole, part);
@@ -49,7 +49,7 @@ void PsService::PullNow(const std::shared_ptr<Call>& call) {
   std::vector<bool> seen(static_cast<size_t>(tables_->tables()));
   for (const uint32_t table : request.tables()) {
     Status status = call->message.tensors.ReadAll(&rows.ids);
-    // Each once: the answer must fit into a message, however many the request names.
+    // Each table only once: the answer must fit into a message, however many the request names.
     if (status.ok() && (table >= seen.size() || seen[table])) {
       status = InvalidArgument("a pull of table {}, the model has {}", table, seen.size());
     }
@@ -92,7 +92,7 @@ Status PsService::ReadPart(Call& call, RoundPart* part, std::span<const float>* 
     }
     FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.values));
   }
-  // Not before: memory that values are read into need not be cleared first.
+  // Not before: this avoids clearing memory that values are then read into.
   for (size_t t = 0; t < seen.size(); ++t) {
     if (!seen[t]) part->sparse[t].values.clear();
   }
@@ -123,7 +123,7 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   const Status read = ReadPart(*call, part.get(), in_round ? nullptr : &in_place);
   if (!read.ok()) return Answer(call, read);
   if (in_round) {
-    call->message.tensors = {};  // a push that waits for its round is kept once, not twice
+    call->message.tensors = {};  // a push that waits for its round is stored only once
     return PushInRound(call, std::move(*part));
   }
   const int64_t batches = call->head().push().batches();
@@ -166,7 +166,7 @@ StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, std::span<co
     FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &part.sparse[t]));
   }
   if (!dense.empty()) tables_->AddDense(dense);
-  // Marked when they are there: whoever takes a mark finds the change.
+  // Marked after the change: a reader that finds the mark also finds the change.
   MarkDirty(trainer, part, dense);
   return step;
 }
@@ -241,15 +241,15 @@ void PsService::PullDirty(const std::shared_ptr<Call>& call) {
   {
     std::lock_guard lock(newest.mutex);
     newest.sequence = sequence;
-    // A new call says that the answer to the one before has arrived.
+    // A new call means that the answer to the previous one has arrived.
     for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
     dirty_dense_.Confirm(trainer);
   }
   const uint64_t max_rows = std::max<uint64_t>(1, call->head().pull_dirty().max_rows());
   Answer(call, true, [this, &newest, sequence, trainer, max_rows] {
     std::lock_guard lock(newest.mutex);
-    // A late copy of an earlier call has nobody who listens: it must not take what the next one
-    // would believe to have arrived.
+    // No one waits for a late copy of an earlier call: it must not take keys that the next call
+    // would confirm as received.
     const Status late = FailedPrecondition("pull dirty {} has been answered", sequence);
     if (newest.sequence != sequence) return EncodeError(late, false);
     StatusOr<Payload> response = DirtyResponse(trainer, max_rows);

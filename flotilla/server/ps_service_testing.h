@@ -1,5 +1,5 @@
-// What the tests of the service share: a service with a small model, and requests of its two
-// trainers that make sense.
+// Helpers for tests of the service: a service with a small model, and valid requests of its two
+// trainers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class ServiceFixture {
     head.mutable_push()->set_batches(1);
     return head;
   }
-  // Of emb, with these ids and this many values.
+  // A push to emb, with these ids and this many values.
   static TensorWriter Rows(std::vector<uint64_t> ids, size_t values) {
     TensorWriter tensors;
     tensors.AddOwned(std::move(ids));

@@ -28,7 +28,7 @@ Status PushWindow::CheckLife(int trainer, uint64_t incarnation) const {
 Status PushWindow::CheckLifeLocked(int trainer, uint64_t incarnation) const {
   const uint64_t current = trainers_[trainer].incarnation;
   if (current == 0) {
-    // Trainers introduce themselves first: this one did so to an earlier process.
+    // Trainers connect with a handshake first: this one made it with an earlier process.
     return absl::AbortedError(
         fmt::format("does not know trainer {}: the server was restarted and has lost its "
                     "parameters. Restart the job with --resume",
@@ -45,7 +45,7 @@ PushWindow::Entry* PushWindow::Find(Trainer& trainer, uint64_t sequence) {
   return at == trainer.entries.rend() ? nullptr : &*at;
 }
 
-// One that takes long, as a save does, stays until it is done, and holds up nothing behind it.
+// A request that takes long, such as a save, stays until it is done, and does not block later ones.
 void PushWindow::Shorten(Trainer& trainer) const {
   while (trainer.entries.size() > length_) {
     const auto done = std::find_if(trainer.entries.begin(), trainer.entries.end(),
@@ -93,7 +93,7 @@ void PushWindow::Finish(int trainer, uint64_t incarnation, uint64_t sequence, bo
     std::lock_guard lock(mutex_);
     if (applied) ++applied_;
     Trainer& t = trainers_[trainer];
-    // A trainer that was started again meanwhile does not wait for this answer.
+    // A trainer that was restarted meanwhile does not wait for this answer.
     Entry* entry = t.incarnation == incarnation ? Find(t, sequence) : nullptr;
     if (entry == nullptr) return;
     entry->make = make;

@@ -25,7 +25,7 @@ Rounds::Rounds(const RoundOptions& options, const ServerTables* tables, const Cl
   sum_.Start();
 }
 
-// Callbacks may come back to this object, so they run when the lock is released.
+// Callbacks may call this object, so they run after the lock is released.
 template <typename Change>
 void Rounds::Do(Change change) {
   Calls calls;
@@ -73,7 +73,7 @@ void Rounds::Lose(int trainer) {
     lost_[trainer] = true;
     active_[trainer] = false;
     Forget(trainer, &entering_, calls);
-    // What was added stays: the round has it in its sum.
+    // A part that was added stays: it is already in the sum of the round.
     if (const auto at = pushes_.find(trainer); at != pushes_.end() && !at->second.added) {
       if (at->second.part.has_value()) waiting_bytes_ -= at->second.part->memory_bytes();
       Forget(trainer, &pushes_, calls);

@@ -2,10 +2,10 @@
 //
 // Gradients are added in trainer order: a trainer's part is added only after those of all trainers
 // before it, so one accumulator serves any number of trainers and the sum has the same bits in
-// every run, for any number of servers. Parts that arrive early wait; beyond a bound only their
-// place in the queue is kept and the trainer sends them again when its turn has come. A trainer
-// without data leaves, and rounds go on with the others; the sum is divided by the trainers that
-// were in the round.
+// every run, for any number of servers. Parts that arrive early wait; beyond a memory bound only
+// their position is kept and the trainer sends them again when it is its turn. A trainer without
+// data leaves, and rounds continue with the others; the sum is divided by the number of trainers in
+// the round.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ namespace flotilla {
 
 struct RoundOptions {
   int trainers = 1;
-  // Bytes of early parts that are kept, all trainers together.
+  // Maximum number of bytes of early parts that are kept, for all trainers together.
   size_t max_waiting_bytes = size_t{256} << 20;
 };
 
-// What a trainer's push into a round came to.
+// The result of a trainer's push into a round.
 struct RoundResult {
   Status status;
   int64_t step = 0;         // the global step of the round's update
   bool send_again = false;  // it is the trainer's turn now, but its part was not kept
 };
 
-// Thread-safe. Callbacks are called without locks held, from whichever thread completes a round.
+// Thread-safe. Callbacks are called without locks held, from the thread that completes a round.
 class Rounds {
  public:
   using Done = std::function<void(const RoundResult& result)>;
@@ -46,19 +46,19 @@ class Rounds {
          std::function<StatusOr<int64_t>(const RoundPart& mean)> apply);
 
   // Waits for all trainers of the job (those that Lose has not taken out) and puts them into the
-  // rounds from now on. `done` hears of it.
+  // rounds from now on. Then calls `done`.
   void Enter(int trainer, Done done);
-  // The trainer takes no part in the current round, unless it has pushed already, nor in later
-  // ones. Once every trainer has left, nothing happens until all enter again.
+  // The trainer does not take part in the current round, unless it has already pushed, nor in later
+  // ones. Once every trainer has left, there are no rounds until all enter again.
   void Leave(int trainer);
-  // The same for a trainer that is gone for good: Enter does not wait for it either.
+  // The same for a trainer that is lost: Enter does not wait for it either.
   void Lose(int trainer);
 
-  // A trainer's part of the current round. `done` is called when the round's update is made.
-  // An error when the trainer is not in the rounds or has pushed into this one already.
+  // Adds a trainer's part to the current round. `done` is called when the update of the round is
+  // made. An error if the trainer is not in the rounds or has already pushed into this one.
   void Push(int trainer, RoundPart part, Done done);
 
-  // What the trainer waits in, if it does.
+  // The wait of the trainer, if it is waiting.
   std::optional<PeerWait> WaitOf(int trainer) const;
   // Ends all waits, and later calls, with this error.
   void Fail(const Status& error);
@@ -67,7 +67,7 @@ class Rounds {
   struct Waiting {
     Done done;
     int64_t since_nanos = 0;
-    std::optional<RoundPart> part;  // empty: not kept, or added already
+    std::optional<RoundPart> part;  // empty: not kept, or already added
     bool added = false;
   };
   using Calls = std::vector<std::function<void()>>;
@@ -78,11 +78,11 @@ class Rounds {
   // All REQUIRE: mutex_ is held. Calls to make after it is released are appended to `calls`.
   bool InRound(int trainer) const { return active_[trainer] || pushes_.contains(trainer); }
   bool NextInTurn(int trainer) const;
-  // Adds what waits in turn; makes the update when nobody is missing.
+  // Adds the waiting parts in trainer order; makes the update when no trainer is missing.
   void Advance(Calls* calls);
   void FinishRound(Calls* calls);
   void EnterIfAll(Calls* calls);
-  // Ends a trainer's wait, if it is there, with an error.
+  // Ends the wait of a trainer, if any, with an error.
   static void Forget(int trainer, std::map<int, Waiting>* waits, Calls* calls);
 
   // Constant after construction.
@@ -94,9 +94,9 @@ class Rounds {
   // Guarded by mutex_.
   RoundSum sum_;
   std::vector<bool> active_;         // in the rounds
-  std::vector<bool> lost_;           // gone: Enter does not wait for it
+  std::vector<bool> lost_;           // lost: Enter does not wait for it
   std::map<int, Waiting> pushes_;    // of the current round, by trainer
-  std::map<int, Waiting> entering_;  // likewise of Enter
+  std::map<int, Waiting> entering_;  // waiting calls of Enter, by trainer
   size_t waiting_bytes_ = 0;
   Status error_;
 };

@@ -70,7 +70,8 @@ void RoundSum::AddDense(const RoundPart& part) {
   sum_.dense.resize(dense_floats_);  // zeros at first
   float* sum = sum_.dense.data();
   kernels::Add(static_cast<int64_t>(dense_floats_), sum, part.dense.data(), sum);
-  // Statistics count by their examples: what was added above once is missing rows - 1 times.
+  // Statistics are weighted by their examples: they were added once above, so add them rows - 1
+  // times more.
   const auto more = static_cast<float>(part.rows - 1);
   for (const auto& [begin, end] : statistics_) {
     kernels::Axpy(end - begin, more, part.dense.data() + begin, sum + begin);
@@ -85,7 +86,7 @@ const RoundPart& RoundSum::Mean() {
                    rows.values.data());
   }
   if (sum_.dense.empty()) return sum_;
-  // Each stretch by its own divisor, statistics and what lies between them.
+  // Statistics and the ranges between them have different divisors.
   const float per_row = sum_.rows > 0 ? 1.0f / static_cast<float>(sum_.rows) : share;
   int64_t at = 0;
   const auto scale_up_to = [&](int64_t end, float by) {

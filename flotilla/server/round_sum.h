@@ -11,7 +11,7 @@
 
 namespace flotilla {
 
-// What one trainer pushes into a round, and what a round's update is made of.
+// The push of one trainer into a round; also the input of the round's update.
 struct RoundPart {
   std::vector<SparseRows> sparse;  // one per table
   AlignedVector<float> dense;      // the server's slice; empty: no dense part
@@ -36,8 +36,9 @@ class RoundSum {
   void Add(const RoundPart& part);
   int parts() const { return parts_; }
 
-  // The mean of what was added. Rows come in the order of their first appearance; a row that some
-  // trainers did not touch is divided by all parts, like everything else. Valid until Start.
+  // The mean of the added parts. Rows are in the order of their first appearance; a row that some
+  // trainers did not touch is divided by the number of all parts, like everything else. Valid until
+  // Start.
   // REQUIRES: parts() >= 1.
   const RoundPart& Mean();
 

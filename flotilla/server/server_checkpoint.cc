@@ -27,7 +27,7 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTi
                                                                     bool optimizer_state,
                                                                     int64_t step) {
   std::lock_guard lock(mutex_);
-  // Its cuts would stay open: nobody would end it again.
+  // Its cuts would stay open, because its end has already been requested.
   if (ended_[ticket.trainer] > ticket.sequence) return FailedPrecondition("the save has ended");
   if (busy_) return FailedPrecondition("a model is being saved or loaded");
   EndLocked();
@@ -53,7 +53,7 @@ void ServerCheckpoint::End(const SaveTicket& ticket, std::function<void()> done)
     std::lock_guard lock(mutex_);
     uint64_t& ended = ended_[ticket.trainer];
     ended = std::max(ended, ticket.sequence);
-    // The end of a save that was refused is not the end of the one that is being written.
+    // The end of a rejected save must not end the save that is being written.
     const bool own = save_ != nullptr && owner_ == ticket.trainer;
     if (own && busy_) {
       give_up_ = true;
@@ -205,8 +205,9 @@ StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const 
 Status ServerCheckpoint::CheckEmpty(std::span<const int> tables) const {
   for (const int t : tables) {
     if (const SparseTable& table = tables_->table(t); table.size() != 0) {
-      return FailedPrecondition("table {} has {} rows already: load into a model that is new",
-                                table.spec().name, table.size());
+      return FailedPrecondition(
+          "table {} already has {} rows: a model can be loaded only into empty tables",
+          table.spec().name, table.size());
     }
   }
   return absl::OkStatus();
@@ -215,7 +216,7 @@ Status ServerCheckpoint::CheckEmpty(std::span<const int> tables) const {
 Status ServerCheckpoint::LoadRows(int table, const StoredRows& rows) {
   FL_RETURN_IF_ERROR(tables_->CheckIds(static_cast<uint32_t>(table), rows.ids));
   SparseTable& to = tables_->table(table);
-  // A table that is not trained keeps no state, whatever was saved.
+  // A table that is not trained has no state, whatever was saved.
   const auto states = static_cast<size_t>(to.layout().states);
   const std::span<const float> state = states > 0 ? rows.state : std::span<const float>();
   if (!state.empty() && state.size() != rows.weights.size() * states) {

@@ -23,7 +23,7 @@ StatusOr<std::unique_ptr<ServerTables>> ServerTables::Make(const ModelSpec& spec
   }
   OptimizerSpec optimizer = spec.optimizer;
   if (policy == UpdatePolicy::kAddDelta) {
-    // The optimizer and its state are the trainers'; plain SGD keeps none.
+    // Trainers run the optimizer and keep its state; plain SGD has none.
     optimizer.name = "sgd";
     optimizer.params.clear();
   }
@@ -62,7 +62,7 @@ Status ServerTables::MakeDense(const OptimizerSpec& optimizer) {
   }
   FL_ASSIGN_OR_RETURN(dense_, DenseTable::Make(part));
   FL_CHECK(dense_->layout().size() == range_.size());
-  // First values belong to positions in the whole parameter.
+  // Initial values depend on positions in the whole parameter.
   std::vector<float> values;
   for (size_t i = 0; i < slices_.size(); ++i) {
     const ParameterSpec& parameter = spec_.parameters[slices_[i].parameter];
@@ -111,7 +111,7 @@ Status ServerTables::Pull(uint32_t table, Missing missing, SparseRows* rows) {
 template <typename Empty, typename Apply>
 Status ServerTables::ForEachStripe(uint32_t table, Empty empty, Apply apply) {
   Stripes& stripes = *stripes_[table];
-  // First those that are free, then those that others work on.
+  // First the stripes that are free, then those that other threads use.
   std::array<bool, kStripes> done = {};
   for (const bool wait : {false, true}) {
     for (int s = 0; s < kStripes; ++s) {
@@ -135,7 +135,7 @@ Status ServerTables::Push(uint32_t table, const SparseRows& gradients, const Upd
       .rate = static_cast<float>(moment.rate * attributes.learning_rate_factor),
       .step = moment.step,
       .decay = DecayOf(attributes, spec_.optimizer)};
-  // Rows of a stripe stand together, in memory that the next call on this thread reuses.
+  // Rows of a stripe are contiguous, in memory that the next call on this thread reuses.
   thread_local std::array<SparseRows, kStripes> parts;
   const auto dim = static_cast<size_t>(gradients.dim);
   for (SparseRows& part : parts) {
@@ -159,8 +159,8 @@ Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMome
 }
 
 Status ServerTables::AddRows(uint32_t table, SparseRows* delta) {
-  // The rows of a stripe, in memory that the next call on this thread reuses. Their values stay
-  // where they are.
+  // The rows of a stripe, in memory that the next call on this thread reuses. Their values are not
+  // copied.
   struct Part {
     std::vector<uint64_t> ids;
     std::vector<uint32_t> positions;

@@ -1,9 +1,9 @@
-// The parameters of one server: of every table the rows of its virtual shards, of the dense block
-// its range. Made from the same ModelSpec as every trainer's, so the first values agree.
+// The parameters of one server: the rows of its virtual shards of every table, and its range of the
+// dense block. Made from the same ModelSpec as every trainer's, so the initial values agree.
 //
-// Unlike Hogwild training in one process, no update may get lost here: pushes of one row exclude
-// each other. Rows are guarded in stripes of virtual shards, dense parameters in pieces, so pushes
-// work side by side; pulls take no lock and may see a row half updated.
+// Unlike in Hogwild training in one process, no update may be lost here: pushes of the same row
+// exclude each other. Rows are locked in stripes of virtual shards, dense parameters in pieces, so
+// pushes run concurrently; pulls take no lock and may see a row half updated.
 #pragma once
 
 #include <array>
@@ -27,16 +27,16 @@
 
 namespace flotilla {
 
-// When an update happens: the global step after it, from 1, and the schedule's rate for it.
+// The step of an update: the global step after it, from 1, and the schedule's rate for it.
 struct UpdateMoment {
   int64_t step = 1;
   double rate = 0;
 };
 
-// Thread-safe, as told above.
+// Thread-safe, as described above.
 class ServerTables {
  public:
-  // An error says what in the spec is wrong.
+  // An error says what is wrong in the spec.
   static StatusOr<std::unique_ptr<ServerTables>> Make(const ModelSpec& spec, int server,
                                                       int servers, UpdatePolicy policy,
                                                       const TableOptions& options);
@@ -47,9 +47,9 @@ class ServerTables {
   // This server's range of the whole dense block, and its values.
   const DenseRange& range() const { return range_; }
   std::span<const float> dense() const { return dense_->data(); }
-  // The range as a table of its own: its parameter i is slices()[i] of the model.
+  // The range as a separate dense table: its parameter i is slices()[i] of the model.
   DenseTable& dense_table() { return *dense_; }
-  // Held by whoever changes the dense slice through dense_table().
+  // Must be held to change the dense slice through dense_table().
   class DenseChange {
    public:
     explicit DenseChange(ServerTables* tables) : version_(tables->dense_version_) { ++version_; }
@@ -68,8 +68,8 @@ class ServerTables {
   // with gradients.
   std::vector<std::pair<int64_t, int64_t>> StatisticRanges() const;
 
-  // Ok, or an error when a table does not exist, or an id belongs to another server or is out of
-  // the table's bounds.
+  // Ok, or an error if a table does not exist, or an id belongs to another server or is out of the
+  // bounds of the table.
   Status CheckIds(uint32_t table, std::span<const uint64_t> ids) const;
 
   // Fills values for rows->ids. REQUIRES: distinct ids that passed CheckIds.
@@ -84,18 +84,18 @@ class ServerTables {
   Status AddRows(uint32_t table, SparseRows* delta);
   void AddDense(std::span<const float> delta);
 
-  // The seed of first values. Setting REQUIRES: nobody else uses the tables.
+  // The seed of initial values. Setting it REQUIRES: no other thread uses the tables.
   uint64_t seed() const { return seed_; }
   void SetSeed(uint64_t seed);
 
-  // Copies part of the dense slice, from `begin` on. Beside an update some elements are of before
-  // and some of after it.
+  // Copies part of the dense slice, from `begin` on. During an update some elements are from before
+  // it and some from after it.
   void CopyDense(int64_t begin, std::span<float> out) const;
-  // Grows when a change of the dense slice begins and when it ends: copies that were begun at the
-  // same version are worth the same.
+  // Increases when a change of the dense slice begins and when it ends: copies that were begun at
+  // the same version are equivalent.
   uint64_t dense_version() const { return dense_version_.load(std::memory_order_acquire); }
-  // Sets part of the dense slice and starts the optimizer's state of its parameter afresh. An error
-  // when it is not within one parameter's part. REQUIRES: no update meanwhile.
+  // Sets part of the dense slice and resets the optimizer's state of its parameter. An error if it
+  // is not within the part of one parameter. REQUIRES: no update meanwhile.
   Status WriteDense(int64_t begin, std::span<const float> values);
 
  private:
