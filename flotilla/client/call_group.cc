@@ -12,10 +12,11 @@ namespace {
 
 using Time = std::chrono::steady_clock::time_point;
 
-// To a server that was there and whose address now refuses connections: its process has ended. Also
-// of calls that have a deadline, which is not reached sooner the next time.
+// Retries of calls to a server that was up and whose address now refuses connections: its process
+// has ended. Also of calls that have a deadline, which the next attempt would not meet either.
 constexpr int kFewRepeats = 3;
-// Of one call, each after an attempt that lasted: a way that breaks every time never carries it.
+// Maximum number of outages of one call, each after an attempt that lasted long: a connection that
+// breaks every time will never complete it.
 constexpr int kMaxOutages = 10;
 
 bool IsTransient(const Status& status) {
@@ -30,7 +31,7 @@ struct CallSender::State {
   std::chrono::milliseconds patience;
   CallHooks hooks;
 
-  // Guards what follows and the slots of all groups.
+  // Guards the members below and the slots of all groups.
   std::mutex mutex;
   std::condition_variable changed;
   Status error;
@@ -85,10 +86,10 @@ class CallGroup : public PendingCalls {
     // Used by the waiting thread.
     int attempts = 0;
     Time sent_at;
-    int outages = 0;     // series of failures that follow each other closely
-    Time first_failure;  // of the last series
+    int outages = 0;     // number of series of consecutive failures
+    Time first_failure;  // first failure of the last series
     Time resend_at;
-    // Guarded by State::mutex while the call is under way.
+    // Guarded by State::mutex while the call is in flight.
     Stage stage = Stage::kUnderWay;
     StatusOr<Payload> reply = absl::UnknownError("");
   };
@@ -172,7 +173,7 @@ class CallGroup : public PendingCalls {
     return state_->hooks.explain ? state_->hooks.explain(error) : error;
   }
 
-  // An error that an answer carries, or that reading it gave.
+  // The error in an answer, or the error of reading it.
   Status Final(const Slot& slot, const Status& error) const {
     const int server = slot.call.server;
     return Explain(Annotate(error, fmt::format("{}: server {} ({})", what_, server,
@@ -185,7 +186,7 @@ class CallGroup : public PendingCalls {
   }
 
  public:
-  // Keeps the first error and wakes all who wait.
+  // Keeps the first error and wakes all waiting threads.
   static void Fail(const std::shared_ptr<CallSender::State>& state, const Status& error) {
     {
       std::lock_guard lock(state->mutex);

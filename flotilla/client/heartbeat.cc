@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kNanosPerMs = 1'000'000;
 constexpr int64_t kTellEveryNanos = 30'000 * kNanosPerMs;
-// An answer that comes later than this does not come before those to later pings.
+// An answer that takes longer than this arrives no earlier than those to later pings.
 constexpr int64_t kMaxPingMs = 30'000;
 
 }  // namespace
@@ -52,7 +52,7 @@ void Heartbeat::Loop() {
   std::unique_lock lock(mutex_);
   while (!stop_) {
     lock.unlock();
-    // One look at the clock: a pause that begins after it is noticed by the next one.
+    // Read the clock only once: a pause that begins after that is detected by the next check.
     const int64_t now = clock_->NowNanos();
     if (const int64_t paused = watch_.Look(now); paused > 0) NotePause(now, paused);
     for (int s = 0; s < transport_->servers(); ++s) Ping(s);
@@ -65,7 +65,7 @@ void Heartbeat::Loop() {
 void Heartbeat::Ping(int server) {
   const int64_t timeout_ms = std::clamp<int64_t>(options_.silent_bound_ms, 1, kMaxPingMs);
   transport_->Call(server, ping_(), timeout_ms, [this, server](StatusOr<Payload> reply) {
-    if (!reply.ok()) return;  // silence, so far
+    if (!reply.ok()) return;  // counts as silence
     Heard(server);
     const StatusOr<ResponseMessage> response = DecodeResponse(*std::move(reply));
     const Status status = response.ok() ? StatusOf(response->head) : response.status();
@@ -76,7 +76,7 @@ void Heartbeat::Ping(int server) {
 
 void Heartbeat::TellWait(std::string_view waiting) {
   if (waiting.empty() || !log_) return;
-  // Several servers may tell of the same wait.
+  // Several servers may report the same wait.
   const int64_t now = clock_->NowNanos();
   int64_t told = told_wait_nanos_;
   if (told != 0 && now - told < kTellEveryNanos) return;
@@ -88,7 +88,7 @@ void Heartbeat::NotePause(int64_t now_nanos, int64_t paused_nanos) {
   pause_end_nanos_ = now_nanos;
   for (std::atomic<int64_t>& heard_nanos : heard_nanos_) {
     int64_t heard = heard_nanos;
-    // An answer that comes meanwhile is newer than what would be written here.
+    // An answer that arrives meanwhile is newer than the time that would be written here.
     heard_nanos.compare_exchange_strong(heard, std::min(now_nanos, heard + paused_nanos));
   }
   if (log_) log_(fmt::format("this process was paused for {:.1f} s", paused_nanos / 1e9));
@@ -98,9 +98,9 @@ int64_t Heartbeat::RecentPauseNanos() const {
   const int64_t bound = options_.silent_bound_ms * kNanosPerMs;
   const int64_t now = clock_->NowNanos();
   std::lock_guard lock(mutex_);
-  int64_t pause = stop_ ? 0 : watch_.Late(now);  // nobody looks any more
+  int64_t pause = stop_ ? 0 : watch_.Late(now);  // stopped: no more checks
   if (now - pause_end_nanos_ <= bound / 2) pause = std::max<int64_t>(pause, pause_nanos_);
-  // What was sent before the pause, and what waits for the next ping after it, is silence, too.
+  // Time before the pause after the last ping, and after it until the next ping, is silence too.
   return pause + 2 * options_.interval_ms * kNanosPerMs >= bound ? pause : 0;
 }
 

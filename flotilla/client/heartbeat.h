@@ -1,8 +1,8 @@
-// A thread that tells every server, again and again, that this trainer is alive, and notices
-// servers that are not.
+// A thread that periodically tells every server that this trainer is alive, and detects dead
+// servers.
 //
-// Any sign of a server is life: the answer to a ping, also a late one, and that to any other call.
-// Time in which this process itself did not run is not held against the servers.
+// Any answer of a server is a sign of life: to a ping, even a late one, and to any other call. Time
+// in which this process itself was paused does not count against the servers.
 #pragma once
 
 #include <atomic>
@@ -24,39 +24,39 @@ namespace flotilla {
 
 struct HeartbeatOptions {
   int64_t interval_ms = 500;
-  // A server from which nothing came for so long is taken for dead.
+  // A server that is silent for this long is considered dead.
   int64_t silent_bound_ms = 10'000;
 };
 
 // Thread-safe.
 class Heartbeat {
  public:
-  // `ping` makes the request. `fail` hears, from the heartbeat's or the transport's threads, of the
-  // error that a server answers with or of a server that is silent. `log` is told what a call of
-  // this trainer waits for, every 30 s, and pauses of this process. The transport must be closed
-  // before it is destroyed, and outlive it.
+  // `ping` makes the request. `fail` is called, by threads of the heartbeat or the transport, with
+  // the error that a server answers with or if a server is silent. `log` receives, every 30 s, what
+  // a call of this trainer waits for, and pauses of this process. The transport must be closed
+  // before the heartbeat is destroyed, and outlive it.
   Heartbeat(Transport* transport, const HeartbeatOptions& options, const Clock* clock,
             std::function<Payload()> ping, std::function<void(const Status&)> fail, LogLine log);
   ~Heartbeat();
 
   void Start();
-  // No ping is sent afterwards. Answers may still come until the transport is closed.
+  // No ping is sent afterwards. Answers may still arrive until the transport is closed.
   void Stop();
 
-  // Something came from the server.
+  // The server has sent something.
   void Heard(int server);
 
-  // For how many nanoseconds this process did not run until lately, when that is long enough for
-  // its peers to take it for dead; otherwise 0.
+  // The duration in nanoseconds of a recent pause of this process, if it was long enough for its
+  // peers to consider it dead; otherwise 0.
   int64_t RecentPauseNanos() const;
 
  private:
   void Loop();
   void Ping(int server);
   void TellWait(std::string_view waiting);
-  // This process has not run for so long, until now.
+  // This process was paused for this long, until now.
   void NotePause(int64_t now_nanos, int64_t paused_nanos);
-  // Fails when a server has been silent for too long at that time.
+  // Calls `fail` if a server has been silent for too long at that time.
   void CheckServers(int64_t now_nanos);
 
   Transport* const transport_;

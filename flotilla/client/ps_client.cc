@@ -205,7 +205,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
   for (const SparseRows& rows : values.sparse) splits.push_back(SplitByServer(rows.ids, servers()));
   std::vector<ServerCall> calls;
   if (sequences != nullptr) sequences->clear();
-  // Every server hears of every push: each counts the steps.
+  // Every push goes to every server: each counts the steps.
   for (int s = 0; s < servers(); ++s) {
     wire::RequestHead head = MakeHead(wire::METHOD_PUSH);
     head.set_sequence(NextSequence());
@@ -215,7 +215,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
     request.set_batches(static_cast<uint32_t>(values.batches));
     request.set_rows(static_cast<uint64_t>(values.rows));
     request.set_want_dense(!values.fresh_dense.empty());
-    // What a difference loses on the way would be lost for good.
+    // Precision that a difference loses on the way would never be recovered.
     request.set_half_dense(options_.half_dense && values.kind != PushKind::kDelta);
     auto tensors = std::make_shared<TensorWriter>();
     AddSparse(values, s, splits, &request, tensors.get());
@@ -291,7 +291,7 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
       return InvalidArgument("{} values for {} rows of dimension {}",
                              response.tensors.next_elements(), rows.ids.size() - before, rows.dim);
     }
-    // What it has beyond is of an earlier call.
+    // Elements beyond that are from an earlier call.
     rows.values.resize(before * static_cast<size_t>(rows.dim));
     FL_RETURN_IF_ERROR(response.tensors.ReadMore(&rows.values));
   }

@@ -1,18 +1,18 @@
-// A trainer's view of the servers: pulls, pushes and what trainers do together. The communicators
-// of the modes stand on it; it knows nothing of modes, batches or workers.
+// The client of a trainer for all servers: pulls, pushes and collective calls. The communicators of
+// the modes are built on it; it does not depend on modes, batches or workers.
 //
-// A call goes to all servers that it concerns at once. Transient failures (Unavailable,
+// A call goes to all servers that it concerns in parallel. Transient failures (Unavailable,
 // DeadlineExceeded) are retried with back-off; a push or collective call that is retried takes
-// effect once, because it carries (trainer, incarnation, sequence) and servers remember.
+// effect once, because it carries (trainer, incarnation, sequence), which servers remember.
 //
-// A wait for other trainers has no deadline: it ends when they come or when a server takes one of
-// them for dead. Whom it waits for is logged every 30 s.
+// A wait for other trainers has no deadline: it ends when they arrive or when a server considers
+// one of them dead. The trainers that it waits for are logged every 30 s.
 //
-// The first error that ends the job, wherever it came from (a server's, another trainer's, a server
-// that fell silent), is kept: every call under way and every later one returns it.
+// The first error that ends the job, whatever its origin (a server, another trainer, a silent
+// server), is kept: every call in flight and every later one returns it.
 //
-// Thread safety: everything may be called from several threads at once, but for Stop and the
-// collective calls, which must come in the same order in every trainer.
+// Thread safety: everything may be called from several threads concurrently, except for Stop and
+// the collective calls, which must be made in the same order in every trainer.
 #pragma once
 
 #include <atomic>
@@ -45,55 +45,55 @@ struct PsClientOptions {
   std::string job_id;
   int trainer = 0;
   int trainers = 1;
-  // Differs in each life of the same trainer: servers take the first one that introduces itself and
-  // refuse all others. Not 0.
+  // Different for each start of the same trainer: servers accept the first one that connects and
+  // reject all others. Not 0.
   uint64_t incarnation = 1;
-  // Lines for ModelText about what the spec does not know (the graph, update policy).
+  // Lines for ModelText about properties that the spec does not contain (the graph, update policy).
   std::string model_extra;
   uint64_t shard_map_version = 1;
 
-  // One attempt of a call that waits neither for other trainers nor for disks. None: slow links and
-  // busy servers are not dead, and heartbeats notice the dead.
+  // Timeout of one attempt of a call that waits neither for other trainers nor for disks. Default:
+  // none, because slow links and busy servers are not dead, and heartbeats detect dead ones.
   int64_t rpc_timeout_ms = kNoTimeoutMs;
   RetryOptions retry;
   HeartbeatOptions heartbeat;
-  // Told, once, of the error that ends the job, by any thread. May be empty.
+  // Called once with the error that ends the job, by any thread. May be empty.
   std::function<void(const Status&)> on_failure;
-  // Servers see the model directories that this trainer names. Otherwise the models that it saves
-  // and loads pass through it.
+  // Servers can access the model directories that this trainer names. Otherwise the models that it
+  // saves and loads pass through this trainer.
   bool shared_storage = true;
-  // .. so many rows at a time, at least: whole virtual shards come.
+  // In that case: minimum number of rows per message; only whole virtual shards are sent.
   uint64_t stored_rows = 1 << 16;
-  // Dense gradients and the values that answer them travel as bfloat16: half the bytes, 8 bits of
-  // precision. The servers' values stay what they are.
+  // Send dense gradients, and the values in the answers, as bfloat16: half the bytes, 8 bits of
+  // precision. The servers store their values in full precision.
   bool half_dense = false;
-  // Exchange sends at most so many bytes before it waits for the other trainers.
+  // Maximum number of bytes that Exchange sends before it waits for the other trainers.
   size_t exchange_bytes = size_t{16} << 20;
 };
 
 enum class PushKind { kOnArrival, kInRound, kDelta };
 
-// What one push carries. Spans must stay valid until the push is done.
+// The content of one push. Spans must stay valid until the push is done.
 struct PushValues {
   PushKind kind = PushKind::kOnArrival;
   // The whole dense block, or empty: no dense part.
   std::span<const float> dense;
   // One entry per table of the model; distinct ids.
   std::span<const SparseRows> sparse;
-  // How many batches were merged into it, and how many examples they had.
+  // The number of batches that were merged into it, and the number of their examples.
   int64_t batches = 1;
   int64_t rows = 0;
-  // Keeps `dense` and `sparse` alive and unchanged; then they are sent from where they stand. Null:
-  // they are copied.
+  // Keeps `dense` and `sparse` alive and unchanged; then they are sent without copying. Null: they
+  // are copied.
   std::shared_ptr<const void> owner;
-  // Not empty: filled with the dense block as it is after the update. Must have its whole size.
+  // If not empty: filled with the dense block after the update. Must have its whole size.
   std::span<float> fresh_dense;
 };
 
-// A push as each server knows it.
+// The sequence of a push at each server.
 using PushSequences = std::vector<uint64_t>;
 
-// What a server has of the dense block that other trainers changed.
+// The changes of other trainers to the part of the dense block on one server.
 struct DirtyDense {
   std::vector<DenseRange> ranges;  // in the whole block, ascending
   AlignedVector<float> values;     // of the ranges, one after the other
@@ -102,38 +102,38 @@ struct DirtyDense {
 struct DirtyValues {
   std::vector<SparseRows> sparse;  // per table
   std::vector<DirtyDense> dense;   // per server
-  bool more = false;               // not all fitted: call again
+  bool more = false;               // not everything fitted: call again
 };
 
-// The dense parameters of the moment that a save has, from all servers.
+// The dense parameters of the snapshot of a save, from all servers.
 struct SavedDense {
-  int64_t step = 0;                        // the smallest that a server was at
+  int64_t step = 0;                        // the smallest step of any server
   AlignedVector<float> weights;            // laid out by PsClient::layout()
   std::vector<std::vector<float>> states;  // per parameter: arrays of its length
 };
 
-// Rows of a table at a server at the moment that is saved.
+// The rows of a table at a server in the snapshot.
 struct SavedCounts {
   std::vector<int64_t> shard_rows;  // of each of its virtual shards, in ascending order
   int states = 0;                   // arrays of state that its rows have
   bool meta = false;                // whether they have meta
 };
 
-// What of a model directory servers load.
+// The parts of a model directory that servers load.
 struct LoadParts {
   std::vector<int> tables;      // which must be empty
   std::vector<int> parameters;  // which must fit
-  bool optimizer_state = true;  // otherwise weights alone
-  bool go_on = true;            // count on from the model's global step; otherwise from 0
+  bool optimizer_state = true;  // otherwise only weights
+  bool go_on = true;            // continue from the model's global step; otherwise from 0
 };
 
 class PsClient {
  public:
-  // `control` carries pings and errors that end the job, which must not wait behind data. Null: the
-  // transport does. REQUIRES: the spec is a model that tables can be made of.
+  // `control` carries pings and errors that end the job, which must not wait behind data. Null: use
+  // `transport`. REQUIRES: the spec is valid for making tables.
   PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Transport> transport,
            const Clock* clock, LogLine log, std::unique_ptr<Transport> control = nullptr);
-  // Stops pinging and closes the transport, without a word to the servers: they notice the silence
+  // Stops pinging and closes the transport, without notifying the servers: they detect the silence
   // unless Stop or Abort was called.
   ~PsClient();
 
@@ -142,38 +142,37 @@ class PsClient {
   const ModelSpec& spec() const { return spec_; }
   const DenseLayout& layout() const { return layout_; }
 
-  // Introduces this trainer to every server, waiting for those that are not up yet: names them
-  // every 3 s through the log, and in the error (Unavailable) when start_timeout_ms is over. A
-  // server that has another protocol, job, number of servers or trainers, or model refuses at once,
-  // and the error says what differs. Aborted when another process has joined this run as the same
-  // trainer, or a server was restarted meanwhile. `stop`, where given, is asked between attempts;
-  // true ends the wait with Cancelled. Whatever ends it without success, the servers that know this
-  // trainer are told.
-  // Must be called first, once; starts the pings.
+  // Connects this trainer to every server (handshake), waiting for those that are not up yet: logs
+  // their names every 3 s, and names them in the error (Unavailable) after start_timeout_ms. A
+  // server with another protocol, job, number of servers or trainers, or model rejects at once, and
+  // the error says what differs. Aborted if another process has joined this run as the same
+  // trainer, or a server was restarted meanwhile. `stop`, if given, is called between attempts;
+  // true ends the wait with Cancelled. On any failure, the servers that already know this trainer
+  // are notified. Must be called first, once; starts the pings.
   Status WaitForServers(int64_t start_timeout_ms, const std::function<bool()>& stop = {});
 
   // Fills rows[t].dim and values for rows[t].ids of every table. REQUIRES: distinct ids.
   Status Pull(Missing missing, std::span<SparseRows> rows);
-  // The same in two parts: Wait of the result fills `rows`, which must stay where they are.
-  // With `after`, servers answer when they have applied that push of this trainer, which may still
-  // be under way.
+  // The same in two parts: Wait of the result fills `rows`, which must not move until then. With
+  // `after`, servers answer when they have applied that push of this trainer, which may still be in
+  // flight.
   std::unique_ptr<PendingCalls> StartPull(Missing missing, std::span<SparseRows> rows,
                                           const PushSequences& after = {});
 
-  // Ok when every server has applied it (kInRound: when the round is done, that is when all
+  // Returns Ok when every server has applied it (kInRound: when the round is done, that is when all
   // trainers in it have pushed).
   Status Push(const PushValues& values);
-  // `sequences`, where given, tells what StartPull may wait for; not for kInRound, where a push may
-  // have to be sent again under another number.
+  // `sequences`, if given, is set for use by StartPull; not for kInRound, where a push may have to
+  // be sent again under another number.
   std::unique_ptr<PendingCalls> StartPush(const PushValues& values,
                                           PushSequences* sequences = nullptr);
 
-  // The dense block as the servers have it. REQUIRES: out.size() == layout().size().
+  // The dense block of the servers. REQUIRES: out.size() == layout().size().
   Status PullDense(std::span<float> out);
   std::unique_ptr<PendingCalls> StartPullDense(std::span<float> out);
 
-  // What others changed by kDelta pushes since this trainer's last call. Values that this trainer
-  // pushed itself are not in it. Memory that *out has is used again.
+  // The changes of other trainers by kDelta pushes since this trainer's last call, without its own
+  // pushes. The memory of *out is reused.
   Status PullDirty(uint64_t max_rows_per_table, DirtyValues* out);
 
   // Rounds of kInRound pushes. Enter waits until every trainer has entered; a round then waits for
@@ -185,12 +184,13 @@ class PsClient {
   Status Barrier(std::string_view name);
   // values[i] becomes the sum over the trainers, added in trainer order: the same bits for all.
   Status Sum(std::string_view name, std::span<double> values);
-  // What trainer 0, 1, .. gave.
+  // Returns the blobs of trainer 0, 1, ..
   StatusOr<std::vector<std::string>> Gather(std::string_view name, std::string_view blob);
-  // What trainer `root` gave.
+  // Returns the blob of trainer `root`.
   StatusOr<std::string> Broadcast(std::string_view name, std::string_view blob, int root);
-  // Gives outgoing[t] to trainer t and returns what trainer 0, 1, .. gave to this one. In pieces:
-  // servers hold at most options().exchange_bytes per trainer. REQUIRES: one entry per trainer.
+  // Sends outgoing[t] to trainer t and returns the blobs that trainer 0, 1, .. sent to this one.
+  // Works in pieces: servers hold at most options().exchange_bytes per trainer. REQUIRES: one entry
+  // per trainer.
   StatusOr<std::vector<std::string>> Exchange(std::string_view name,
                                               std::vector<std::string> outgoing);
 
@@ -200,38 +200,41 @@ class PsClient {
   Status WriteRows(int table, const SparseRows& rows);
   Status WriteDense(int parameter, std::span<const float> values);
 
-  // A save, by one trainer: the caller makes the directory, writes the dense parameters that Begin
-  // returns and commits the parts (checkpoint/writer.h). Begin marks the moment on every server;
-  // it is exact when no push is under way. Write lets every server write the rows of `tables` of
-  // that moment into `directory`, which they share, and returns their parts (CheckpointPart as
-  // text). End must follow, whatever happened; when it returns no server writes any more.
+  // A save, by one trainer: the caller creates the directory, writes the dense parameters that
+  // Begin returns and commits the parts (checkpoint/writer.h). Begin takes a snapshot on every
+  // server; it is exact if no push is in flight. Write makes every server write the rows of
+  // `tables` of the snapshot into `directory`, which they share, and returns their parts
+  // (CheckpointPart as text). End must always follow, even after errors; when it returns, no server
+  // writes any more.
   StatusOr<SavedDense> BeginSave(std::span<const int> tables, bool optimizer_state);
   StatusOr<std::vector<std::string>> WriteSave(const std::string& directory);
   Status EndSave();
-  // Instead of WriteSave, where servers share no storage: what a server has of a table at that
-  // moment, shard by shard, and the rows of its virtual shards from first_shard on, some at a time.
-  // Returns the next shard. Every shard can be read once. REQUIRES: the shard is the server's.
+  // Instead of WriteSave, if servers share no storage: the row counts of a table at a server in the
+  // snapshot, shard by shard, and the rows of its virtual shards from first_shard on, in chunks.
+  // Returns the next shard. Every shard can be read once. REQUIRES: the shard belongs to the
+  // server.
   StatusOr<SavedCounts> CountSave(int server, int table);
   StatusOr<int> ReadSave(int server, int table, int first_shard, StoredRows* rows);
   // Every server loads its share of a model directory. REQUIRES: no pull or push by any trainer
   // meanwhile.
   Status Load(const std::string& directory, const LoadParts& parts);
-  // Instead, where servers share no storage: Begin, then rows, each to the server of its shard, and
+  // Instead, if servers share no storage: Begin, then rows, each to the server of its shard, and
   // whole dense parameters with their state (arrays, length) or none, then End. REQUIRES as above.
   Status BeginLoad(const LoadParts& parts);
   Status LoadRows(int server, int table, const StoredRows& rows);
   Status LoadDense(int parameter, std::span<const float> weights, std::span<const float> state);
   Status EndLoad(int64_t step, uint64_t seed);
 
-  // Tells every server that this trainer has ended well; the servers end when all have. The client
-  // is of no use afterwards.
+  // Tells every server that this trainer has ended successfully; the servers end when all trainers
+  // have. The client cannot be used afterwards.
   Status Stop();
-  // Ends the job with an error that every other process will be told; does not wait for long.
+  // Ends the job with an error that is reported to every other process; does not wait long.
   void Abort(const Status& cause);
 
-  // The largest count that a server has told: steps applied so far by everyone.
+  // The largest count that a server has reported: steps applied so far by all trainers.
   int64_t global_step() const { return global_step_.load(std::memory_order_relaxed); }
-  // Of first values: the spec's, unless the servers have loaded a model, which brings its own.
+  // The seed of initial values: that of the spec, unless the servers have loaded a model, which
+  // brings its own.
   uint64_t seed() const { return seed_.load(std::memory_order_relaxed); }
   // Ok, or the error that ended the job.
   Status status() const { return calls_.status(); }
@@ -242,17 +245,17 @@ class PsClient {
   wire::RequestHead MakeHead(wire::Method method) const;
   ServerCall MakeCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   uint64_t NextSequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
-  // A step that a server tells; InvalidArgument for one that cannot be.
+  // Takes over the step that a server reports; InvalidArgument if it is impossible.
   Status SeeStep(uint64_t step);
   // A call that waits for other trainers or for disks, which has no deadline.
   ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
 
-  // What to return for an error of a call: when this process was paused for so long that it was
-  // taken for dead, that is the cause.
+  // The error to return for an error of a call: if this process was paused for so long that it was
+  // considered dead, that is the cause.
   Status Explain(const Status& error) const;
 
   Status MeetServers(int64_t start_timeout_ms, const std::function<bool()>& stop);
-  // One attempt with each server that is not ready. An error is one that lasts.
+  // One attempt with each server that is not ready. Returns only permanent errors.
   Status TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready);
   // Names of the servers that are not ready.
   std::string NotReady(const std::vector<bool>& ready) const;
@@ -274,7 +277,7 @@ class PsClient {
   Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
   std::vector<ServerCall> CallsToAll(wire::RequestHead head);
   ServerCall OneCall(int server, wire::RequestHead head, const TensorWriter& tensors);
-  // Adds to *state_floats, per parameter, how many floats of state came.
+  // Adds to *state_floats, per parameter, the number of floats of state that arrived.
   Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved,
                         std::vector<size_t>* state_floats) const;
   static SparseRows SortedById(const SparseRows& rows);
@@ -293,7 +296,7 @@ class PsClient {
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> global_step_ = 0;
   std::atomic<uint64_t> seed_;
-  // Per server, written by WaitForServers: the life that this trainer was introduced to; 0: none.
+  // Per server, written by WaitForServers: the server life of the handshake; 0: none.
   std::vector<uint64_t> server_lives_;
   // Per server; used by the thread that makes collective calls.
   std::vector<uint64_t> next_collective_;

@@ -1,4 +1,4 @@
-// A client's part in saving and loading.
+// The client side of saving and loading.
 #include <algorithm>
 #include <utility>
 
@@ -13,7 +13,7 @@ constexpr int64_t kMaxStates = 16;
 // Rows of a table at a server: numbers of rows have 32 bits.
 constexpr uint64_t kMaxTableRows = uint64_t{1} << 32;
 
-// The first virtual shard of a server, which has all up to the next one's.
+// The first virtual shard of a server, which has all up to the first of the next server.
 int FirstShardOf(int server, int servers) {
   int shard = 0;
   while (shard < kVirtualShards && ServerOfShard(shard, servers) < server) ++shard;
@@ -22,7 +22,7 @@ int FirstShardOf(int server, int servers) {
 
 }  // namespace
 
-// Of a request that changes something, waits for disks and is the same for all servers.
+// The calls of a request that changes something, waits for disks and is the same for all servers.
 std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
   std::vector<ServerCall> calls;
   for (int s = 0; s < servers(); ++s) calls.push_back(OneCall(s, head, {}));

@@ -1,4 +1,4 @@
-// What trainers do together, and parameters by name: the calls of a client that are not part of
+// Collective calls, and access to parameters by name: the calls of a client that are not part of
 // every step.
 #include <algorithm>
 #include <numeric>
@@ -11,7 +11,7 @@ namespace flotilla {
 
 namespace {
 
-// Rows that one answer of READ_ROWS brings.
+// Rows per answer of READ_ROWS.
 constexpr uint64_t kReadRows = 65'536;
 
 std::vector<uint8_t> BytesOf(std::string_view text) { return {text.begin(), text.end()}; }
@@ -87,7 +87,7 @@ StatusOr<std::vector<std::string>> PsClient::Exchange(std::string_view name,
       wire::CollectiveRequest request;
       TensorWriter tensors;
       request.set_more(at + piece < longest);
-      // What goes to trainer t passes through server t modulo the number of servers.
+      // Blobs for trainer t pass through server t modulo the number of servers.
       for (size_t t = s; t < outgoing.size(); t += servers()) {
         request.add_to(static_cast<uint32_t>(t));
         tensors.AddOwned(
@@ -123,7 +123,7 @@ StatusOr<SparseRows> PsClient::ReadTable(int table) {
         FL_RETURN_IF_ERROR(response.tensors.ReadAll(&part.values));
         if (part.values.size() != part.size() * static_cast<size_t>(all.dim) ||
             response.head.read_rows().next_shard() <= shard) {
-          return InvalidArgument("rows that make no sense");
+          return InvalidArgument("invalid rows");
         }
         shard = response.head.read_rows().next_shard();
         all.ids.insert(all.ids.end(), part.ids.begin(), part.ids.end());

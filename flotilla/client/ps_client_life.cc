@@ -1,4 +1,4 @@
-// The beginning and the end of a client: introduction to the servers, stop, abort.
+// The beginning and the end of a client: handshake with the servers, stop, abort.
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -11,10 +11,10 @@
 namespace flotilla {
 
 namespace {
-constexpr size_t kMaxCauseBytes = 64 << 10;  // what servers are told of an error
+constexpr size_t kMaxCauseBytes = 64 << 10;  // limit of an error message to servers
 
 constexpr int64_t kTellEveryMs = 3'000;
-// Between two attempts to reach a server; the pause doubles.
+// The pause between two attempts to reach a server; it doubles each time.
 constexpr int64_t kFirstPauseMs = 5;
 constexpr int64_t kMaxPauseMs = 200;
 constexpr int64_t kHandshakeTimeoutMs = 5'000;
@@ -26,7 +26,7 @@ using std::chrono::steady_clock;
 
 }  // namespace
 
-// Abort requests under way.
+// Abort requests in flight.
 struct PsClient::Aborts {
   std::mutex mutex;
   std::condition_variable changed;
@@ -123,15 +123,15 @@ Status PsClient::MeetServers(int64_t start_timeout_ms, const std::function<bool(
   const auto deadline = start + milliseconds(start_timeout_ms);
   auto tell_at = start + milliseconds(kTellEveryMs);
   auto greet_at = start;
-  // None may be silent to the others for long because one does not answer.
+  // A server that does not answer must not make this trainer silent to the others for long.
   const int64_t patience_ms =
       std::clamp<int64_t>(options_.heartbeat.silent_bound_ms / 3, 1, kHandshakeTimeoutMs);
   std::vector<bool> ready(servers());
   for (int64_t pause_ms = kFirstPauseMs;; pause_ms = std::min(kMaxPauseMs, 2 * pause_ms)) {
     auto now = steady_clock::now();
     if (now >= greet_at) {
-      // Servers that are ready hear again from this trainer, which does not ping yet, and tell it
-      // if the job has failed meanwhile.
+      // Servers that are ready are contacted again, because this trainer does not ping yet; they
+      // report if the job has failed meanwhile.
       ready.assign(ready.size(), false);
       greet_at = now + milliseconds(options_.heartbeat.interval_ms);
     }
@@ -157,12 +157,12 @@ Status PsClient::Stop() {
   std::vector<ServerCall> calls;
   for (int s = 0; s < servers(); ++s) {
     calls.push_back(MakeCall(s, MakeHead(wire::METHOD_STOP), {}));
-    // Nobody watches for silence any more.
+    // Silence is no longer monitored.
     int64_t& timeout_ms = calls.back().timeout_ms;
     timeout_ms = std::min(timeout_ms, options_.heartbeat.silent_bound_ms);
   }
   const Status status = calls_.Run("stop", std::move(calls));
-  // A server that is gone has heard of it: the answer got lost, and it was the last to be told.
+  // A server that is gone was notified: its answer was lost, and it was the last one to be told.
   return absl::IsUnavailable(status) && calls_.status().ok() ? absl::OkStatus() : status;
 }
 
@@ -177,7 +177,7 @@ void PsClient::TellServers(const Status& error) {
   head.mutable_abort()->set_message(std::string(Message(error).substr(0, kMaxCauseBytes)));
   const Payload request = EncodeRequest(std::move(head), {});
   for (int s = 0; s < servers(); ++s) {
-    if (server_lives_[s] == 0) continue;  // it may serve another process of this trainer's number
+    if (server_lives_[s] == 0) continue;  // it may serve another process with this trainer's index
     {
       std::lock_guard lock(aborts_->mutex);
       ++aborts_->under_way;

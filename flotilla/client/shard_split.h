@@ -1,4 +1,4 @@
-// Rows of a table cut over the servers that own them: once per pull or push, by counting.
+// Splits the rows of a table by the servers that own them, once per pull or push, by counting sort.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What the tests of servers and clients together share: small models, one whose updates count, and
-// short ways to fill rows.
+// Helpers for tests of servers with clients: small models, one whose updates count, and functions
+// to fill rows.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ inline std::vector<uint64_t> IdRange(uint64_t begin, uint64_t count) {
   return ids;
 }
 
-// A cluster on a clock of the test's, whose processes never count as silent.
+// A cluster on a manual clock, whose processes never count as silent.
 inline ClusterOptions OnManualClock(const ManualClock* clock, ClusterOptions options) {
   constexpr int64_t kYearMs = int64_t{365} * 24 * 3600 * 1000;
   options.clock = clock;
@@ -70,7 +70,7 @@ inline ClusterOptions OnManualClock(const ManualClock* clock, ClusterOptions opt
   return options;
 }
 
-// Advances the clock by 30 s again and again until the log has told so many lines that begin so.
+// Advances the clock in steps of 30 s until the log has this number of lines with this beginning.
 inline void AdvanceUntilTold(ManualClock& clock, const InProcessCluster& cluster,
                              const std::string& beginning, int lines) {
   const auto told = [&] {
@@ -83,7 +83,7 @@ inline void AdvanceUntilTold(ManualClock& clock, const InProcessCluster& cluster
   while (told() < lines) {
     const int before = told();
     clock.AdvanceMs(30'000);
-    // Long enough for a ping, mostly; otherwise the next line comes after another 30 s.
+    // Usually long enough for a ping; otherwise the next line comes after another 30 s.
     for (int look = 0; look < 100 && told() == before; ++look) {
       std::this_thread::sleep_for(std::chrono::milliseconds(2));
     }
@@ -91,7 +91,7 @@ inline void AdvanceUntilTold(ManualClock& clock, const InProcessCluster& cluster
   }
 }
 
-// The tests of every wire.
+// Wires for all tests.
 class ClusterTest : public ::testing::TestWithParam<Wire> {};
 
 #define FL_ON_EVERY_WIRE(test)                                                                     \
@@ -99,7 +99,7 @@ class ClusterTest : public ::testing::TestWithParam<Wire> {};
       OnEveryWire, test, ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kUnix, Wire::kShared), \
       [](const auto& wire) { return NameOf(wire.param); })
 
-// The longer ones: unix sockets add nothing that TCP has not.
+// Wires for the longer tests: unix sockets test nothing that TCP does not.
 #define FL_ON_MOST_WIRES(test)                                                          \
   INSTANTIATE_TEST_SUITE_P(OnMostWires, test,                                           \
                            ::testing::Values(Wire::kInproc, Wire::kTcp, Wire::kShared), \

@@ -1,6 +1,6 @@
-// A transport that misbehaves on purpose, around any other: replies get lost after the request was
-// handled, requests get lost before, requests arrive twice, answers are late. What happens to the
-// n-th call follows from the seed alone.
+// A transport that injects faults, wrapped around any other: replies are lost after the request was
+// handled, requests are lost before, requests arrive twice, answers are late. The fault of the n-th
+// call depends only on the seed.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@
 
 namespace flotilla {
 
-// Probabilities of what happens to a call; the rest goes well.
+// Probabilities of the faults of a call; all other calls succeed.
 struct FaultOptions {
   uint64_t seed = 1;
   double lose_reply = 0;    // handled, but the caller gets Unavailable
@@ -28,7 +28,7 @@ struct FaultOptions {
   int64_t max_delay_ms = 20;
 };
 
-// How often each has happened.
+// Number of times each fault has happened.
 struct FaultCounts {
   std::atomic<int64_t> calls = 0;
   std::atomic<int64_t> lost_replies = 0;
@@ -64,7 +64,7 @@ class FaultTransport : public Transport {
   // Guarded by mutex_.
   std::multimap<Time, std::function<void()>> late_;
   bool closed_ = false;
-  std::thread thread_;  // hands out late answers
+  std::thread thread_;  // delivers late answers
 };
 
 }  // namespace flotilla

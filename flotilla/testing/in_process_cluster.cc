@@ -10,7 +10,7 @@ namespace flotilla {
 namespace {
 
 constexpr int64_t kStartTimeoutMs = 60'000;
-// Tests have small tensors: nearly all of them are to be shared, and not all to fit.
+// Tests have small tensors: choose sizes so that nearly all are shared, and not all of them fit.
 constexpr SharedMemoryOptions kSharedMemory{.area_bytes = size_t{1} << 20, .min_slice_bytes = 64};
 
 }  // namespace

@@ -1,6 +1,6 @@
-// Servers and trainers' clients of one job in one process: how everything that talks to servers is
-// tested. Over the in-process transport, or over gRPC on loopback or unix sockets, with faults at
-// the seam where wanted.
+// The servers and clients of one job in one process, for tests of everything that talks to servers:
+// over the in-process transport, or over gRPC on loopback or unix sockets, optionally with injected
+// faults.
 #pragma once
 
 #include <cstdint>
@@ -22,10 +22,10 @@
 
 namespace flotilla {
 
-// What carries the requests. kShared: TCP, with large slices in shared memory.
+// The transport of requests. kShared: TCP, with large slices in shared memory.
 enum class Wire { kInproc, kTcp, kUnix, kShared };
 
-// Tests run on machines that are busy with other things: silence means little there.
+// Tests run on busy machines: short silence does not mean that a process is dead.
 inline PsServerOptions PatientServer() {
   PsServerOptions options;
   options.service.liveness.silent_bound_ms = 120'000;
@@ -42,23 +42,23 @@ struct ClusterOptions {
   int trainers = 1;
   Wire wire = Wire::kInproc;
   UpdatePolicy policy = UpdatePolicy::kOnArrival;
-  // Set: between every client and the servers.
+  // If set: faults between every client and the servers.
   std::optional<FaultOptions> faults;
-  // What else is wanted of servers and clients; indices, numbers, job and policy are filled in.
+  // Other options of servers and clients; indices, counts, job and policy are filled in.
   PsServerOptions server = PatientServer();
   PsClientOptions client = PatientClient();
   GrpcOptions grpc;
-  // Null: a steady one.
+  // Null: a steady clock.
   const Clock* clock = nullptr;
 };
 
-// Not thread-safe, but for what it hands out.
+// Not thread-safe, except for the objects that it returns.
 class InProcessCluster {
  public:
   // Starts the servers. Clients connect one by one (Connect) or all together (RunTrainers).
-  // Fails the test when a server cannot be started.
+  // Fails the test if a server cannot be started.
   InProcessCluster(ModelSpec spec, ClusterOptions options);
-  // Clients go first, then servers.
+  // Destroys clients first, then servers.
   ~InProcessCluster();
 
   int servers() const { return options_.servers; }
@@ -67,35 +67,35 @@ class InProcessCluster {
   // REQUIRES: the trainer has connected.
   PsClient& client(int trainer) { return *clients_[trainer]; }
 
-  // A client that has not introduced itself.
+  // A client that is not connected yet.
   std::unique_ptr<PsClient> MakeClient(int trainer);
   std::unique_ptr<Transport> MakeTransport(int trainer);
-  // Of a client's pings. Null: the other one's.
+  // The transport of a client's pings. Null: the same as for its other calls.
   std::unique_ptr<Transport> MakeControl();
-  // Makes client(trainer), in its next life if it had one, and introduces it.
+  // Makes client(trainer), with a new incarnation if it existed before, and connects it.
   Status Connect(int trainer);
   Status ConnectAll();
 
-  // Calls work(trainer, client) for every trainer, each in a thread of its own; connects those that
-  // have not. Returns the first error in trainer order.
+  // Calls work(trainer, client) for every trainer, each in its own thread; connects those that are
+  // not connected yet. Returns the first error in trainer order.
   Status RunTrainers(const std::function<Status(int trainer, PsClient& client)>& work);
 
   // Stops all clients and waits for the servers, which must end with Ok. Returns the first error.
   Status StopAll();
 
-  // As if the process were killed.
+  // Stops a server as if the process were killed.
   void KillServer(int index) { servers_[index]->Stop(); }
-  // .. and started again at the same address. Its first tables are new.
+  // Starts it again at the same address, with new tables.
   void RestartServer(int index);
   void DropClient(int trainer) { clients_[trainer] = nullptr; }
 
-  // What servers and clients told.
+  // The log of servers and clients.
   std::string log() const;
-  // Of all clients together: how often the faults happened.
+  // How often the faults happened, for all clients together.
   int64_t lost_replies() const;
 
  private:
-  // Listens at addresses_[index], or at an address of its choice where that is empty.
+  // Listens at addresses_[index], or at any address if that is empty.
   void StartServer(int index);
 
   ModelSpec spec_;
@@ -113,7 +113,7 @@ class InProcessCluster {
 
   mutable std::mutex mutex_;
   std::string log_;                            // guarded by mutex_
-  std::vector<const FaultTransport*> faulty_;  // likewise; of clients that live
+  std::vector<const FaultTransport*> faulty_;  // guarded by mutex_; of existing clients
 };
 
 // Names of the wires, for test names.
