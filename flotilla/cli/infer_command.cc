@@ -218,8 +218,9 @@ void AddWordFlags(CLI::App& command, InferFlags* flags) {
       ->type_name("FILE")
       ->group(group);
   command
-      .add_option("--restrict_vocab,--question_words", words->restrict_vocab,
-                  "Restrict analogies to the N most frequent words, as gensim does (0: all words)")
+      .add_option(
+          "--restrict_vocab,--question_words", words->restrict_vocab,
+          "Answer analogies with the first (most frequent) N words, as gensim does (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str()

@@ -95,7 +95,7 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--words", flags.nearest.words,
-                  "Search only the N most frequent words of the vocabulary (0: all)")
+                  "Search only the first (most frequent) N words of the vocabulary (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
@@ -104,8 +104,9 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
                   "Analogy questions to answer (lines `a b c d`, section headings `: name`)")
       ->type_name("FILE");
   command
-      .add_option("--restrict_vocab,--question_words", flags.question_words,
-                  "Restrict analogies to the N most frequent words, as gensim does (0: all words)")
+      .add_option(
+          "--restrict_vocab,--question_words", flags.question_words,
+          "Answer analogies with the first (most frequent) N words, as gensim does (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();

@@ -105,12 +105,14 @@ void AddFlags(CLI::App& command, SynthFlags& flags) {
 void AddSynthCriteoCommand(CLI::App& synth, Action* action) {
   auto flags = std::make_shared<SynthFlags>();
   flags->threads = Cores();
-  CLI::App* command = synth.add_subcommand(
-      "criteo",
-      "Generates rows in raw Criteo text: DIR/train/part-0.. and DIR/test/part-0... The model that "
-      "generates them knows the true probability of every click, so the best AUC and logloss that "
-      "any model can reach on the rows are known: they are printed and written to "
-      "DIR/oracle.json.");
+  CLI::App* command =
+      synth.add_subcommand("criteo",
+                           "Generates the files DIR/train/part-0.. and DIR/test/part-0.. in raw "
+                           "Criteo text. The model that "
+                           "generates the rows knows the true probability of every click, so the "
+                           "best AUC and logloss that "
+                           "any model can reach on them are known: they are printed and written to "
+                           "DIR/oracle.json.");
   AddFlags(*command, *flags);
   command->callback([flags, action] {
     action->check = [] { return absl::OkStatus(); };

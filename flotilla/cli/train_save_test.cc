@@ -181,7 +181,7 @@ TEST_F(TrainSaveTest, ResumingInsideAnEpochNamesTheOptionThatDiffers) {
   ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
   const ProgramRun batch = Train("out", {"--epochs", "1000", "--resume", "--batch_size", "50"});
   EXPECT_EQ(batch.code, kFailure);
-  EXPECT_THAT(batch.err, HasSubstr("--batch_size was 1, now 50; use the original values"));
+  EXPECT_THAT(batch.err, HasSubstr("--batch_size was 1, now 50; use the values it was saved with"));
   const std::string other = dir_.Write("other.tsv", TrainedFiles::Rows(0, 6001));
   const ProgramRun files =
       Train("out", {"--epochs", "1000", "--resume", "--data", other, "--batch_size", "1"});

@@ -131,8 +131,8 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Guarded by exchange_mutex_.
   std::unique_ptr<GeoExchange> exchange_;
   GeoInterval interval_;
-  int64_t exchanged_batches_ = 0;  // batches_ at the last exchange ..
-  int64_t exchanged_nanos_ = 0;    // .. and when it began
+  int64_t exchanged_batches_ = 0;  // batches_ at the last exchange
+  int64_t exchanged_nanos_ = 0;    // when the last exchange began
 
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -29,7 +29,7 @@ int ExitCodeOf(const Status& status) {
     case absl::StatusCode::kUnavailable:
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kCancelled:  // a peer was stopped
-    case absl::StatusCode::kAborted:    // .. or restarted
+    case absl::StatusCode::kAborted:    // a peer was restarted
       return kPeerLost;
     default:
       return kFailure;

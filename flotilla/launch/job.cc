@@ -115,7 +115,7 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   std::thread watcher([&] {
     while (!ended && !stop()) std::this_thread::sleep_for(kLook);
     if (ended) return;
-    log(fmt::format("told to stop: goes on until the trainers have ended, at most {} s",
+    log(fmt::format("told to stop: continues until the trainers have ended, at most {} s",
                     static_cast<double>(options.stop_grace_ms) * 1e-3));
     const auto until =
         std::chrono::steady_clock::now() + std::chrono::milliseconds(options.stop_grace_ms);

@@ -321,7 +321,7 @@ void PsService::Tick() {
     liveness_.Forgive(now, paused);
   }
   for (const int trainer : liveness_.Check(now)) {
-    if (log_) log_(fmt::format("trainer {} is lost, the others go on", trainer));
+    if (log_) log_(fmt::format("trainer {} is lost, the others continue", trainer));
     rounds_.Lose(trainer);
     collectives_.Leave(trainer);
   }

@@ -110,7 +110,7 @@ class StopTest(JobTest):
         server, _ = self.start_by_hand(job, self.silent(job, "--mode", "async"))
         self.wait_for_silence(job)
         server.send_signal(signal.SIGTERM)
-        job.wait_for_line("serverlog.0", "goes on until the trainers have ended")
+        job.wait_for_line("serverlog.0", "continues until the trainers have ended")
         server.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait("serverlog.0", 3 * PATIENCE), 128 + signal.SIGTERM)
 
