@@ -26,8 +26,8 @@ void ReadCommon(const Config& config, CtrDnnOptions* options) {
       "category)");
   options->optimizer =
       config.Get("optimizer", options->optimizer,
-                 "Update rule: sgd, momentum, adagrad, decayed_adagrad, adam, adamax, "
-                 "adamw, rmsprop or ftrl");
+                 "Update rule: sgd, momentum, adagrad, decayed_adagrad, adam, adamax, adamw, "
+                 "rmsprop or ftrl");
   options->learning_rate = config.Get("learning_rate", options->learning_rate,
                                       "Constant learning rate of the optimizer (lr: 0.005)");
   if (!(options->learning_rate > 0)) config.Refuse("learning_rate", "a number above 0");

@@ -26,8 +26,8 @@ std::string CountsNote(const CriteoPrepared& result) {
     return fmt::format("exact, {} distinct categories", result.distinct_values);
   }
   return fmt::format(
-      "approximate: more memory is needed for exact counts; for 98 % of the "
-      "categories at most {:.0f} too high, so some rare ones were kept",
+      "approximate: more memory is needed for exact counts; for 98 % of the categories at most "
+      "{:.0f} too high, so some rare ones were kept",
       result.likely_excess);
 }
 
@@ -134,8 +134,8 @@ void AddRecipeFlags(CLI::App& command, CriteoFlags& flags) {
   command
       .add_option(
           "--min_count", options.min_count,
-          "Replace categories that occur fewer than N times in their column of the training "
-          "rows by the word 'rare', one id per column. Reads the input twice")
+          "Replace categories that occur fewer than N times in their column of the training rows "
+          "by the word 'rare', one id per column. Reads the input twice")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
@@ -153,8 +153,8 @@ void AddCriteoCommand(CLI::App& data, Action* action) {
   auto flags = std::make_shared<CriteoFlags>();
   CLI::App* command = data.add_subcommand("criteo",
                                           "Splits raw Criteo text into training and test rows. "
-                                          "Writes the minimum and the 95th percentile "
-                                          "of each number column of the training rows to "
+                                          "Writes the minimum and the 95th percentile of each "
+                                          "number column of the training rows to "
                                           "DIR/statistics.json, which the format parameter "
                                           "statistics_file takes to scale the numbers.");
   AddPathsArgument(*command, &flags->source.paths, "Raw Criteo text");

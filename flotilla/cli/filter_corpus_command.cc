@@ -57,8 +57,8 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
   CLI::App* command =
       corpus.add_subcommand("filter",
                             "Converts every file of a corpus to ids, line by line, and "
-                            "down-samples frequent words. Writes "
-                            "the files to DIR and the id of every word to <dict>_word_to_id_.");
+                            "down-samples frequent words. Writes the files to DIR and the id of "
+                            "every word to <dict>_word_to_id_.");
   AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
   command->add_option("--dict", flags->dict, "Dictionary written by build-dict")
@@ -70,8 +70,8 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
   command
       ->add_option(
           "--min_count", flags->options.min_count,
-          "Words of the dictionary with a count of N or less become <UNK>; the other words "
-          "keep the ids of the dictionary (0: none)")
+          "Words of the dictionary with a count of N or less become <UNK>; the other words keep "
+          "the ids of the dictionary (0: none)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();

@@ -86,8 +86,8 @@ void AddGenerateCommand(CLI::App& data, Action* action) {
   command
       ->add_option(
           "--command", flags->source.data.pipe_command,
-          "The generator: a shell command that reads a file from standard input and writes "
-          "rows to standard output")
+          "The generator: a shell command that reads a file from standard input and writes rows to "
+          "standard output")
       ->type_name("CMD")
       ->required();
   command->add_option("--data", flags->source.paths, std::string("Raw data: ") + kPathsHelp)

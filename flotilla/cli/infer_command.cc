@@ -202,8 +202,8 @@ void AddWordFlags(CLI::App& command, InferFlags* flags) {
   command
       .add_option(
           "--dict", flags->dict,
-          "Dictionary (lines `word count`) for a model that does not store its words because "
-          "it was built with layers; its table emb has one row per word")
+          "Dictionary (lines `word count`) for a model that does not store its words because it "
+          "was built with layers; its table emb has one row per word")
       ->type_name("FILE")
       ->group(group);
   command

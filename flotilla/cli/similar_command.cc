@@ -86,8 +86,8 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
   command
       .add_option(
           "--dict", flags.dict,
-          "Dictionary (lines `word count`) for a model that does not store its words because "
-          "it was built with layers; its table emb has one row per word")
+          "Dictionary (lines `word count`) for a model that does not store its words because it "
+          "was built with layers; its table emb has one row per word")
       ->type_name("FILE");
   command.add_option("--top", flags.nearest.top, "Number of nearest words to print")
       ->type_name("N")
@@ -133,8 +133,8 @@ void AddSimilarCommand(CLI::App& app, Action* action) {
   auto flags = std::make_shared<SimilarFlags>();
   CLI::App* command = app.add_subcommand("similar",
                                          "Finds the words nearest to a word or to a sum of words: "
-                                         "similar MODEL king -man +woman. MODEL is "
-                                         "a model directory or a file of word vectors");
+                                         "similar MODEL king -man +woman. MODEL is a model "
+                                         "directory or a file of word vectors");
   AddFlags(*command, *flags);
   // A word may be -hat, which must not be taken for -h; so there are no short flags here.
   command->set_help_flag("--help", "Print this help message and exit (also -h, alone)");

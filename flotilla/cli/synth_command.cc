@@ -108,10 +108,9 @@ void AddSynthCriteoCommand(CLI::App& synth, Action* action) {
   CLI::App* command =
       synth.add_subcommand("criteo",
                            "Generates the files DIR/train/part-0.. and DIR/test/part-0.. in raw "
-                           "Criteo text. The model that "
-                           "generates the rows knows the true probability of every click, so the "
-                           "best AUC and logloss that "
-                           "any model can reach on them are known: they are printed and written to "
+                           "Criteo text. The model that generates the rows knows the true "
+                           "probability of every click, so the best AUC and logloss that any model "
+                           "can reach on them are known: they are printed and written to "
                            "DIR/oracle.json.");
   AddFlags(*command, *flags);
   command->callback([flags, action] {

@@ -20,8 +20,8 @@ Example: flotilla train ctr_dnn --data train/ --test test/ --epochs 2 --out mode
 Status CheckTrain(TrainFlags* flags) {
   if (flags->options.model_name == "word2vec") {
     return InvalidArgument(
-        "word2vec has flags of its own: write it directly after train, as in "
-        "flotilla train word2vec --data ..");
+        "word2vec has flags of its own: write it directly after train, as in flotilla train "
+        "word2vec --data ..");
   }
   FL_ASSIGN_OR_RETURN(const Model model,
                       MakeBuiltinModel(flags->options.model_name, Config(flags->model_values)));

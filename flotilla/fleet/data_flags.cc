@@ -80,8 +80,8 @@ void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options) {
       .add_flag(
           "--ignore_format", options->ignore_format,
           "Use the given format even if the saved model was trained on rows of another format, "
-          "with "
-          "other parameters or another pipe command; only safe if the ids have the same meaning")
+          "with other parameters or another pipe command; only safe if the ids have the same "
+          "meaning")
       ->group("Data sources and formats");
 }
 
@@ -97,8 +97,8 @@ void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
   command
       .add_option(
           "--scheme", flags->schemes,
-          "Command that prints a remote file whose path begins with NAME:, e.g. s3='aws s3 cp "
-          "- '; the path is appended (default: hdfs='hadoop fs -cat')")
+          "Command that prints a remote file whose path begins with NAME:, e.g. s3='aws s3 cp - '; "
+          "the path is appended (default: hdfs='hadoop fs -cat')")
       ->type_name("NAME=CMD")
       ->check(PairOf("NAME=CMD"))
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)

@@ -90,8 +90,8 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
       command
           .add_option("--max_staleness", fleet.job.mode.async.max_staleness,
                       "async: maximum number of the worker's own earlier steps that the rows of a "
-                      "batch may lack "
-                      "(-1: chosen so that all trainers together have 16 steps in flight)")
+                      "batch may lack (-1: chosen so that all trainers together have 16 steps in "
+                      "flight)")
           ->type_name("N")
           ->check(WholeNumber(-1))
           ->capture_default_str()
@@ -115,9 +115,9 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
       command
           .add_option("--geo_divisor", flags.geo_divisor,
                       "geo: divisor of the differences that trainers send: touched (dense: the "
-                      "number of trainers that have data; a row: the square root of the number "
-                      "of trainers that changed it), trainers (their number, as in "
-                      "PaddlePaddle's tutorials) or none")
+                      "number of trainers that have data; a row: the square root of the number of "
+                      "trainers that changed it), trainers (their number, as in PaddlePaddle's "
+                      "tutorials) or none")
           ->type_name("NAME")
           ->check(OneOf({"touched", "trainers", "none"}))
           ->capture_default_str()
@@ -201,8 +201,7 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
   if (flags.role.role && (fleet.server_num > 0 || fleet.worker_num > 0)) {
     return InvalidArgument(
         "--role {}: --server_num and --worker_num are for the process that starts a job; leave "
-        "them "
-        "out",
+        "them out",
         *flags.role.role);
   }
   for (const CLI::Option* option : flags.of_launcher) {

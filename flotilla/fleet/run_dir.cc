@@ -184,8 +184,7 @@ StatusOr<std::string> FindResumed(const std::string& dir, const LogLine& warn) {
   }
   return FailedPrecondition(
       "--resume: {} has no complete model to continue from ({}{}{}): restore one, or start a new "
-      "run "
-      "with --overwrite",
+      "run with --overwrite",
       dir, why, damaged.empty() ? "" : "; ", fmt::join(damaged, "; "));
 }
 

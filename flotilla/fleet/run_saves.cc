@@ -58,8 +58,7 @@ Status CheckSettings(const RunState& state, const std::map<std::string, std::str
   return FailedPrecondition(
       "the model was saved inside epoch {}, and its position is valid only for the same rows and "
       "batches: {}; use the values it was saved with to finish the epoch, or begin a new epoch "
-      "from its "
-      "weights with --init_model and another --out",
+      "from its weights with --init_model and another --out",
       state.epoch, fmt::join(differ, "; "));
 }
 

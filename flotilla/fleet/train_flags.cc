@@ -222,8 +222,7 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (data.global_shuffle && !GetMode(options.fleet.job.mode.mode).has_servers) {
     return InvalidArgument(
         "--global_shuffle spreads rows over the trainers of a job; in mode local --shuffle mixes "
-        "all "
-        "rows: leave it out");
+        "all rows: leave it out");
   }
   if (data.global_shuffle && !data.in_memory) {
     return InvalidArgument("--global_shuffle needs the rows in memory: leave out --no_in_memory");

@@ -263,8 +263,7 @@ Status Word2VecRun::TrainEpochs() {
     terminal_.exit_code = signal_.exit_code();
     terminal_.log.warn(
         "stopped by signal {} in epoch {} of {} after {} of its {} words: a saved model is marked "
-        "as "
-        "interrupted, vectors (--vectors) are unfinished; --init_model can start from either",
+        "as interrupted, vectors (--vectors) are unfinished; --init_model can start from either",
         signal_.signal(), result_.stopped_epoch, options_.epochs, result_.stopped_words,
         data_.corpus().words());
   }
