@@ -70,8 +70,7 @@ void GeoExchange::SetTrainers(int trainers) {
   trainers_ = trainers;
   for (size_t touches = 0; touches < row_scales_.size(); ++touches) {
     // Touches follow a Poisson distribution: another trainer has not touched the row with
-    // probability
-    // exp(-n).
+    // probability exp(-n).
     const float others =
         static_cast<float>(trainers - 1) * (1 - std::exp(-static_cast<float>(touches)));
     row_scales_[touches] = 1 / std::sqrt(1 + std::max(1.0f, others));

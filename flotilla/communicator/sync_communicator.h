@@ -1,7 +1,7 @@
 // The synchronous mode: the servers add the gradients of a round in trainer order, update once with
-// their mean, and every trainer continues from the same parameters. W
-// trainers of T workers with batches of b rows train as one process that averages the gradients of
-// W x T batches; the result has the same bits in every run and for any number of servers.
+// their mean, and every trainer continues from the same parameters. W trainers of T workers with
+// batches of b rows train as one process that averages the gradients of W x T batches; the result
+// has the same bits in every run and for any number of servers.
 #pragma once
 
 #include <memory>

@@ -21,8 +21,7 @@ namespace flotilla {
 // run.
 class Word2VecView {
  public:
-  // Only trainer 0 writes metrics. REQUIRES: options and terminal outlive
-  // the view.
+  // Only trainer 0 writes metrics. REQUIRES: options and terminal outlive the view.
   static StatusOr<std::unique_ptr<Word2VecView>> Make(const Word2VecRunOptions* options, bool first,
                                                       Terminal* terminal);
 

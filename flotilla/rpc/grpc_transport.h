@@ -1,5 +1,5 @@
-// The transport between processes: gRPC over TCP or unix sockets. Only this
-// header and its sources use gRPC.
+// The transport between processes: gRPC over TCP or unix sockets. Only this header and its sources
+// use gRPC.
 //
 // One request is one stream of the connection: the payload goes out in chunks, the answer comes
 // back in chunks (docs/wire_protocol.md). Slices are passed to gRPC without copying, so on the way

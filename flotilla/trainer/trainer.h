@@ -68,8 +68,8 @@ struct TrainerOptions {
 class Trainer {
  public:
   // Errors: those of the graph, a loss that cannot be trained, an unknown metric, invalid options.
-  // REQUIRES: model, communicator and clock outlive the trainer; the
-  // communicator was made from SpecOf(*model, ..).
+  // REQUIRES: model, communicator and clock outlive the trainer; the communicator was made from
+  // SpecOf(*model, ..).
   static StatusOr<std::unique_ptr<Trainer>> Make(const Model* model, Communicator* communicator,
                                                  const Clock* clock, TrainerOptions options);
 
