@@ -1,4 +1,4 @@
-// `flotilla export`; tests/export_reference.py reads what it writes with numpy.
+// `flotilla export`; tests/infer_reference.py reads its output with numpy.
 #include "flotilla/cli/export_command.h"
 
 #include <gmock/gmock.h>

@@ -30,7 +30,7 @@ class InferCommandTest : public TrainedFilesTest {
     return RunForTest(args);
   }
 
-  // Of the latest model on the test rows.
+  // The results of the latest model on the test rows.
   static json InferJson(std::vector<std::string> more = {}) {
     std::vector<std::string> args = {files_->out, "--data",       files_->test,
                                      "--json",    "--batch_size", "100"};
@@ -171,7 +171,7 @@ TEST_F(InferCommandTest, RowsThatAreNotTheModelsAreNamedWithTheirPlace) {
   EXPECT_THAT(error(row, {"--format", "libsvm"}), HasSubstr("--format"));
 }
 
-// Ids of other parameters would stand for other things, and nobody would notice.
+// With other parameters the ids would stand for other features, without any error.
 TEST_F(InferCommandTest, RowsThatAreMadeOtherwiseThanInTrainingAreRefused) {
   const auto error = [&](std::vector<std::string> more) {
     more.insert(more.begin(), {files_->out, "--data", files_->test});

@@ -42,7 +42,7 @@ TEST(ProgramTest, HelpOfACommandTellsItsFlags) {
   EXPECT_THAT(synth.out, HasSubstr("--test_rows"));
 }
 
-// Without its paragraphs behind the flags.
+// The help without the paragraphs after the flags.
 std::string FlagsOfHelp(const std::string& help) {
   return help.substr(0, help.find("--json prints"));
 }

@@ -168,7 +168,7 @@ TEST_F(TrainSaveTest, WithoutADirectoryTheRunSaysThatNothingIsKept) {
   EXPECT_LT(run.err.find("without --out DIR no model is saved"), run.err.find("epoch 0"));
 }
 
-// Where the resumed run would read other batches than the position counts.
+// Cases in which the resumed run would read other batches than the position refers to.
 TEST_F(TrainSaveTest, ResumingInsideAnEpochNamesTheOptionThatDiffers) {
   std::thread killer([&] {
     while (!fs::exists(Dir("out/latest"))) std::this_thread::yield();

@@ -1,4 +1,5 @@
-// `train word2vec` and `similar` together: text in, vectors out, scores, and on with more text.
+// `train word2vec` and `similar` together: text in, vectors out, scores, and training on
+// more text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -70,7 +71,7 @@ TEST(Word2VecCommandTest, TextBecomesVectorsThatKnowItsTopics) {
   ASSERT_TRUE(from_model.ok()) << from_model.status();
   EXPECT_EQ(from_model->values, from_file->values);
   EXPECT_EQ(from_model->vocabulary.total(), 16000u);
-  // .. also when they are written from there.
+  // So do vectors that are exported from it.
   for (const std::string format : {"word2vec", "word2vec_binary"}) {
     const ProgramRun exported = RunForTest(
         {"export", dir.path() + "/model", "--format", format, "--out", dir.path() + "/exported"});
@@ -288,12 +289,12 @@ TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {
               HasSubstr("none of 3 words occurs 5 times: use a smaller --min_count"));
   EXPECT_THAT(error("x\n", {"--dict", dir.Write("d", "x y\n")}),
               HasSubstr("/d:1: expected a count"));
-  // One word only: there is nothing to learn, and that is no error.
+  // A single word: there is nothing to learn, and that is not an error.
   const ProgramRun one =
       Train({"--data", dir.Write("one", "a a a a a a a a\n"), "--vectors", vectors});
   ASSERT_EQ(one.code, 0) << one.err;
   EXPECT_EQ(ContentOf(vectors).substr(0, 4), "1 8\n");
-  // Bytes that are no UTF-8, in words that stay.
+  // Bytes that are not UTF-8, in words that are kept.
   std::string odd;
   for (int i = 0; i < 10; ++i) odd += "caf\xff na\xc3\xafve\n";
   ASSERT_EQ(Train({"--data", dir.Write("odd", odd), "--tokenizer", "whitespace", "--vectors",

@@ -8,7 +8,7 @@
 namespace flotilla {
 namespace {
 
-// Answers as the test says, in the calling thread; or keeps the call.
+// Answers as the test defines, in the calling thread; or keeps the call.
 class ScriptedTransport : public Transport {
  public:
   using Script = std::function<std::optional<StatusOr<Payload>>(int server, int attempt)>;

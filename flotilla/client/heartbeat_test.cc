@@ -18,7 +18,7 @@
 namespace flotilla {
 namespace {
 
-// Servers that answer as the test says: at once, later, or never.
+// Servers that answer as the test defines: at once, later, or never.
 class PingTransport : public Transport {
  public:
   explicit PingTransport(int servers) : counts_(servers) {
@@ -36,7 +36,7 @@ class PingTransport : public Transport {
   }
   void Close() override { AnswerKept(absl::CancelledError("closed")); }
 
-  // Answers the pings that were left without one.
+  // Answers the pings that have no answer yet.
   void AnswerKept(const StatusOr<Payload>& with) {
     std::vector<ReplyCallback> kept;
     {
@@ -86,12 +86,12 @@ class HeartbeatTest : public ::testing::Test {
     std::lock_guard lock(mutex_);
     return log_;
   }
-  // Until the thread has pinged and looked at all servers once more.
+  // Waits until the thread has pinged and checked all servers once more.
   void WaitForLook() {
     const int before = transport_->pings(0);
     while (transport_->pings(0) < before + 2) std::this_thread::yield();
   }
-  // In steps, with a look after each: a clock that jumps is a pause of this process.
+  // In steps, with a check after each: a jump of the clock would be a pause of this process.
   void Advance(int64_t ms) {
     for (constexpr int64_t kStepMs = 1'000; ms > 0; ms -= kStepMs) {
       clock_.AdvanceMs(std::min(ms, kStepMs));
@@ -169,7 +169,7 @@ TEST_F(HeartbeatTest, AServerIsNotBlamedForAPauseOfThisProcess) {
   EXPECT_TRUE(error().ok()) << error();
   EXPECT_EQ(log(), std::vector<std::string>{"this process was paused for 12.0 s"});
   EXPECT_NEAR(heartbeat_->RecentPauseNanos() / 1e9, 12, 0.1);
-  // What was silence before the pause, and after it, counts.
+  // Silence before and after the pause counts.
   Advance(3'000);
   EXPECT_FALSE(error().ok());
 }

@@ -50,7 +50,7 @@ TEST(AsyncCommunicatorTest, TheMergeRuleFollowsFromTheOptimizer) {
   EXPECT_NEAR(sum, 2.0 / 3, 1e-6) << "2 / (2 + 1)";
 }
 
-// Pushes once, and waits until the copy of the dense parameters has it, without Flush.
+// Pushes once, and waits without Flush until the copy of the dense parameters includes it.
 void ExpectRefreshed(const AsyncOptions& options) {
   InProcessCluster cluster(CountingSpec(), {.servers = 2});
   ModeOptions mode{.mode = "async"};
@@ -115,7 +115,7 @@ TEST(AsyncCommunicatorTest, InTurnsAStepHasEverythingThatWasBeforeIt) {
       EXPECT_EQ(rows[0].values[0], before);
       Gradients gradients = Count(communicator.spec(), {7});
       FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
-      // Who looks on between two steps has no turn to give up.
+      // An evaluation between two steps has no turn to give up.
       FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kDefault, rows));
     }
     return communicator.Flush();

@@ -20,7 +20,7 @@ ClusterOptions Geo(int servers, int trainers) {
   return {.servers = servers, .trainers = trainers, .policy = UpdatePolicy::kAddDelta};
 }
 
-// Flush alone exchanges, unless a test says otherwise.
+// Only Flush exchanges, unless a test changes that.
 ModeOptions GeoMode() {
   ModeOptions mode{.mode = "geo"};
   mode.geo.interval.push_nums = 1'000'000;
@@ -103,7 +103,7 @@ TEST(GeoCommunicatorTest, StatisticsAreAveragedOverTheTrainers) {
   ASSERT_OK(RunModes(cluster, GeoMode(), [](int trainer, Communicator& communicator) -> Status {
     FL_RETURN_IF_ERROR(communicator.BeginEpoch());  // both start from the same values
     Gradients gradients = Count(communicator.spec(), {1});
-    // What each has seen: 4 and 8. Half of it is taken in.
+    // The batch statistics are 4 and 8; the moving average takes half of each.
     gradients.dense[0] = trainer == 0 ? 4.0f : 8.0f;
     FL_RETURN_IF_ERROR(communicator.Push(0, gradients));
     return communicator.Flush();
@@ -196,7 +196,7 @@ TEST(GeoCommunicatorTest, TrainersWithoutDataAreNotCounted) {
     }));
     AlignedVector<float> dense(static_cast<size_t>(cluster.client(0).layout().size()));
     ASSERT_OK(cluster.client(0).PullDense(dense));
-    // What kTrainers holds back in an epoch goes with the next one, undivided where one has data.
+    // With kTrainers the rest of an epoch is sent in the next one, undivided if only one has data.
     EXPECT_EQ(dense[0], divisor == GeoDivisor::kTouched ? 8 + 3 + 3 : 8 + 6 + 3);
     EXPECT_EQ(RowAtServers(cluster.client(0), 0, 2), 3);
   }
@@ -217,7 +217,7 @@ TEST(GeoCommunicatorTest, StepsInPlaceAreExchangedToo) {
     const std::vector<uint32_t> ids = {static_cast<uint32_t>(trainer), 10};
     for (int step = 0; step < 20; ++step) {
       FL_ASSIGN_OR_RETURN(TablesInPlace::Work work, in_place->Begin(0));
-      // Row 10 changes in both trainers; the exchange adds to it beside this one worker.
+      // Row 10 changes in both trainers; the exchange adds to it concurrently with this worker.
       for (const uint32_t id : ids) {
         for (int d = 0; d < 3; ++d) work.tables[0].row(id)[d] += 1;
       }
@@ -256,7 +256,7 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
   ASSERT_OK(cluster.ConnectAll());
   std::vector<std::vector<float>> seen(2);
   ASSERT_OK(RunModes(cluster, GeoMode(), [&](int trainer, Communicator& communicator) -> Status {
-    // Nobody reads while the servers load.
+    // No trainer reads while the servers load.
     FL_RETURN_IF_ERROR(cluster.client(trainer).Barrier("made"));
     if (trainer == 0) {
       FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator.Load(model, {}));
@@ -265,7 +265,8 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
     FL_RETURN_IF_ERROR(communicator.BeginEpoch());
     EXPECT_EQ(communicator.global_step(), 5);
     EXPECT_EQ(communicator.dense()[0], 5);
-    // A row of the model, and one that nobody has: both as the saved model's seed has them.
+    // A row of the model, and one that does not exist yet: both as the seed of the saved model
+    // gives.
     std::vector<SparseRows> rows(2);
     rows[0].ids = {3, 4};
     FL_RETURN_IF_ERROR(communicator.Pull(0, Missing::kDefault, rows));
@@ -279,7 +280,7 @@ TEST(GeoCommunicatorTest, AModelThatTrainerZeroLoadsIsWhereAllGoOn) {
   EXPECT_EQ(seen[0], std::vector<float>(rows[0].values.begin(), rows[0].values.end()));
 }
 
-// The server has rows that this trainer's tables have no place for.
+// The server has rows that are out of the bounds of this trainer's tables.
 TEST(GeoExchangeTest, IdsThatAServerMustNotSendAreAnError) {
   ModelSpec spec = CountingSpec();
   for (TableSpec& table : spec.tables) table.rows = 1000;
@@ -295,7 +296,7 @@ TEST(GeoExchangeTest, IdsThatAServerMustNotSendAreAnError) {
             fmt::format("table {}: id 900 is not below its 10 rows", spec.tables[0].name));
 }
 
-// Answers to pushes are held back until the test lets them go.
+// Answers to pushes are held back until the test releases them.
 class HoldingTransport : public Transport {
  public:
   explicit HoldingTransport(std::unique_ptr<Transport> inner) : inner_(std::move(inner)) {}
@@ -310,7 +311,7 @@ class HoldingTransport : public Transport {
   }
   void Close() override { inner_->Close(); }
 
-  // Whether so many are held at once, now or soon.
+  // Whether this number of answers is held, now or soon.
   bool Holds(size_t answers) {
     std::unique_lock lock(mutex_);
     return changed_.wait_for(lock, std::chrono::seconds(20),
@@ -356,7 +357,7 @@ TEST(GeoExchangeTest, AsManyPushesAsToldAreUnderWayAtOnce) {
   ASSERT_OK(client.WaitForServers(60'000));
   const auto local = *LocalCommunicator::Make(spec, {});
   const auto exchange = *GeoExchange::Make(&client, local.get(), GeoDivisor::kTouched, kPushes);
-  // Rows for one push more than may be under way.
+  // Rows for one push more than may be in flight.
   std::vector<TouchedIds> touched(spec.tables.size());
   for (uint64_t id = 0; id < (kPushes << 15) + 1; ++id) touched[0].ids.push_back(id);
   touched[0].counts.assign(touched[0].ids.size(), 1);

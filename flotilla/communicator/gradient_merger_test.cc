@@ -29,7 +29,7 @@ Gradients MakePart(float dense, std::vector<uint64_t> ids0, std::vector<uint64_t
   part.sparse.resize(2);
   part.sparse[0].dim = 2;
   part.sparse[1].dim = 1;
-  // Each row's values are its id, so sums tell how often it came.
+  // Each row's values are its id, so sums show how often it was added.
   for (uint64_t id : ids0) part.sparse[0].values.insert(part.sparse[0].values.end(), 2, float(id));
   for (uint64_t id : ids1) part.sparse[1].values.push_back(static_cast<float>(id));
   part.sparse[0].ids = std::move(ids0);
@@ -122,7 +122,7 @@ TEST(GradientMergerTest, EqualsAMapOnRandomPartsAndDoesNotRememberEarlierRounds)
 
 TEST(GradientMergerTest, ThreadsOfAPoolGiveTheSameBits) {
   ModelSpec spec = MergerSpec();
-  spec.parameters[0].shape = {50'001};  // several stretches of the dense block
+  spec.parameters[0].shape = {50'001};  // several ranges of the dense block
   const int64_t dense = DenseLayout(spec.parameters).size();
   WorkerPool pool(3);
   GradientMerger alone(spec), shared(spec);

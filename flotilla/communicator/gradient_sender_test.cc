@@ -28,7 +28,7 @@ Gradients Make(const ModelSpec& spec, float dense, std::vector<uint64_t> ids, fl
   return gradients;
 }
 
-// The servers' end: keeps what was pushed; pushes wait until they are let through.
+// Stands for the servers: records pushes, which wait until the test lets them through.
 class Receiver {
  public:
   struct Push {
@@ -70,7 +70,7 @@ class Receiver {
   std::vector<Push> pushes_;
 };
 
-// One send is under way and `waiting` more have gathered behind it.
+// One send is in flight and `waiting` more gradients are in the queue.
 void Gather(GradientSender& sender, const ModelSpec& spec, Receiver& receiver, int waiting) {
   Gradients gradients = Make(spec, 1, {1}, 1);
   ASSERT_TRUE(sender.Put(0, gradients).ok());

@@ -116,7 +116,7 @@ TEST(LocalCheckpointTest, TrainingGoesOnBitForBit) {
   TrainSteps(*first, 1, 4);
   const Status saved = Save(*first, dir, {}, {{"position", "4"}});
   ASSERT_TRUE(saved.ok()) << saved;
-  // Of another seed: the one that was saved counts, also for rows that come later.
+  // Made with another seed: the saved seed counts, also for later rows.
   ModelSpec spec = SavedSpec();
   spec.seed = 77;
   auto second = MakeToSave(spec);
@@ -207,14 +207,14 @@ TEST(LocalCheckpointTest, AnInferenceModelHasOnlyTheWeightsThatWereNamed) {
             "save: the model has no parameter or table x, y");
 }
 
-// What GEO saves: everything but the state, which its trainers keep.
+// A model as GEO saves it: without the state, which its trainers keep.
 TEST(LocalCheckpointTest, AModelWithoutStateThatIsNotForInferenceLoadsWithAFreshOptimizer) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";
   auto local = MakeToSave(SavedSpec());
   TrainSteps(*local, 1, 5);
   ASSERT_TRUE(Save(*local, dir, {.optimizer_state = false}).ok());
-  // The manifest says nothing of inference in models of GEO, and in those of earlier versions.
+  // The manifest has no inference flag in models of GEO, and in those of earlier versions.
   auto manifest = ReadManifest(dir);
   ASSERT_TRUE(manifest.ok()) << manifest.status();
   EXPECT_TRUE(manifest->info.inference);
@@ -305,7 +305,7 @@ TEST(LocalCheckpointTest, ATableThatIsFrozenNowLoadsWithoutItsState) {
   for (const char* name : {"w", "emb"}) {
     EXPECT_EQ(frozen->ReadParameter(name)->data, local->ReadParameter(name)->data);
   }
-  // The other way round there is no state to go on with.
+  // In the other direction there is no state to continue with.
   ASSERT_TRUE(Save(*frozen, dir).ok());
   EXPECT_THAT(LoadError(SavedSpec(), dir, {}), HasSubstr("w: 0 states per weight there, 2 here"));
 }

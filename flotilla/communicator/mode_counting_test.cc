@@ -1,5 +1,5 @@
-// Nothing lost, nothing twice: what the trainers of a job push is what the servers have when it
-// ends, to the last unit, also when answers get lost and requests arrive twice.
+// Every push counts exactly once: at the end of a job the servers have exactly the sum of what the
+// trainers pushed, even if answers are lost and requests arrive twice.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -50,7 +50,7 @@ Status PushSteps(int trainer, int worker, int first, int end, Communicator& comm
   return absl::OkStatus();
 }
 
-// All steps twice, in epochs of so many, by one trainer with all its workers.
+// Runs all steps twice, in epochs of a given length, in one trainer with all its workers.
 Status TrainAll(int trainer, int workers, int epoch_steps, Communicator& communicator) {
   for (int epoch = 0; epoch < 2 * kSteps / epoch_steps; ++epoch) {
     const int first = epoch * epoch_steps % kSteps;
@@ -82,11 +82,11 @@ class ModeCountingTest : public ::testing::TestWithParam<Case> {
     options.client.retry = {.retry_times = 20, .first_backoff_ms = 1, .max_backoff_ms = 5};
     InProcessCluster cluster(CountingSpec(), options);
     ModeOptions mode{.mode = c.mode};
-    // A copy of the model is changed by one thread at a time here, because Hogwild may lose what
-    // two do at once: one worker, and exchanges at the ends of short epochs only.
+    // Only one thread at a time changes a copy of the model here, because Hogwild may lose
+    // concurrent updates: one worker, and exchanges only at the ends of short epochs.
     mode.geo.interval.push_nums = kSteps;
     const int epoch_steps = c.mode == "geo" ? 2 : kSteps;
-    mode.geo.divisor = GeoDivisor::kNone;  // what is divided cannot be counted
+    mode.geo.divisor = GeoDivisor::kNone;  // divided updates could not be counted
     ASSERT_OK(RunModes(cluster, mode, [&](int trainer, Communicator& communicator) {
       return TrainAll(trainer, workers(), epoch_steps, communicator);
     }));
@@ -156,7 +156,7 @@ INSTANTIATE_TEST_SUITE_P(
     NameOfCase);
 
 TEST(GeoCountingTest, WorkersOfOneTrainerShareTheLocalCopy) {
-  // Rows that one worker alone touches: nothing is lost between workers that run at once.
+  // Rows that only one worker touches: concurrent workers lose nothing.
   InProcessCluster cluster(CountingSpec(),
                            {.servers = 2, .trainers = 2, .policy = UpdatePolicy::kAddDelta});
   ModeOptions mode{.mode = "geo"};
@@ -197,7 +197,7 @@ TEST(GeoCountingTest, TheDivisorOfTheSeedsIsTheNumberOfTrainers) {
   InProcessCluster cluster(CountingSpec(), {.trainers = 2, .policy = UpdatePolicy::kAddDelta});
   ModeOptions mode{.mode = "geo"};
   mode.geo.divisor = GeoDivisor::kTrainers;
-  mode.geo.interval.push_nums = 1000;  // Flush alone exchanges
+  mode.geo.interval.push_nums = 1000;  // only Flush exchanges
   ASSERT_OK(RunModes(cluster, mode, [](int trainer, Communicator& communicator) -> Status {
     for (int step = 0; step < 4; ++step) {
       Gradients gradients = Count(communicator.spec(), {static_cast<uint64_t>(trainer), 7});

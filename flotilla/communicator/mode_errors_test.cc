@@ -1,4 +1,4 @@
-// Errors end well: the next call tells the cause, and nothing waits for ever.
+// Errors are reported: the next call returns the cause, and nothing waits forever.
 #include <gtest/gtest.h>
 
 #include <chrono>

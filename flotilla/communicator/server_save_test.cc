@@ -66,7 +66,7 @@ std::map<std::string, std::string> Files(const std::string& dir) {
   return files;
 }
 
-// Where training has come to after some more steps from a model.
+// Trains some more steps from a saved model; returns the files of the model after that.
 std::map<std::string, std::string> GoOn(const std::string& from, const ClusterOptions& options,
                                         const std::string& to) {
   InProcessCluster cluster(AdamModel(), options);
@@ -82,7 +82,7 @@ std::map<std::string, std::string> GoOn(const std::string& from, const ClusterOp
 
 class ServerSaveTest : public ::testing::Test {
  protected:
-  // What the servers of `options` save after a few steps.
+  // The files of a model that the servers of `options` save after a few steps.
   std::map<std::string, std::string> Saved(const ClusterOptions& options, const std::string& name,
                                            bool optimizer_state = true) {
     InProcessCluster cluster(AdamModel(), options);

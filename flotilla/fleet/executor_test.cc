@@ -95,7 +95,7 @@ TEST_F(ExecutorTest, CallsTheHandlerOnAThreadOfItsOwn) {
                              if (calls++ == 0) first.set_value(values);
                            }};
   std::future<std::map<std::string, Tensor>> values = first.get_future();
-  // An epoch takes a few milliseconds: some of these will see the handler's turn.
+  // An epoch takes a few milliseconds: in some of these the handler is called.
   while (calls == 0) {
     ASSERT_TRUE(executor_->train_from_dataset(*dataset_, options).ok());
   }
@@ -151,7 +151,7 @@ TEST_F(ExecutorTest, MetricsOfFedBatchesGoOnUntilTheyAreReset) {
   executor_->reset_metrics();
   EXPECT_EQ(auc(executor_->infer(good, list), 0), 1);
   EXPECT_EQ(auc(executor_->run(good, list), 0), 1);
-  // Another list of values goes on with the same metrics.
+  // Another fetch list continues with the same metrics.
   executor_->reset_metrics();
   ASSERT_TRUE(executor_->run(bad, list).ok());
   EXPECT_LT(auc(executor_->run(good, std::vector<Fetch>{"auc"}), 0), 1);

@@ -15,7 +15,7 @@
 namespace flotilla {
 namespace {
 
-// What a worker does between init_worker and stop_worker.
+// The work between init_worker and stop_worker.
 using Work = std::function<Status(Fleet& fleet, Executor& executor)>;
 
 Status RunFed(const std::string& strategy, const Work& work) {
@@ -50,7 +50,7 @@ StatusOr<float> FinalCount(Fleet& fleet, Executor& executor) {
   return counter.data[0];
 }
 
-// Two workers that feed so many batches each.
+// Two workers that feed the given numbers of batches.
 struct FedCase {
   std::string strategy;
   int steps[2];
@@ -114,7 +114,7 @@ TEST(FedPassesTest, PassesFollowEachOtherAndEpochsOfDatasets) {
           FL_RETURN_IF_ERROR(FeedSteps(executor, 5));
           FL_RETURN_IF_ERROR(executor.end_pass());
           EXPECT_EQ(executor.epoch(), 1);
-          // The second worker has nothing in this pass, which its call says.
+          // The second worker has no batch in this pass; its call says so.
           FL_RETURN_IF_ERROR(FeedSteps(executor, fleet.is_first_worker() ? 2 : 0));
           FL_RETURN_IF_ERROR(executor.end_pass());
           FL_RETURN_IF_ERROR(FeedSteps(executor, 1));  // train_from_dataset ends this pass

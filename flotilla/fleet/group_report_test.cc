@@ -19,7 +19,7 @@ class ThreadGroup : public Group {
  public:
   struct Shared {
     explicit Shared(int trainers) : blobs(trainers), barrier(trainers) {}
-    std::vector<std::vector<std::string>> blobs;  // by giver, then by taker
+    std::vector<std::vector<std::string>> blobs;  // by sender, then by receiver
     std::barrier<> barrier;
   };
   ThreadGroup(int trainer, Shared* shared) : trainer_(trainer), shared_(shared) {}
@@ -131,7 +131,7 @@ TEST(SumReportsTest, MetricsAreThoseOfAllRowsInEveryTrainer) {
   const MetricSpec specs[] = {AucSpec(0, 1)};
   const std::vector<float> scores = {0.1f, 0.4f, 0.35f, 0.8f, 0.2f}, clicks = {0, 0, 1, 1, 1};
   const Report whole = ReportOf(specs, scores, clicks);
-  // The third has no rows; each of the others knows an AUC of its own.
+  // The third has no rows; each of the others has its own AUC.
   std::vector<Report> reports = {ReportOf(specs, {0.1f, 0.4f, 0.35f}, {0, 0, 1}),
                                  ReportOf(specs, {0.8f, 0.2f}, {1, 1}), ReportOf(specs, {}, {})};
   InGroup(3, [&](Group& group) {

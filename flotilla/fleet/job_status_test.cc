@@ -63,11 +63,11 @@ TEST(JobStatusTest, CountsAndRatesOfTrainersAddUpAndTheSlowestSaysTheRest) {
   EXPECT_EQ(PlainLine(JobMoment(statuses, 2)),
             "epoch 1 of 3, 50 %, 2 trainers, 2.00 k rows, 150 examples/s, loss 0.6500, mean AUC "
             "0.7000, 2:30 left");
-  // One that has told nothing yet: what is left is not known.
+  // One trainer has not reported yet: the time left is unknown.
   EXPECT_EQ(PlainLine(JobMoment(statuses, 3)),
             "epoch 1 of 3, 2 of 3 trainers, 2.00 k rows, 150 examples/s, loss 0.6500, mean AUC "
             "0.7000");
-  // One that is an epoch ahead has done all of this one.
+  // A trainer that is an epoch ahead has completed this one.
   statuses[0].epoch = 2;
   statuses[0].count = 10;
   EXPECT_THAT(PlainLine(JobMoment(statuses, 2)), HasSubstr("epoch 1 of 3, 63 %, "));

@@ -103,7 +103,7 @@ TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
   EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nin_memory = true +# default\n"));
   EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nsmooth = true +# /"));
   EXPECT_THAT(printed.out, ::testing::ContainsRegex("\nseed = 0 +# default\n"));
-  // What was printed is itself a file that says the same.
+  // The output is itself a configuration file with the same values.
   const std::string again = dir_.Write("again.toml", printed.out);
   const MainRun reprinted = RunModel({"--config", again, "--print_config"});
   EXPECT_EQ(reprinted.code, kSuccess) << reprinted.err;
@@ -116,7 +116,7 @@ TEST_F(MainTest, FlagsStandOverTheFileAndTheFileOverDefaults) {
   EXPECT_EQ(json::parse(run.out)["batch_size"], 50);
 }
 
-// The words that a shell makes of a command line.
+// The words of a command line, split as by a shell.
 std::vector<std::string> ShellWords(const std::string& line) {
   std::vector<std::string> words(1);
   FILE* const shell = popen(("printf '%s\\n' " + line).c_str(), "r");

@@ -55,7 +55,7 @@ class RunDirTest : public ::testing::Test {
     EXPECT_TRUE(absl::IsFailedPrecondition(run.status())) << run.status();
     return std::string(Message(run.status()));
   }
-  // What a resumed run goes on with.
+  // The model that a resumed run continues from.
   std::string Resumed() {
     const auto run = Open({.resume = true});
     EXPECT_TRUE(run.ok()) << run.status();
@@ -129,7 +129,7 @@ TEST_F(RunDirTest, WithoutLatestGoesOnWithTheNewestWholeModel) {
   EXPECT_THAT(warning_, HasSubstr("latest points to epoch_7, which does not exist"));
 }
 
-// A save was killed between its two renames: the old model stands aside.
+// A save was killed between its two renames: the old model has its temporary name.
 TEST_F(RunDirTest, AModelThatStandsAsideIsFound) {
   Save("epoch_0", 10);
   fs::rename(out_ + "/epoch_0", out_ + "/epoch_0.replaced");

@@ -44,7 +44,7 @@ class SlotDatasetTest : public ::testing::Test {
     return ids;
   }
 
-  // What reading the first batch says.
+  // The status of reading the first batch.
   std::string FirstError(SlotDataset& slots) {
     auto opened = slots.open();
     if (!opened.ok()) return std::string(Message(opened.status()));

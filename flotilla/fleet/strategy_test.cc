@@ -8,7 +8,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What a strategy's text comes to: a mode, or the error.
+// The mode of a strategy given as text, or the error.
 std::string Outcome(const std::string& text) {
   const StatusOr<Strategy> strategy = Strategy::FromText(text);
   if (!strategy.ok()) return std::string(strategy.status().message());

@@ -20,7 +20,7 @@ TEST(ThrottleTest, IsDueOncePerInterval) {
   clock.nanos += 1;
   EXPECT_TRUE(throttle.Due());
   EXPECT_FALSE(throttle.Due());
-  clock.nanos += 5'000'000'000;  // intervals that passed unasked do not add up
+  clock.nanos += 5'000'000'000;  // missed intervals do not add up
   EXPECT_TRUE(throttle.Due());
   EXPECT_FALSE(throttle.Due());
 }

@@ -9,7 +9,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// What variables say, of modes and of the rest.
+// The result of reading variables: options of modes, and all others.
 struct Said {
   CommunicatorFlags flags;
   ModeOptions mode;

@@ -19,8 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Whether a process runs no more, or stops doing so within a while: a signal that was sent is
-// delivered by the kernel when it gets to it.
+// Whether a process has ended, or ends within a short time: the kernel may deliver a signal with a
+// delay.
 bool HasEnded(pid_t pid) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (std::chrono::steady_clock::now() < deadline) {
@@ -83,7 +83,7 @@ TEST_F(LocalClusterTest, TheFirstFailureStopsAllAndIsShownWithItsLastLines) {
   EXPECT_EQ(result->failed, "worker 1");
   EXPECT_THAT(said_, HasSubstr("worker 1 FAILED with exit code 3"));
   EXPECT_THAT(said_, HasSubstr("the true cause"));
-  // Those who are stopped for it are told why.
+  // The logs of the processes that are stopped contain the cause.
   const std::string cause = "launcher: worker 1 FAILED with exit code 3";
   EXPECT_THAT(Read("workerlog.1"), HasSubstr(cause));
   for (const char* other : {"serverlog.0", "serverlog.1", "workerlog.0"}) {

@@ -1,4 +1,4 @@
-// CTR-DNN against PyTorch: from the same first values and batches, ten steps must give the same
+// CTR-DNN against PyTorch: from the same initial values and batches, ten steps must give the same
 // losses and the same parameters. tests/testdata/ctr_dnn_reference.py has the recipe and wrote the
 // figures; it shares no code with us.
 #include "flotilla/models/ctr_dnn.h"

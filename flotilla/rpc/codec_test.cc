@@ -139,7 +139,7 @@ TEST(CodecTest, GarbageIsRefusedOrReadButNeverTrusted) {
       ++refused;
       continue;
     }
-    // Whatever it says now, its tensors are as long as the bytes that came.
+    // Whatever its content is now, its tensors have the same size as the received bytes.
     size_t total = 0;
     while (!message->tensors.done()) {
       std::vector<uint8_t> u8;

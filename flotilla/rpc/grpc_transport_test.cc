@@ -1,4 +1,4 @@
-// What only gRPC has: limits, strangers on the port, the environment.
+// Properties of the gRPC transport only: limits, foreign clients on the port, the environment.
 #include "flotilla/rpc/grpc_transport.h"
 
 #include <arpa/inet.h>
@@ -66,7 +66,7 @@ TEST(GrpcTransportTest, TheServerRefusesWhatAClientShouldNotHaveSent) {
   EXPECT_TRUE(Ask(*transport, 10'000).ok());
 }
 
-// Answers with so many bytes, whatever is asked.
+// Answers every request with this number of bytes.
 class LargeAnswer : public Service {
  public:
   explicit LargeAnswer(size_t bytes) : text_(bytes, 'x') {}
@@ -83,10 +83,10 @@ class LargeAnswer : public Service {
 TEST(GrpcTransportTest, AnAnswerThatIsTooLargeIsAnError) {
   LargeAnswer service(100'000);
   const auto listener = *ListenGrpc("127.0.0.1:0", &service, {});
-  // Too large for the one who asks ..
+  // Too large for the client.
   const auto picky = *ConnectGrpc({listener->address()}, {.max_message_bytes = 99'999});
   EXPECT_EQ(Ask(*picky, 1).code(), absl::StatusCode::kResourceExhausted);
-  // .. and for the one who answers.
+  // Too large for the server.
   const auto small = *ListenGrpc("127.0.0.1:0", &service, {.max_message_bytes = 99'999});
   const auto transport = *ConnectGrpc({small->address()}, {});
   const Status status = Ask(*transport, 1);
@@ -94,7 +94,7 @@ TEST(GrpcTransportTest, AnAnswerThatIsTooLargeIsAnError) {
   EXPECT_NE(status.ToString().find("an answer of 100000 bytes"), std::string::npos) << status;
 }
 
-// A stream of messages that are not ours, to any method; the server's status.
+// Sends a stream of foreign messages to any method; returns the status of the server.
 grpc::Status SendRaw(const std::string& address, const std::string& method,
                      const std::vector<std::string>& messages) {
   grpc::GenericStub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));

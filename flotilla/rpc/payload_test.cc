@@ -7,7 +7,7 @@
 namespace flotilla {
 namespace {
 
-// The text "abc..", cut into slices of these sizes.
+// The text "abc..", split into slices of these sizes.
 Payload Cut(const std::vector<size_t>& sizes) {
   Payload payload;
   char next = 'a';

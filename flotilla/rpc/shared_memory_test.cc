@@ -56,7 +56,7 @@ TEST(SharedAreaTest, PartsStayUntilTheirReaderLetsThemGo) {
   EXPECT_EQ(area->Put(AsBytes(first), 7)->offset, a.offset);
   area->Forget(7);
   EXPECT_EQ(area->used(), 300u);
-  // The gap is filled first; what lies behind it stays.
+  // The gap is filled first; the parts after it stay.
   EXPECT_EQ(area->Put(AsBytes(second))->offset, a.offset);
   EXPECT_EQ(std::memcmp(view->Read(b)->data, second.data(), second.size()), 0);
 }
@@ -162,7 +162,7 @@ struct OnePartMessage {
   uint32_t generation = 0;
 };
 
-// Answers with what it got, turned round.
+// Answers with the request, reversed.
 class ReverseService : public Service {
  public:
   void Handle(Payload request, ReplyCallback reply) override {
@@ -185,7 +185,7 @@ class SharedMemoryTest : public testing::Test {
  protected:
   static constexpr SharedMemoryOptions kOptions{.area_bytes = 1 << 20, .min_slice_bytes = 1000};
 
-  // Counts the bytes that pass by.
+  // Counts the bytes that pass through.
   class Watch : public Service {
    public:
     explicit Watch(Service* service) : service_(service) {}
@@ -232,7 +232,7 @@ class SharedMemoryTest : public testing::Test {
 TEST_F(SharedMemoryTest, LargeSlicesDoNotPassTheTransport) {
   const std::string large = Long('q', 100'000);
   const Payload request = PayloadOf({"head", large, "tail"});
-  // The first one introduces the two.
+  // The first request makes the two known to each other.
   EXPECT_EQ(WholeOf(*Call(request)), "tail" + large + "head");
   EXPECT_GT(watch_.in, large.size());
   EXPECT_EQ(sharing_.peers(), 1);
@@ -269,7 +269,7 @@ TEST_F(SharedMemoryTest, ErrorsOfTheServiceArrive) {
   EXPECT_LT(watch_.in, 1000u);
 }
 
-// A server on another machine: it has the trainer's area at best by name.
+// A server on another machine: it knows the trainer's area only by name.
 TEST_F(SharedMemoryTest, AServerThatCannotReachTheAreaIsCalledTheUsualWay) {
   class Elsewhere : public Service {
    public:
@@ -306,7 +306,7 @@ TEST_F(SharedMemoryTest, TrainersThatAreGoneAreForgotten) {
   }
 }
 
-// A trainer that is killed while answers to it lie in the server's memory.
+// A trainer that is killed while answers to it are in the server's memory.
 TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
   int pipes[2];
   ASSERT_EQ(pipe(pipes), 0);
@@ -336,7 +336,7 @@ TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
   ASSERT_EQ(waitpid(child, nullptr, 0), child);
   close(pipes[0]);
   close(pipes[1]);
-  // A new one is met, and has all the room.
+  // A new trainer is accepted, and has all the room.
   const Payload request = PayloadOf({large});
   EXPECT_TRUE(Call(request).ok());
   EXPECT_EQ(sharing_.peers(), 1);
@@ -344,7 +344,7 @@ TEST_F(SharedMemoryTest, WhatWasSentToATrainerThatEndedIsTakenBack) {
   EXPECT_LT(watch_.out, 1000u);
 }
 
-// More calls than there are slots, and more bytes than fit, of which every second gets lost.
+// More calls than there are slots, and more bytes than fit; every second call is lost.
 TEST_F(SharedMemoryTest, WhatCallsThatFailedLeaveIsTakenBack) {
   const std::string large = Long('q', 5000);
   for (uint32_t i = 0; i < SharedHeader::kSlots + 10; ++i) {

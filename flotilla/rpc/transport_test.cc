@@ -31,7 +31,7 @@ Payload PayloadOf(const std::string& text) {
   return payload;
 }
 
-// Does what the test says.
+// A service whose behaviour the test defines.
 class TestService : public Service {
  public:
   using Handler = std::function<void(Payload request, ReplyCallback reply)>;
@@ -67,7 +67,7 @@ class TransportTest : public ::testing::TestWithParam<Wire> {
     return *std::move(transport);
   }
 
-  // One call, waited for.
+  // Makes one call and waits for it.
   static StatusOr<std::string> Ask(Transport& transport, const std::string& text,
                                    int64_t timeout_ms = 60'000) {
     auto answer = std::make_shared<std::promise<StatusOr<Payload>>>();
@@ -146,7 +146,7 @@ TEST_P(TransportTest, ManyCallsAreUnderWayTogetherAndAnswersComeInAnyOrder) {
   std::mutex mutex;
   std::vector<std::pair<std::string, ReplyCallback>> waiting;
   constexpr int kCalls = 50;
-  // Answers the last request first, when all have come; no thread waits meanwhile.
+  // Answers the last request first, when all have arrived; no thread waits meanwhile.
   TestService service([&](Payload request, ReplyCallback reply) {
     std::vector<std::pair<std::string, ReplyCallback>> ready;
     {
@@ -186,7 +186,7 @@ TEST_P(TransportTest, ALateAnswerIsADeadlineThatNamesTheServer) {
   const auto answer = Ask(*transport, "?", 50);
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_NE(answer.status().ToString().find((*listener)->address()), std::string::npos);
-  // The answer comes to nobody, and the connection goes on.
+  // The answer is dropped, and the connection stays usable.
   std::lock_guard lock(mutex);
   for (const ReplyCallback& reply : kept) reply(PayloadOf("late"));
 }
@@ -241,7 +241,7 @@ TEST_P(TransportTest, AServerThatComesBackIsReachedAgain) {
   EXPECT_FALSE(Ask(*transport, "b").ok());
   auto again = Listen(&service, address);
   ASSERT_TRUE(again.ok()) << again.status();
-  // The connection is made anew after a pause that the transport chooses.
+  // The connection is reopened after a pause that the transport chooses.
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
   StatusOr<std::string> answer = absl::UnknownError("");
   while (!answer.ok() && std::chrono::steady_clock::now() < deadline) {

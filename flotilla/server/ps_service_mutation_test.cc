@@ -1,6 +1,6 @@
-// Whatever arrives, the service answers it or keeps it waiting until the job ends, and goes on:
-// requests of every method with other numbers in their heads, other tensors behind them, other
-// bytes. What it touches on the way is for the sanitizers to see.
+// Whatever arrives, the service answers it or keeps it waiting until the job ends, and continues:
+// requests of every method with changed numbers in their heads, changed tensors, changed bytes. The
+// sanitizers check its memory accesses.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -17,7 +17,7 @@ constexpr int kRequestsOfAService = 300;  // at most: a job that has failed make
 
 class MutationTest : public ::testing::TestWithParam<UpdatePolicy> {};
 
-// A service for one run of requests.
+// A service for one sequence of requests.
 class Victim : public ServiceFixture {
  public:
   Victim(UpdatePolicy policy, const RngKey& key) : ServiceFixture(policy), draws_(key) {
@@ -32,10 +32,10 @@ class Victim : public ServiceFixture {
     TensorWriter tensors = Tensors(head);
     const wire::RequestHead sensible = head;
     for (uint64_t n = draws_.Below(4); n > 0; --n) ChangeMessage(&head, &draws_);
-    // Otherwise nearly all would be refused at the door.
+    // Otherwise nearly all requests would be rejected by the first checks.
     if (!draws_.OneIn(10)) Restore(sensible, &head);
     Payload payload = EncodeRequest(head, tensors);
-    // A directory must not become that of somebody else.
+    // The directory must not be changed to one outside the test.
     const bool has_path = head.has_save() || head.has_load();
     Handle(draws_.OneIn(3) && !has_path ? ChangeBytes(payload, &draws_) : payload);
     if (draws_.OneIn(8)) {
@@ -105,7 +105,7 @@ class Victim : public ServiceFixture {
         break;
       case wire::METHOD_ABORT:
       case wire::METHOD_STOP:
-        // Both end the run: seldom.
+        // Both end the run, so they are rare.
         if (!draws_.OneIn(20)) head.set_method(wire::METHOD_PING);
         break;
       default:
@@ -146,7 +146,7 @@ class Victim : public ServiceFixture {
     return tensors;
   }
 
-  // Who sends, and what has no place to go wrong.
+  // Restores the fields that identify the sender, and others that are only compared.
   static void Restore(const wire::RequestHead& from, wire::RequestHead* head) {
     head->set_protocol_version(from.protocol_version());
     head->set_method(from.method());

@@ -1,4 +1,4 @@
-// What the service refuses: strangers, garbage, requests that make no sense. What it does for
+// Requests that the service rejects: unknown senders, garbage, invalid requests. Its work for
 // trainers is tested with the client, in testing/.
 #include "flotilla/server/ps_service.h"
 

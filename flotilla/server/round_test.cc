@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-// Rounds over one table of dim 1 whose updates are written down.
+// Rounds over one table of dim 1 whose updates are recorded.
 class RoundsTest : public ::testing::Test {
  protected:
   void Make(int trainers, size_t max_waiting_bytes = 1000) {

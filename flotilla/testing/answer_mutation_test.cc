@@ -1,6 +1,6 @@
-// Whatever servers answer, a client returns an error or values, and goes on: answers to every call
-// with other numbers in their heads, other tensors behind them, other bytes. What it touches on the
-// way is for the sanitizers to see.
+// Whatever servers answer, a client returns an error or values, and continues: answers to every
+// call with changed numbers in their heads, changed tensors, changed bytes. The sanitizers check
+// its memory accesses.
 #include <gtest/gtest.h>
 
 #include <mutex>
@@ -122,7 +122,7 @@ class ChangingService : public Service {
   Draws draws_;  // guarded by mutex_
 };
 
-// One trainer and two servers that answer wrong things.
+// One trainer and two servers that give invalid answers.
 class WrongServers {
  public:
   WrongServers(UpdatePolicy policy, const RngKey& key) : spec_(CountingModel({20'000, 3}, {2, 3})) {

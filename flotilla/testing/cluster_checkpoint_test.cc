@@ -74,7 +74,7 @@ TEST(FailedSaveTest, DoesNotKeepTheNextOneFromBeginning) {
     ASSERT_OK(client.BeginSave(tables, true).status());
     EXPECT_FALSE(client.WriteSave(dir).ok());
     ASSERT_OK(client.EndSave());
-    // Nobody writes any more: what is removed stays away.
+    // No server writes any more: removed files do not reappear.
     std::filesystem::remove_all(dir);
     EXPECT_FALSE(std::filesystem::exists(dir));
   }
@@ -86,7 +86,7 @@ TEST(FailedSaveTest, DoesNotKeepTheNextOneFromBeginning) {
   EXPECT_FALSE(client.WriteSave(dir).ok()) << "it has ended";
 }
 
-// What the communicators of the modes will do.
+// The same calls as in the communicators of the modes.
 Status Save(PsClient& client, const std::string& dir, const std::function<Status()>& meanwhile) {
   FL_ASSIGN_OR_RETURN(const SavedDense dense, client.BeginSave(std::vector<int>{0, 1}, true));
   FL_RETURN_IF_ERROR(meanwhile());
@@ -128,7 +128,7 @@ TEST(ClusterCheckpointTest, WhatThreeServersSavedGoesOnOnTwoAsIfNothingHadHappen
     ASSERT_OK(cluster.ConnectAll());
     ASSERT_OK(TrainSome(cluster.client(0), 4));
     at_save = Read(cluster.client(0));
-    // Training goes on between the moment that is saved and its writing.
+    // Training continues between the snapshot and its writing.
     ASSERT_OK(Save(cluster.client(0), dir, [&] { return TrainSome(cluster.client(0), 3); }));
     later = Read(cluster.client(0));
   }
@@ -174,7 +174,8 @@ TEST(ClusterCheckpointTest, SavesAndLoadsThatCannotBeAreRefused) {
   EXPECT_FALSE(written.ok());
   EXPECT_NE(written.status().ToString().find("nowhere"), std::string::npos) << written.status();
   ASSERT_OK(client.EndSave());
-  // A save that was begun and forgotten is given up by the next; the first may still be written.
+  // The first save may still be being written, hence the loop. A save that was begun and not ended
+  // is aborted by the next.
   StatusOr<SavedDense> begun = client.BeginSave(std::vector<int>{0, 1}, true);
   while (absl::IsFailedPrecondition(begun.status())) {
     begun = client.BeginSave(std::vector<int>{0, 1}, true);

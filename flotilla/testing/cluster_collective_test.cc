@@ -1,4 +1,4 @@
-// What trainers do together through the servers.
+// Collective calls of trainers through the servers.
 #include "flotilla/testing/cluster_testing.h"
 
 namespace flotilla {
@@ -39,7 +39,7 @@ TEST_P(CollectiveTest, GatherAndBroadcastBringWhatEachGave) {
   ASSERT_OK(cluster.StopAll());
 }
 
-// What trainer `from` gives to trainer `to`; of very different lengths, some empty.
+// The blob that trainer `from` sends to trainer `to`; of very different lengths, some empty.
 std::string BlobFor(int from, int to) {
   std::string blob(static_cast<size_t>(from * 7'000 + to * 31), '\0');
   for (size_t i = 0; i < blob.size(); ++i) {

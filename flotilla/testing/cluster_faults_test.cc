@@ -1,5 +1,5 @@
-// Nothing lost, nothing twice: pushes that are repeated because answers got lost, and requests that
-// arrive twice. Updates are whole numbers, exact in float32.
+// Every push takes effect exactly once: pushes that are repeated because answers were lost, and
+// requests that arrive twice. Updates are whole numbers, exact in float32.
 #include "flotilla/testing/cluster_testing.h"
 
 namespace flotilla {
@@ -20,7 +20,7 @@ ClusterOptions Faulty(Wire wire, UpdatePolicy policy, uint64_t seed) {
   return options;
 }
 
-// Every trainer pushes ones; several pushes of a trainer are under way together.
+// Every trainer pushes ones; several pushes of a trainer are in flight together.
 Status PushOnes(PsClient& client, PushKind kind, int pushes, int together) {
   const std::vector<float> dense(static_cast<size_t>(client.layout().size()), 1);
   const std::vector<SparseRows> rows = {RowsOf(IdRange(0, 40), 2)};

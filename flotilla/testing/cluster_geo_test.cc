@@ -54,7 +54,7 @@ TEST_P(GeoTest, AnAnswerThatGetsLostLosesNothing) {
   options.client.retry = {.retry_times = 50, .first_backoff_ms = 1, .max_backoff_ms = 2};
   InProcessCluster cluster(CountingModel({20'000}, {2}), options);
   ASSERT_OK(cluster.ConnectAll());
-  // What trainer 1 knows: its copy, refreshed by dirty rows alone.
+  // The copy of trainer 1, refreshed only by dirty rows.
   std::vector<float> copy(static_cast<size_t>(cluster.client(1).layout().size()));
   std::map<uint64_t, float> known;
   DirtyValues dirty;  // one for all rounds

@@ -1,4 +1,4 @@
-// How jobs begin and end: the handshake, silence, errors that everyone is told, the way out.
+// How jobs begin and end: handshake, silence, errors that are reported to all, shutdown.
 #include <dirent.h>
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace {
 using LifeTest = ClusterTest;
 FL_ON_EVERY_WIRE(LifeTest);
 
-// A client of its own making, with changes to what it says of itself.
+// Connects a client with this spec and these options; returns the outcome of the handshake.
 Status Introduce(InProcessCluster& cluster, ModelSpec spec, PsClientOptions options,
                  int64_t timeout_ms = 2000) {
   SteadyClock clock;
@@ -156,7 +156,7 @@ TEST(LivenessInClusterTest, TheOthersGoOnWithoutALostTrainerWhereAllowed) {
   ASSERT_OK(cluster.client(0).EnterRounds());
   leaver.join();
   cluster.DropClient(1);
-  // The round waits for trainer 1 until it is given up.
+  // The round waits for trainer 1 until that is considered dead.
   const std::vector<SparseRows> rows = {RowsOf({1}, 1, 4)};
   ASSERT_OK(cluster.client(0).Push({.kind = PushKind::kInRound, .sparse = rows}));
   ASSERT_OK(cluster.client(0).Barrier("alone"));
@@ -213,7 +213,7 @@ TEST(LivenessInClusterTest, ATrainerThatWasRestartedIsRefusedAndTheKilledOneIsMi
       EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
       EXPECT_NE(status.ToString().find("trainer 1 has been silent for"), std::string::npos);
     }
-    // Whoever comes now hears why the job has failed, with its code.
+    // A trainer that connects now is told why the job has failed, with the status code.
     EXPECT_EQ(cluster.client(0).status().code(), absl::StatusCode::kUnavailable);
   }
 }
@@ -290,7 +290,7 @@ TEST(WaitForServersTest, AServerThatComesLateIsWaitedFor) {
   EXPECT_TRUE((*server)->Wait().ok());
 }
 
-// Servers alpha and beta of one job, each started when the test says so.
+// Servers alpha and beta of one job, each started by the test.
 class TwoServersTest : public ::testing::Test {
  protected:
   // Counts what arrives on its way to the service.
@@ -441,7 +441,8 @@ TEST_P(LifeTest, AClusterLeavesNoThreadBehind) {
   run();  // gRPC keeps threads of its own for the next time
   const int before = Threads();
   for (int i = 0; i < 3; ++i) run();
-  // Those come and go by one or two; a thread of ours per run would be four at least.
+  // The number of gRPC threads varies by one or two; a leaked thread per run would be at least
+  // four.
   EXPECT_LE(Threads(), before + 3);
 }
 

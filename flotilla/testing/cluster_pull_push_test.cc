@@ -79,7 +79,7 @@ TEST_P(PullPushTest, ValuesThatSpanManyChunksArrive) {
   InProcessCluster cluster(CountingModel({200'000}, {16}), options);
   ASSERT_OK(cluster.ConnectAll());
   PsClient& client = cluster.client(0);
-  // Owned: sent from where it stands.
+  // With an owner: sent without copying.
   auto gradient = std::make_shared<std::vector<float>>(200'000);
   std::iota(gradient->begin(), gradient->end(), 1.0f);
   std::vector<SparseRows> rows = {RowsOf(IdRange(0, 5000), 16)};

@@ -19,7 +19,7 @@ float Odd(int trainer, int round, size_t i) {
   return RngKey(9).With(trainer).With(round).Normal(i) * std::exp2(static_cast<float>(i % 40) - 20);
 }
 
-// What trainer t pushes in a round: some rows that overlap with those of other trainers.
+// The push of trainer t in a round: some rows that overlap with those of other trainers.
 void FillPart(int trainer, int round, std::vector<float>* dense, SparseRows* rows) {
   for (size_t i = 0; i < dense->size(); ++i) (*dense)[i] = Odd(trainer, round, i);
   *rows = RowsOf({}, kDim);
@@ -101,7 +101,7 @@ TEST(RoundsValueTest, TheUpdateIsTheMeanOverTheTrainersOfTheRound) {
     FL_RETURN_IF_ERROR(client.EnterRounds());
     const auto value = static_cast<float>(trainer + 1);
     const std::vector<float> dense(static_cast<size_t>(client.layout().size()), value);
-    // Row 7 is everyone's, row 100 + t the trainer's own.
+    // All trainers have row 7, trainer t also row 100 + t.
     const std::vector<SparseRows> rows = {
         RowsOf({7, 100u + static_cast<uint64_t>(trainer)}, 1, value)};
     FL_RETURN_IF_ERROR(

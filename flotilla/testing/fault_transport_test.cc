@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-// Answers with nothing and counts.
+// Gives empty answers and counts requests.
 class CountingService : public Service {
  public:
   void Handle(Payload, ReplyCallback reply) override {
@@ -19,7 +19,7 @@ class CountingService : public Service {
   std::atomic<int> handled = 0;
 };
 
-// Makes n calls one after the other; returns how many went well.
+// Makes n calls one after the other; returns the number of successful ones.
 int GoodCalls(Transport& transport, int n) {
   int good = 0;
   for (int i = 0; i < n; ++i) {

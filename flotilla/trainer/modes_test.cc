@@ -298,7 +298,7 @@ TEST(ModesTest, EveryModeLearnsFromUnevenDataOnJobsOfAnyShape) {
       const Outcome outcome = RunJob(job);
       EXPECT_EQ(outcome.rows, 930 * job.epochs) << "every row is trained once an epoch";
       EXPECT_LT(outcome.last_loss, outcome.first_loss - 0.02);
-      // The trainer with the most batches has so many, two of them in a round.
+      // The number of rounds of the trainer with the most batches, with two batches in a round.
       const int64_t most = (47 + trainers - 1) / trainers;
       const int64_t rounds = (most + 1) / 2;
       EXPECT_EQ(outcome.global_step, job.epochs * (mode == "sync" ? rounds : 47));
@@ -318,7 +318,7 @@ TEST(ModesTest, ATrainerWithoutDataWorksInEveryMode) {
 }
 
 TEST(ModesTest, MoreServersThanParametersChangeNothing) {
-  // Four dense parameters, which are one block, and a table: most servers have rows alone.
+  // Four dense parameters, which are one block, and a table: most servers have only rows.
   const std::vector<float> local = Local(Adam(1e-2), 200, 20, 1);
   ModeOptions geo{.mode = "geo"};
   geo.geo.interval.push_nums = 3;

@@ -21,7 +21,7 @@ TEST(PausePointTest, TheWorkIsDoneOnceWhileEveryWorkerStandsStill) {
   PausePoint point;
   point.Start(kWorkers);
   std::atomic<int> inside = 0;
-  int pauses = 0, disturbed = 0;  // written by the work alone
+  int pauses = 0, disturbed = 0;  // written only by the work
   const auto work = [&] {
     ++pauses;
     if (inside != 0) ++disturbed;

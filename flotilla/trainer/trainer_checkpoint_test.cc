@@ -1,4 +1,4 @@
-// Training that is saved, loaded into new objects as a new process would, and gone on with.
+// Training that is saved, loaded into new objects as in a new process, and continued.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -41,7 +41,7 @@ Model MakeModel() {
   return {.graph = std::move(g), .loss = loss, .optimizer = Adam(1e-2), .metrics = {}};
 }
 
-// What one process holds.
+// The objects of one process.
 struct Process {
   explicit Process(uint64_t seed, int workers = 2) : model(MakeModel()), dataset(MakeRows()) {
     communicator =

@@ -303,7 +303,7 @@ TEST(TrainerTest, AReadThatAStopCancelsEndsTheEpochLikeAStop) {
     EXPECT_TRUE(report->stopped);
     EXPECT_EQ(report->batches, batches);
     EXPECT_EQ(dataset.position().ordinal, batches);
-    // A test that is cut short tells nothing.
+    // An interrupted test has no result.
     EXPECT_TRUE(absl::IsCancelled(session.trainer->Evaluate(dataset).status()));
   }
 }
@@ -366,7 +366,7 @@ TEST(TrainerTest, APauseComesWhileNoWorkerIsInsideABatch) {
     communicator = session.communicator.get();
     Train(session, *dataset, 1);
     ASSERT_GE(steps.size(), 1u);
-    // Every batch that was handed out has been pushed.
+    // Every batch that was read has been pushed.
     for (size_t i = 0; i < steps.size(); ++i) EXPECT_EQ(rows[i], steps[i] * 20);
   }
 }
@@ -397,7 +397,7 @@ TEST(TrainerTest, BadModelsAndOptionsAreErrors) {
   EXPECT_NE(Message(made.status()).find("metric auc"), std::string_view::npos) << made.status();
 }
 
-// Trains in a local communicator and notes what it is told.
+// Trains with a local communicator and records the calls.
 class NotingCommunicator : public Communicator {
  public:
   explicit NotingCommunicator(LocalCommunicator* local)
