@@ -14,8 +14,8 @@ void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFl
   flags->threads = Cores();
   command
       .add_option("--data", flags->data,
-                  "The text: files, directories, patterns, @LIST, - (standard input); plain, .gz "
-                  "or .zst")
+                  "The text: files, directories, patterns, @LIST (a file of paths), - (standard "
+                  "input); plain, .gz or .zst")
       ->type_name("PATH")
       ->required();
   command.add_option("--threads", flags->threads, threads_help)
