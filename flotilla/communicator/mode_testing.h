@@ -1,4 +1,4 @@
-// Helpers for tests of the modes with servers: a model whose updates count, and pushes that are
+// Utilities for tests of the modes with servers: a model whose updates count, and pushes that are
 // counted. A push of Count(..) adds 1 to every dense number and to every row that it names: SGD
 // with rate 1 and gradients of -1, exact in float32.
 #pragma once

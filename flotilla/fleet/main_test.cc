@@ -172,7 +172,7 @@ TEST_F(MainTest, MistakesInTheFileAreNamed) {
   EXPECT_THAT(error("epochs = many\n"), HasSubstr("'many' is not a whole number"));
   const MainRun missing = RunModel({"--data", train_, "--config", "/no/such.toml"});
   EXPECT_EQ(missing.code, kUsageError);
-  EXPECT_THAT(missing.err, HasSubstr("--config /no/such.toml: cannot be read"));
+  EXPECT_THAT(missing.err, HasSubstr("--config /no/such.toml: cannot read the file"));
 }
 
 TEST_F(MainTest, AModelThatMakesNoSenseIsToldBeforeAnything) {

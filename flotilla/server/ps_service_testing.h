@@ -1,4 +1,4 @@
-// Helpers for tests of the service: a service with a small model, and valid requests of its two
+// Utilities for tests of the service: a service with a small model, and valid requests of its two
 // trainers.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Helpers for tests of servers with clients: small models, one whose updates count, and functions
+// Utilities for tests of servers with clients: small models, one whose updates count, and functions
 // to fill rows.
 #pragma once
 

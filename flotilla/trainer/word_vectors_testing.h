@@ -1,4 +1,4 @@
-// Helpers for tests of skip-gram training to inspect the trained vectors. For test programs only.
+// Utilities for tests of skip-gram training to inspect the trained vectors. For test programs only.
 #pragma once
 
 #include <cmath>
