@@ -48,7 +48,7 @@ struct AsyncOptions {
   // Maximum number of gradients of single batches in the queue; a worker that finds it full waits.
   int send_queue_size = 20;
   // Maximum number of gradients that are merged into one send. Only gradients that are already
-  // waiting are merged, with two exceptions:
+  // waiting are merged, with two exceptions (cost_share and merge_wait_ms).
   int max_merge = 4;
   // If pushes take more than this share of the time between gradients, a send waits for as many
   // gradients as bring the share down to it (GradientSenderOptions).

@@ -36,7 +36,7 @@ struct GeoOptions {
   uint32_t frequent_touches = 16;
   // The same number for individual tables, by name. 255 means 255 or more.
   std::map<std::string, uint32_t> table_touches;
-  // All other touched rows are sent with every N-th exchange, and with Flush.
+  // All other touched rows are sent with every N-th exchange (N = rare_exchanges), and with Flush.
   int64_t rare_exchanges = 16;
   TableOptions tables;  // in_order: for steps in place
 };

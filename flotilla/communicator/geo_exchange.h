@@ -35,12 +35,12 @@ namespace flotilla {
 
 // The divisor of a difference before it is sent.
 enum class GeoDivisor {
-  // By how many trainers change it. Dense parameters are averaged over the trainers with data:
-  // their
-  // sum overshoots. A row is divided by the root of the number of trainers that have touched it
-  // since its last exchange: the mean learns too slowly, the sum overshoots when there are many
-  // trainers. Only whether anybody else has is known; how many is estimated from how often this
-  // trainer did.
+  // By the number of trainers that change it. Dense parameters are averaged over the trainers with
+  // data: their sum overshoots. A row is divided by the square root of the number of trainers that
+  // have touched it since its last exchange: the mean learns too slowly, the sum overshoots if
+  // there
+  // are many trainers. It is only known whether other trainers have touched it; their number is
+  // estimated from how often this trainer did.
   kTouched,
   kTrainers,  // the tutorials' rule: a row that only one trainer touches learns at 1/N of its
               // speed
