@@ -11,7 +11,8 @@ import signal
 import sys
 import unittest
 
-from fleet_job import END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until, wait_until_idle
+from fleet_job import (END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until,
+                       wait_until_idle)
 
 TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs",
          "1000000"]
