@@ -44,6 +44,17 @@ def wait_until(condition, what, seconds=60):
     return result
 
 
+def open_files(pid):
+    """Paths of the files that a process has open."""
+    paths = set()
+    for descriptor in pathlib.Path(f"/proc/{pid}/fd").iterdir():
+        try:
+            paths.add(os.readlink(descriptor))
+        except FileNotFoundError:
+            pass  # it was closed in the meantime
+    return paths
+
+
 def wait_until_idle(pid, seconds=60):
     """Until a process has used no more than a tick of processor time for half a second."""
     def ticks():

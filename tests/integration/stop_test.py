@@ -6,13 +6,12 @@ usage: stop_test.py PATH_OF_FLOTILLA
 """
 
 import os
-import pathlib
 import signal
 import sys
 import unittest
 
-from fleet_job import (END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, processes_with, wait_until,
-                       wait_until_idle)
+from fleet_job import (END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, open_files, processes_with,
+                       wait_until, wait_until_idle)
 
 TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_size", "50", "--epochs",
          "1000000"]
@@ -72,8 +71,7 @@ class StopTest(JobTest):
         os.write(writer, b"a few words that come and then no more\n")
         trainer = job.start("trainer", [PROGRAM, "train", "word2vec", "--data", text, "--vectors",
                                         job.dir / "vectors"])
-        opened = pathlib.Path(f"/proc/{trainer.pid}/fd")
-        wait_until(lambda: str(text) in [os.path.realpath(fd) for fd in opened.iterdir()], "an open pipe")
+        wait_until(lambda: str(text) in open_files(trainer.pid), "an open pipe")
         trainer.send_signal(signal.SIGTERM)
         self.assertEqual(job.wait("trainer", STOP_SECONDS), 128 + signal.SIGTERM, job.text("trainer"))
 
