@@ -57,9 +57,10 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   PrepareCommandLine(app);
   app.set_version_flag("--version", "flotilla " FLOTILLA_VERSION, "Print the version and exit");
   app.require_subcommand(1);
-  app.footer("`flotilla SUBCOMMAND --help` lists the flags of a subcommand.");
   Action action;
   AddCommands(app, args, &action);
+  // After the subcommands were added, which would inherit it.
+  app.footer("`flotilla SUBCOMMAND --help` lists the flags of a subcommand.");
   RouteTrainWord2Vec(&args);
   return RunCommandLine(app, program, std::move(args), action, out, err);
 }
