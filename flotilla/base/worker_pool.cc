@@ -1,8 +1,12 @@
 #include "flotilla/base/worker_pool.h"
 
+#include <algorithm>
+
 #include "flotilla/base/status.h"
 
 namespace flotilla {
+
+int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 WorkerPool::WorkerPool(int workers) {
   FL_CHECK(workers >= 1);

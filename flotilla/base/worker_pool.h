@@ -10,6 +10,9 @@
 
 namespace flotilla {
 
+// Number of cores of the machine, at least 1.
+int Cores();
+
 class WorkerPool {
  public:
   // Starts workers - 1 threads; the caller of Run is worker 0. REQUIRES: workers >= 1.

@@ -66,7 +66,7 @@ void AddBuildDictCommand(CLI::App& corpus, Action* action) {
       "build-dict",
       "Counts the words of a corpus and writes the dictionary: lines `word count`, the most "
       "frequent word first, ties in byte order. Rare words are counted together as <UNK>.");
-  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
+  AddCorpusFlags(*command, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
   command->add_option("--dict", flags->dict, "File to write the dictionary to")
       ->type_name("FILE")

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <vector>
 
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/models/ctr_dnn.h"
@@ -29,7 +31,7 @@ void ReadCommon(const Config& config, CtrDnnOptions* options) {
                  "Update rule: sgd, momentum, adagrad, decayed_adagrad, adam, adamax, adamw, "
                  "rmsprop or ftrl");
   options->learning_rate = config.Get("learning_rate", options->learning_rate,
-                                      "Constant learning rate of the optimizer (lr: 0.005)");
+                                      "Constant learning rate of the optimizer");
   if (!(options->learning_rate > 0)) config.Refuse("learning_rate", "a number above 0");
   if (options->sparse_feature_dim < 0) config.Refuse("sparse_feature_dim", "0 or more");
 }
@@ -67,68 +69,22 @@ StatusOr<Model> MakeLogisticRegression(const Config& config) {
   return WithFormat(LogisticRegression(options), options);
 }
 
-struct Entry {
-  std::string_view name;
-  StatusOr<Model> (*make)(const Config& config);
-};
-
-constexpr Entry kModels[] = {
-    {"ctr_dnn", MakeCtrDnn},
-    {"lr", MakeLogisticRegression},
+constexpr BuiltinModel kModels[] = {
+    {"ctr_dnn", "A deep click-through-rate network", MakeCtrDnn},
+    {"lr", "Logistic regression on the same inputs", MakeLogisticRegression},
 };
 
 }  // namespace
 
-std::vector<std::string> BuiltinModelNames() {
-  std::vector<std::string> names;
-  for (const Entry& entry : kModels) names.emplace_back(entry.name);
-  return names;
-}
-
-StatusOr<ModelFunction> FindBuiltinModel(std::string_view name) {
-  for (const Entry& entry : kModels) {
-    if (entry.name == name) return ModelFunction(entry.make);
-  }
-  return InvalidArgument("unknown model '{}'{}", name, DidYouMean(name, BuiltinModelNames()));
-}
-
-std::vector<Config::Flag> BuiltinModelFlags() {
-  std::vector<Config::Flag> flags;
-  for (const Entry& entry : kModels) {
-    const Config defaults;
-    const StatusOr<Model> model = entry.make(defaults);  // reads every flag
-    for (const Config::Flag& flag : defaults.flags()) {
-      const bool known = std::any_of(flags.begin(), flags.end(),
-                                     [&](const Config::Flag& f) { return f.name == flag.name; });
-      if (!known) flags.push_back(flag);
-    }
-  }
-  return flags;
-}
-
-std::vector<std::string> UnreadModelFlags(std::string_view name) {
-  std::vector<std::string> unread;
-  for (const Entry& entry : kModels) {
-    if (entry.name != name) continue;
-    const Config defaults;
-    const StatusOr<Model> model = entry.make(defaults);  // reads every flag
-    const std::vector<Config::Flag>& own = defaults.flags();
-    for (const Config::Flag& flag : BuiltinModelFlags()) {
-      const bool read = std::any_of(own.begin(), own.end(),
-                                    [&](const Config::Flag& f) { return f.name == flag.name; });
-      if (!read) unread.push_back(flag.name);
-    }
-  }
-  return unread;
-}
+std::span<const BuiltinModel> BuiltinModels() { return kModels; }
 
 StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config) {
-  FL_ASSIGN_OR_RETURN(const ModelFunction function, FindBuiltinModel(name));
-  FL_ASSIGN_OR_RETURN(Model model, MakeModel(function, config));
-  for (const std::string& flag : config.UnreadFlags()) {
-    return InvalidArgument("--{} has no effect on the model {}: leave it out", flag, name);
+  std::vector<std::string> names;
+  for (const BuiltinModel& model : kModels) {
+    if (model.name == name) return MakeModel(model.make, config);
+    names.emplace_back(model.name);
   }
-  return model;
+  return InvalidArgument("unknown model '{}'{}", name, DidYouMean(name, names));
 }
 
 }  // namespace flotilla

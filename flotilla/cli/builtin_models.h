@@ -1,31 +1,26 @@
-// The models that `flotilla train` knows by name.
+// The models of rows that `flotilla train` knows by name.
 //
 // To add one: one entry in the table of builtin_models.cc.
 #pragma once
 
-#include <string>
+#include <span>
 #include <string_view>
-#include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/config.h"
 
 namespace flotilla {
 
-std::vector<std::string> BuiltinModelNames();
+struct BuiltinModel {
+  std::string_view name;
+  std::string_view help;
+  StatusOr<Model> (*make)(const Config& config);  // reads the model's flags
+};
 
-// The function that makes the model from the flags that it reads. An unknown name is an error that
-// suggests the nearest known one.
-StatusOr<ModelFunction> FindBuiltinModel(std::string_view name);
+std::span<const BuiltinModel> BuiltinModels();
 
-// The flags of all built-in models, each once.
-std::vector<Config::Flag> BuiltinModelFlags();
-// The flags of the other built-in models that model `name` does not read; empty for an unknown
-// name.
-std::vector<std::string> UnreadModelFlags(std::string_view name);
-
-// Makes the model and runs every check that needs no data. Errors name the flag: an invalid value,
-// or a flag that the model does not read.
+// Makes a model. An unknown name is an error that suggests the nearest known one; other errors name
+// the flag.
 StatusOr<Model> MakeBuiltinModel(std::string_view name, const Config& config);
 
 }  // namespace flotilla

@@ -13,7 +13,7 @@
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/prepare/check_rows.h"
 #include "flotilla/fleet/data_flags.h"
-#include "flotilla/fleet/open_data.h"
+#include "flotilla/run/open_data.h"
 
 namespace flotilla {
 namespace {

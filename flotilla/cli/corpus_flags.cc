@@ -3,22 +3,29 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/file_list.h"
 #include "flotilla/dataset/source.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/throttle.h"
+#include "flotilla/run/throttle.h"
 
 namespace flotilla {
 
-void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFlags* flags) {
-  flags->threads = Cores();
+void AddTextFlag(CLI::App& command, CorpusFlags* flags) {
   command
       .add_option("--data", flags->data,
                   "The text: files, directories, patterns, @LIST (a file of paths), - (standard "
                   "input); plain, .gz or .zst")
       ->type_name("PATH")
       ->required();
-  command.add_option("--threads", flags->threads, threads_help)
+}
+
+void AddCorpusFlags(CLI::App& command, CorpusFlags* flags) {
+  flags->threads = Cores();
+  AddTextFlag(command, flags);
+  command
+      .add_option("--threads", flags->threads,
+                  "Number of threads; results do not depend on it (default: the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
   command.add_flag("--json", flags->json, "Print the results as one JSON object");

@@ -10,7 +10,7 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/corpus/tokenizer.h"
-#include "flotilla/fleet/terminal.h"
+#include "flotilla/run/terminal.h"
 
 namespace flotilla {
 
@@ -26,10 +26,10 @@ struct CorpusFlags {
   }
 };
 
-// Adds --data, --threads and --json. REQUIRES: flags outlives the command.
-void AddCorpusFlags(CLI::App& command, const std::string& threads_help, CorpusFlags* flags);
-inline constexpr char kCorpusThreadsHelp[] =
-    "Number of threads; results do not depend on it (default: the number of cores)";
+// Adds --data. REQUIRES: flags outlives the command.
+void AddTextFlag(CLI::App& command, CorpusFlags* flags);
+// Adds --data, --threads and --json.
+void AddCorpusFlags(CLI::App& command, CorpusFlags* flags);
 void AddTokenizerFlag(CLI::App& command, CorpusFlags* flags);
 
 // The files that --data names. Errors name the flag.

@@ -8,7 +8,7 @@
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/criteo_prepare.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/open_data.h"
+#include "flotilla/run/open_data.h"
 
 namespace flotilla {
 namespace {

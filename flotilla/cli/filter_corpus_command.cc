@@ -59,7 +59,7 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
                             "Converts every file of a corpus to ids, line by line, and "
                             "down-samples frequent words. Writes the files to DIR and the id of "
                             "every word to <dict>_word_to_id_.");
-  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
+  AddCorpusFlags(*command, &flags->corpus);
   AddTokenizerFlag(*command, &flags->corpus);
   command->add_option("--dict", flags->dict, "Dictionary written by build-dict")
       ->type_name("FILE")

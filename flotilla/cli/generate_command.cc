@@ -8,7 +8,7 @@
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/generate_files.h"
-#include "flotilla/fleet/open_data.h"
+#include "flotilla/run/open_data.h"
 
 namespace flotilla {
 namespace {

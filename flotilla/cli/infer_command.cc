@@ -7,15 +7,16 @@
 #include <span>
 #include <utility>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/cli/infer_report.h"
 #include "flotilla/cli/infer_words.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/open_data.h"
 #include "flotilla/infer/evaluate.h"
 #include "flotilla/infer/load_word_model.h"
 #include "flotilla/infer/predictor.h"
+#include "flotilla/run/open_data.h"
 
 namespace flotilla {
 namespace {

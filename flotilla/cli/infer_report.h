@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
-#include "flotilla/fleet/run_saves.h"
 #include "flotilla/infer/evaluate.h"
+#include "flotilla/run/run_state.h"
 
 namespace flotilla {
 

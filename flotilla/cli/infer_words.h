@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/fleet/terminal.h"
 #include "flotilla/infer/word_scores.h"
+#include "flotilla/run/terminal.h"
 
 namespace flotilla {
 

@@ -7,11 +7,12 @@
 #include <memory>
 #include <utility>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/launch_run.h"
 #include "flotilla/launch/free_port.h"
 #include "flotilla/launch/job_environment.h"
 #include "flotilla/rpc/address.h"
+#include "flotilla/run/launch_run.h"
 
 namespace flotilla {
 namespace {

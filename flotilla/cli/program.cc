@@ -16,19 +16,17 @@
 #include "flotilla/cli/synth_command.h"
 #include "flotilla/cli/synth_corpus_command.h"
 #include "flotilla/cli/train_command.h"
-#include "flotilla/cli/train_word2vec_command.h"
 #include "flotilla/fleet/action.h"
 
 namespace flotilla {
 namespace {
 
-void AddCommands(CLI::App& app, const std::vector<std::string>& args, Action* action) {
-  AddTrainCommand(app, args.size() > 1 ? args[1] : "", action);
+void AddCommands(CLI::App& app, Action* action) {
+  AddTrainCommand(app, action);
   AddInferCommand(app, action);
   AddInspectCommand(app, action);
   AddExportCommand(app, action);
   AddLaunchCommand(app, action);
-  AddTrainWord2VecCommand(app, action);
   AddSimilarCommand(app, action);
   CLI::App* data = app.add_subcommand("data", "Generates, prepares and checks data");
   CLI::App* synth =
@@ -58,10 +56,9 @@ int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& e
   app.set_version_flag("--version", "flotilla " FLOTILLA_VERSION, "Print the version and exit");
   app.require_subcommand(1);
   Action action;
-  AddCommands(app, args, &action);
+  AddCommands(app, &action);
   // After the subcommands were added, which would inherit it.
   app.footer("`flotilla SUBCOMMAND --help` lists the flags of a subcommand.");
-  RouteTrainWord2Vec(&args);
   return RunCommandLine(app, program, std::move(args), action, out, err);
 }
 

@@ -33,7 +33,8 @@ TEST(ProgramTest, HelpAndVersionAreResults) {
 }
 
 TEST(ProgramTest, HelpOfACommandTellsItsFlags) {
-  const ProgramRun train = RunForTest({"train", "--help"});
+  EXPECT_THAT(RunForTest({"train", "--help"}).out, HasSubstr("word2vec "));
+  const ProgramRun train = RunForTest({"train", "ctr_dnn", "--help"});
   EXPECT_EQ(train.code, kSuccess);
   EXPECT_THAT(train.out, HasSubstr("--sparse_feature_dim"));
   EXPECT_THAT(train.out, HasSubstr("examples_per_second"));
@@ -74,7 +75,8 @@ TEST(ProgramTest, HelpOfAModelHasOnlyTheFlagsThatItReads) {
   for (const char* flag : {"--layers", "--dim", "--recipe"}) {
     EXPECT_THAT(help, Not(HasSubstr(std::string("\n  ") + flag + " ")));
   }
-  EXPECT_THAT(RunForTest({"train", "--help"}).out, HasSubstr("--layers"));
+  EXPECT_THAT(help, HasSubstr("(default 0.005)")) << "of lr, not of ctr_dnn";
+  EXPECT_THAT(RunForTest({"train", "ctr_dnn", "--help"}).out, HasSubstr("--layers"));
 }
 
 TEST(ProgramTest, TheShortHelpFlagWorksOfEveryCommand) {
@@ -89,10 +91,10 @@ TEST(ProgramTest, UnknownNamesAreUsageErrorsWithTheNearestKnownOne) {
   ExpectUsageError({"trian"}, "flotilla: unknown command 'trian', did you mean train?");
   ExpectUsageError({"data", "synt"}, "flotilla data: unknown command 'synt', did you mean synth?");
   ExpectUsageError({"train", "ctr_dnn", "--data", "x", "--batchsize", "10"},
-                   "flotilla train: unknown flag --batchsize, did you mean --batch_size?");
+                   "flotilla train ctr_dnn: unknown flag --batchsize, did you mean --batch_size?");
   ExpectUsageError({"train", "lr", "--lr", "0.1"},
                    "unknown flag --lr, did you mean --learning_rate?");
-  ExpectUsageError({"train", "--leraning_rate=1"}, "did you mean --learning_rate?");
+  ExpectUsageError({"train", "lr", "--leraning_rate=1"}, "did you mean --learning_rate?");
   ExpectUsageError({"data", "synth", "criteo", "--row", "5"}, "did you mean --rows?");
   ExpectUsageError({"train", "ctr_dn", "--data", "x"},
                    "flotilla train: unknown model 'ctr_dn', did you mean ctr_dnn?");
@@ -105,16 +107,20 @@ TEST(ProgramTest, DashesInFlagsAreUnderscores) {
 }
 
 TEST(ProgramTest, LongDescriptionsAreBroken) {
-  const ProgramRun run = RunForTest({"train", "--help"});
-  std::istringstream lines(run.out);
-  for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  for (const std::vector<std::string>& command :
+       std::vector<std::vector<std::string>>{{"train", "--help"},
+                                             {"train", "ctr_dnn", "--help_all"},
+                                             {"train", "word2vec", "--help_all"}}) {
+    std::istringstream lines(RunForTest(command).out);
+    for (std::string line; std::getline(lines, line);) EXPECT_LE(line.size(), 100u) << line;
+  }
 }
 
 TEST(ProgramTest, MissingOrWrongValuesNameTheFlag) {
   ExpectUsageError({}, "subcommand");
   ExpectUsageError({"data"}, "subcommand");
   ExpectUsageError({"train", "ctr_dnn"}, "--data is required");
-  ExpectUsageError({"train", "--data", "x"}, "MODEL is required");
+  ExpectUsageError({"train", "--data", "x"}, "--data comes after the model");
   const std::vector<std::string> train = {"train", "lr", "--data", "x"};
   auto with = [&](const std::string& flag) {
     std::vector<std::string> args = train;

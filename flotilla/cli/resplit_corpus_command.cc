@@ -53,7 +53,7 @@ void AddResplitCorpusCommand(CLI::App& corpus, Action* action) {
   command->add_option("N", flags->files, "Number of files (default 1024)")
       ->type_name("")
       ->check(WholeNumber(1, kMostFiles));
-  AddCorpusFlags(*command, kCorpusThreadsHelp, &flags->corpus);
+  AddCorpusFlags(*command, &flags->corpus);
   command->add_option("--out", flags->out, "Directory for the output files")
       ->type_name("DIR")
       ->required();

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/cli/word_report.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/infer/load_word_model.h"

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {

@@ -7,9 +7,10 @@
 #include <optional>
 
 #include "flotilla/base/output_file.h"
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/cli/synth_files.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/throttle.h"
+#include "flotilla/run/throttle.h"
 
 namespace flotilla {
 namespace {

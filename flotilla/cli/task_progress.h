@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "flotilla/base/task_moment.h"
-#include "flotilla/fleet/terminal.h"
+#include "flotilla/run/terminal.h"
 
 namespace flotilla {
 

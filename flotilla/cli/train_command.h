@@ -1,17 +1,15 @@
-// `flotilla train`: the flags, their checks, and the printing of results. train_run.h does the
-// work.
+// `flotilla train MODEL`: a command for each built-in model, with the flags that it has. run/ does
+// the work.
 #pragma once
 
 #include <CLI/App.hpp>
-#include <string>
 
 #include "flotilla/fleet/action.h"
 
 namespace flotilla {
 
-// Adds the subcommand to `app`; if it is chosen, *action becomes its action. Its help shows the
-// flags of `model`, or of all models if there is no such model. REQUIRES: action outlives the
-// parsing.
-void AddTrainCommand(CLI::App& app, const std::string& model, Action* action);
+// Adds the subcommand to `app`; if it is chosen, *action becomes its action.
+// REQUIRES: action outlives the parsing.
+void AddTrainCommand(CLI::App& app, Action* action);
 
 }  // namespace flotilla

@@ -106,6 +106,25 @@ TEST_F(TrainSaveTest, ASignalSavesAndTheResumedRunEndsWithTheSameBits) {
   ExpectSameModel("straight/epoch_39", "stopped/epoch_39");
 }
 
+TEST_F(TrainSaveTest, AResumedEpochCountsFromItsBeginning) {
+  const std::vector<std::string> flags = {"--deterministic", "--save_steps", "25", "--keep", "0",
+                                          "--json"};
+  const ProgramRun straight = Train("out", flags);
+  ASSERT_EQ(straight.code, kSuccess) << straight.err;
+  fs::remove_all(Dir("out/epoch_0"));
+  fs::remove(Dir("out/latest"));
+  fs::create_symlink("step_25", Dir("out/latest"));
+  std::vector<std::string> again = flags;
+  again.push_back("--resume");
+  const ProgramRun resumed = Train("out", again);
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  const json all = json::parse(straight.out), rest = json::parse(resumed.out);
+  EXPECT_EQ(rest["examples"], 6000);
+  EXPECT_NEAR(rest["loss"], all["loss"], 1e-6);
+  EXPECT_EQ(rest["auc"], all["auc"]);
+  EXPECT_NEAR(rest["logloss"], all["logloss"], 1e-6);
+}
+
 TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
   const ProgramRun first = Train("out", {"--resume"});
   ASSERT_EQ(first.code, kSuccess) << first.err;

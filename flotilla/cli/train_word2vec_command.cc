@@ -1,8 +1,6 @@
 #include "flotilla/cli/train_word2vec_command.h"
 
 #include <CLI/CLI.hpp>
-#include <fstream>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -11,9 +9,9 @@
 #include "flotilla/cli/word_report.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/fleet_flags.h"
-#include "flotilla/fleet/train_flags.h"
-#include "flotilla/fleet/word2vec_run.h"
+#include "flotilla/fleet/run_flags.h"
+#include "flotilla/run/run.h"
+#include "flotilla/run/word2vec_task.h"
 
 namespace flotilla {
 namespace {
@@ -39,19 +37,14 @@ Example: flotilla train word2vec --data text.txt --vectors vectors.txt --epochs 
 
 struct Flags {
   Word2VecRunOptions options;
+  RunFlags run;
   CorpusFlags corpus;
   std::string input = "text", schedule = "linear", vectors_format = "text";
-  std::optional<bool> in_memory;
-  FleetFlags fleet;
-  ViewOptions view;
-  std::string log_format = "text";
-  bool threads_given = false;
 };
 
 void AddTextFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
-  AddCorpusFlags(command, "Worker threads per trainer (default: CPU_NUM in a job, else the cores)",
-                 &flags.corpus);
+  AddTextFlag(command, &flags.corpus);
   AddTokenizerFlag(command, &flags.corpus);
   command
       .add_option(
@@ -70,14 +63,14 @@ void AddTextFlags(CLI::App& command, Flags& flags) {
       ->type_name("N")
       ->check(WholeNumber(1))
       ->capture_default_str();
-  AddSwitch(command, "in_memory", &flags.in_memory,
+  AddSwitch(command, "in_memory", &options.in_memory,
             "Keep the ids of the text in memory, four bytes per word (default, unless they would "
             "take more than a quarter of the memory)",
             "Read the text again in every epoch");
 }
 
 void AddModelFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "Model";
+  const std::string group = kModelFlags;
   Word2VecRunOptions& options = flags.options;
   const auto whole = [&](const char* name, auto& value, int64_t least, const char* help) {
     command.add_option(name, value, help)
@@ -109,13 +102,8 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
 }
 
 void AddLearningFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "Training";
+  const std::string group = kModelFlags;
   Word2VecRunOptions& options = flags.options;
-  command.add_option("--epochs", options.epochs, "Passes over the text")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str()
-      ->group(group);
   command
       .add_option("--learning_rate", options.learning_rate,
                   "Learning rate of the first step (default 0.025, and 0.1 with --cbow)")
@@ -144,66 +132,38 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->check(AboveZero())
       ->capture_default_str()
       ->group(group);
-  command.add_option("--seed", options.seed, "Seed of all random choices")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
-      ->group(group);
   command
-      .add_flag("--deterministic", options.deterministic,
-                "Bit-reproducible training for the same seed: one worker, batch after batch")
-      ->group(group);
-  command
-      .add_option("--init_model", options.init_model,
+      .add_option("--init_model", options.init_vectors,
                   "Start from these vectors: a model directory, or a file in word2vec's text or "
-                  "binary format. New words of the text are added")
+                  "binary format. New words of the text are added. No effect if --resume finds a "
+                  "model in --out")
       ->type_name("PATH")
-      ->group(group);
+      ->group(kSaveGroup);
 }
 
 void AddResultFlags(CLI::App& command, Flags& flags) {
-  const std::string group = "Output";
   Word2VecRunOptions& options = flags.options;
-  command
-      .add_option("--out", options.out,
-                  "Directory for the model: DIR/epoch_N, DIR/latest; curves and metrics are "
-                  "written to DIR.log")
-      ->type_name("DIR")
-      ->group(group);
-  command
-      .add_flag("--overwrite", options.overwrite,
-                "Replace the models of another run in --out as soon as this run has saved its own")
-      ->group(group);
-  command.add_option("--plot", options.plot, "Plot the loss over the steps to this file (.svg)")
-      ->type_name("FILE")
-      ->group(group);
-  AddProgressFlags(command, group, &flags.log_format, &flags.view);
   command.add_option("--vectors", options.vectors, "Write the vectors to this file")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
   command
       .add_option("--vectors_format", flags.vectors_format,
                   "Format of --vectors: text or binary, as in the word2vec C tool")
       ->type_name("NAME")
       ->check(OneOf({"text", "binary"}))
-      ->capture_default_str()
-      ->group(group);
+      ->capture_default_str();
   command.add_option("--save_dict", options.save_dict, "Write the dictionary to this file")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
   command
       .add_option(
           "--questions", options.questions,
           "Analogy questions to answer at the end (lines `a b c d`, section headings `: name`)")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
   command
       .add_option(
           "--similarity,--pairs", options.pairs,
           "Word pairs with human scores to compare similarities with at the end (lines `word word "
           "score`)")
-      ->type_name("FILE")
-      ->group(group);
+      ->type_name("FILE");
 }
 
 // Rejects flags that have no effect in combination with the others.
@@ -221,7 +181,6 @@ Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
       {"--tokenizer", options.text_is_ids, "--input ids is not split into words"},
       {"--decay_steps", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--decay_rate", flags.schedule != "exponential", "it is for --schedule exponential"},
-      {"--overwrite", options.out.empty(), "it is for --out DIR"},
       {"--vectors_format", options.vectors.empty(), "it is for --vectors FILE"},
       {"--half_dense", true, "word vectors have no dense parameters"},
   };
@@ -237,15 +196,11 @@ Status Check(Flags* flags, const CLI::App& command) {
   Word2VecRunOptions& options = flags->options;
   options.text_is_ids = flags->input == "ids";
   options.tokenizer = flags->corpus.kind();
-  options.threads = flags->corpus.threads;
-  options.in_memory = flags->in_memory;
   options.vectors_format =
       flags->vectors_format == "text" ? VectorFormat::kText : VectorFormat::kBinary;
-  options.share_blocks = flags->fleet.data_split == "by_block";
-  FL_RETURN_IF_ERROR(SettleFleetFlags(flags->fleet, options.deterministic, &options.fleet));
+  options.share_blocks = flags->run.fleet.data_split == "by_block";
+  FL_RETURN_IF_ERROR(SettleRunFlags(flags->run, &options));
   FL_RETURN_IF_ERROR(CheckFlagsFit(*flags, command));
-  if (!flags->threads_given) options.threads = options.fleet.role.threads.value_or(Cores());
-  flags->view.log_json = flags->log_format == "json";
   using Schedule = Word2VecRunOptions::Schedule;
   options.schedule = flags->schedule == "linear"        ? Schedule::kLinear
                      : flags->schedule == "exponential" ? Schedule::kExponential
@@ -253,92 +208,109 @@ Status Check(Flags* flags, const CLI::App& command) {
   if (options.text_is_ids && options.dict.empty()) {
     return InvalidArgument("--input ids needs the dictionary of the ids: give --dict FILE");
   }
-  if (options.vectors.empty() && options.out.empty()) {
+  if (options.vectors.empty() && options.keep.out.empty()) {
     return InvalidArgument("no result would be saved: give --out DIR or --vectors FILE");
   }
   return absl::OkStatus();
 }
 
-std::string ResultJson(const Word2VecRunOptions& options, const Word2VecResult& result) {
-  nlohmann::ordered_json json = {{"words", result.words},
-                                 {"words_per_second", result.words_per_second()},
-                                 {"train_words_per_second", result.train_words_per_second()},
-                                 {"seconds", result.dictionary_seconds + result.load_seconds +
-                                                 result.train_seconds + result.save_seconds},
-                                 {"dictionary_seconds", result.dictionary_seconds},
-                                 {"load_seconds", result.load_seconds},
-                                 {"train_seconds", result.train_seconds},
-                                 {"save_seconds", result.save_seconds},
-                                 {"vocabulary", result.vocabulary},
-                                 {"kept", result.kept},
-                                 {"steps", result.steps},
-                                 {"loss", result.loss},
-                                 {"stopped", result.stopped},
+// The figures of a run.
+struct Figures {
+  const RunResult& run;
+  const Word2VecTask::Results& text;
+
+  double load_seconds() const { return run.summary.load_seconds; }
+  double train_seconds() const { return run.summary.train_seconds; }
+  double save_seconds() const { return run.summary.save_seconds + text.save_seconds; }
+  double WordsPer(double seconds) const {
+    return seconds > 0 ? static_cast<double>(run.examples) / seconds : 0;
+  }
+  // Measured from the first read after the dictionary, so it includes converting text to ids.
+  double words_per_second() const { return WordsPer(load_seconds() + train_seconds()); }
+  // Measured over the epochs only.
+  double train_words_per_second() const { return WordsPer(train_seconds()); }
+};
+
+std::string WordsJson(const Word2VecRunOptions& options, const Figures& figures) {
+  const double dictionary_seconds = figures.text.dictionary_seconds;
+  nlohmann::ordered_json json = {{"words", figures.run.examples},
+                                 {"words_per_second", figures.words_per_second()},
+                                 {"train_words_per_second", figures.train_words_per_second()},
+                                 {"seconds", dictionary_seconds + figures.load_seconds() +
+                                                 figures.train_seconds() + figures.save_seconds()},
+                                 {"dictionary_seconds", dictionary_seconds},
+                                 {"load_seconds", figures.load_seconds()},
+                                 {"train_seconds", figures.train_seconds()},
+                                 {"save_seconds", figures.save_seconds()},
+                                 {"vocabulary", figures.text.vocabulary},
+                                 {"kept", figures.run.trained},
+                                 {"steps", figures.run.steps},
+                                 {"loss", figures.run.train.loss},
+                                 {"stopped", figures.run.stopped},
                                  {"epochs", options.epochs},
                                  {"threads", options.threads},
                                  {"mode", options.fleet.job.mode.mode},
                                  {"dim", options.dim}};
-  AddScoresJson(result.scores, &json);
+  AddScoresJson(figures.text.scores, &json);
   return json.dump() + "\n";
 }
 
-std::string ResultText(const Word2VecResult& result) {
-  std::string text = ScoresText(result.scores);
-  text += fmt::format("vocabulary      {} words\n", result.vocabulary);
-  text +=
-      fmt::format("words           {}, {:.0f} words/s ({:.0f} without converting text to ids)\n",
-                  result.words, result.words_per_second(), result.train_words_per_second());
+std::string WordsText(const Figures& figures) {
+  std::string text = ScoresText(figures.text.scores);
+  text += fmt::format("vocabulary      {} words\n", figures.text.vocabulary);
   text += fmt::format(
-      "time            dictionary {:.2f}, load {:.2f}, train {:.2f}, save {:.2f} s\n",
-      result.dictionary_seconds, result.load_seconds, result.train_seconds, result.save_seconds);
+      "words           {}, {:.0f} words/s ({:.0f} without converting text to ids)\n",
+      figures.run.examples, figures.words_per_second(), figures.train_words_per_second());
+  text +=
+      fmt::format("time            dictionary {:.2f}, load {:.2f}, train {:.2f}, save {:.2f} s\n",
+                  figures.text.dictionary_seconds, figures.load_seconds(), figures.train_seconds(),
+                  figures.save_seconds());
   return text;
 }
 
 Status Train(const Flags& flags, Terminal& terminal) {
   Word2VecRunOptions options = flags.options;
   FL_ASSIGN_OR_RETURN(options.files, CorpusFiles(flags.corpus));
-  const FleetOptions& fleet = options.fleet;
-  if (fleet.role.is_server()) return ServeWord2Vec(options, terminal);
-  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartWord2Vec(options, terminal);
-  FL_ASSIGN_OR_RETURN(const Word2VecResult result, RunWord2Vec(options, terminal));
-  // Trainer 0 prints the results of all trainers.
-  if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
-  const std::string text = flags.corpus.json ? ResultJson(options, result) : ResultText(result);
-  terminal.out << text;
-  if (!fleet.result_file.empty()) std::ofstream(fleet.result_file) << text;
-  return absl::OkStatus();
+  Word2VecTask task(&options);
+  const auto text = [&](const RunResult& result) {
+    const Figures figures{.run = result, .text = task.results()};
+    return options.view.json ? WordsJson(options, figures) : WordsText(figures);
+  };
+  return RunAndReport(options, task, text, terminal);
 }
 
 }  // namespace
 
-void RouteTrainWord2Vec(std::vector<std::string>* args) {
-  if (args->size() < 2 || (*args)[0] != "train" || (*args)[1] != "word2vec") return;
-  args->erase(args->begin());
-  args->front() = kTrainWord2VecCommand;
-}
-
-void AddTrainWord2VecCommand(CLI::App& app, Action* action) {
+void AddTrainWord2VecCommand(CLI::App& train, Action* action) {
   auto flags = std::make_shared<Flags>();
+  Word2VecRunOptions& options = flags->options;
+  options.model_name = "word2vec";
+  options.epochs = 5;
   // Every batch of text changes the rows of frequent words a lot: late updates would make them
   // overshoot.
-  flags->options.fleet.job.mode.async.max_staleness = 0;
+  options.fleet.job.mode.async.max_staleness = 0;
   // Rows are exchanged before their copies drift far apart, so what each trainer has learned counts
   // in full.
-  flags->fleet.geo_divisor = "none";
-  CLI::App* command = app.add_subcommand(
-      kTrainWord2VecCommand,
-      "Trains word vectors on text (also available as `train word2vec`): builds the dictionary, "
-      "converts the text to ids and trains, in one run");
+  flags->run.fleet.geo_divisor = "none";
+  CLI::App* command = train.add_subcommand(
+      "word2vec", "Word vectors from text: dictionary, ids and training in one run");
   AddTextFlags(*command, *flags);
+  AddOutFlags(*command, &options.keep);
+  AddResultFlags(*command, *flags);
+  AddEpochFlags(*command, "text",
+                "Bit-reproducible training for the same seed: one worker, batch after batch",
+                &options, &flags->run);
+  AddHelpAll(*command);
   AddModelFlags(*command, *flags);
   AddLearningFlags(*command, *flags);
-  AddFleetFlags(*command, {"by_block", "by_file", "none"}, &flags->options.fleet, &flags->fleet);
-  AddResultFlags(*command, *flags);
+  AddSaveFlags(*command, &options.keep);
+  AddJobFlags(*command, {"by_block", "by_file", "none"}, &options, &flags->run);
+  AddViewFlags(*command, &options, &flags->run);
   AddConfigFlags(*command);
+  command->group(kModelCommands);
   command->footer(kWord2VecHelp);
   command->callback([flags, action, command] {
-    flags->threads_given = command->count("--threads") > 0;
-    action->view = [flags](ConsoleOptions* view) { SetView(flags->view, view); };
+    action->view = [flags](ConsoleOptions* view) { SetView(flags->options.view, view); };
     action->check = [flags, command] { return Check(flags.get(), *command); };
     action->run = [flags](Terminal& terminal) { return Train(*flags, terminal); };
   });

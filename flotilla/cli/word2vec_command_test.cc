@@ -213,33 +213,78 @@ TEST(Word2VecCommandTest, TrainingGoesOnWithNewTextAndNewWords) {
   EXPECT_THAT(dim.err, HasSubstr("--init_model: its vectors have 8 numbers: use --dim 8"));
 }
 
-TEST(Word2VecCommandTest, AnInterruptedModelSaysSoAndIsNotTheBest) {
+TEST(Word2VecCommandTest, AStoppedRunIsResumedAndEndsWithTheSameBits) {
   const TempDir dir;
-  const std::string out = dir.path() + "/model";
+  const std::string text = dir.Write("text", TwoTopics(10000));
+  const auto train = [&](const std::string& out, std::vector<std::string> more) {
+    more.insert(more.end(), {"--data", text, "--out", dir.path() + "/" + out, "--vectors",
+                             dir.path() + "/" + out + ".vectors", "--deterministic", "--json",
+                             "--epochs", "30", "--save_steps", "3", "--keep", "0"});
+    return Train(std::move(more));
+  };
+  const ProgramRun straight = train("straight", {});
+  ASSERT_EQ(straight.code, kSuccess) << straight.err;
+  const std::string out = dir.path() + "/stopped";
+  // The signal comes once the run has saved for the first time, inside an epoch.
   std::thread killer([&] {
-    // The first line is that of an epoch: training has begun.
-    std::error_code missing;
-    const auto written = [&] {
-      const auto bytes = std::filesystem::file_size(out + ".log/metrics.jsonl", missing);
-      return !missing && bytes > 0;
-    };
-    while (!written()) std::this_thread::yield();
+    while (!std::filesystem::exists(out + "/latest")) std::this_thread::yield();
     raise(SIGTERM);
   });
-  const ProgramRun run = Train(
-      {"--data", dir.Write("text", TwoTopics(300)), "--out", out, "--epochs", "1000000", "--json"});
+  const ProgramRun stopped = train("stopped", {});
   killer.join();
-  ASSERT_EQ(run.code, 128 + SIGTERM) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("is marked as interrupted"));
-  const auto report = nlohmann::json::parse(run.out);
-  EXPECT_EQ(report["stopped"], true);
-  EXPECT_FALSE(std::filesystem::exists(out + "/best"));
-  EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"),
-            fmt::format("step_{}", report["steps"].get<int64_t>()));
-  const auto inspected = nlohmann::json::parse(RunForTest({"inspect", out, "--json"}).out);
-  const auto mark = nlohmann::json::parse(inspected["sections"]["interrupted"].get<std::string>());
-  EXPECT_EQ(mark["epochs"], 1000000);
-  EXPECT_TRUE(mark.contains("epoch") && mark.contains("words"));
+  ASSERT_EQ(stopped.code, 128 + SIGTERM) << stopped.err;
+  EXPECT_THAT(stopped.err, HasSubstr("to continue:\n  flotilla train word2vec"));
+  EXPECT_THAT(stopped.err, HasSubstr(".vectors: not written"));
+  EXPECT_FALSE(std::filesystem::exists(out + ".vectors"));
+  EXPECT_EQ(nlohmann::json::parse(stopped.out)["stopped"], true);
+  const ProgramRun resumed = train("stopped", {"--resume"});
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_EQ(ContentOf(out + ".vectors"), ContentOf(dir.path() + "/straight.vectors"));
+  EXPECT_EQ(nlohmann::json::parse(resumed.out)["steps"],
+            nlohmann::json::parse(straight.out)["steps"]);
+}
+
+TEST(Word2VecCommandTest, AResumedEpochCountsFromItsBeginning) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(10000)), out = dir.path() + "/model";
+  const std::vector<std::string> flags = {
+      "--data",       text, "--out",  out, "--deterministic", "--epochs", "1",
+      "--save_steps", "3",  "--keep", "0", "--json"};
+  const ProgramRun straight = Train(flags);
+  ASSERT_EQ(straight.code, kSuccess) << straight.err;
+  std::filesystem::remove_all(out + "/epoch_0");
+  std::filesystem::remove(out + "/latest");
+  std::filesystem::create_symlink("step_3", out + "/latest");
+  std::vector<std::string> again = flags;
+  again.push_back("--resume");
+  const ProgramRun resumed = Train(again);
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  const auto all = nlohmann::json::parse(straight.out), rest = nlohmann::json::parse(resumed.out);
+  EXPECT_EQ(rest["words"], all["words"]);
+  EXPECT_EQ(rest["kept"], all["kept"]);
+  EXPECT_NEAR(rest["loss"], all["loss"], 0.02) << "both are of samples";
+
+  again = {"--data", dir.Write("other", TwoTopics(20)), "--out", out, "--resume"};
+  std::filesystem::remove_all(out + "/epoch_0");
+  std::filesystem::remove(out + "/latest");
+  std::filesystem::create_symlink("step_3", out + "/latest");
+  const ProgramRun other = Train(again);
+  EXPECT_EQ(other.code, kFailure);
+  EXPECT_THAT(other.err, HasSubstr("--data was 1 file, "));
+}
+
+TEST(Word2VecCommandTest, AModelPerEpochIsSavedAndMoreEpochsContinueFromTheLast) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(100)), out = dir.path() + "/model";
+  ASSERT_EQ(Train({"--data", text, "--out", out, "--epochs", "2"}).code, kSuccess);
+  EXPECT_TRUE(std::filesystem::exists(out + "/epoch_0"));
+  EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"), "epoch_1");
+  const ProgramRun more = Train({"--data", text, "--out", out, "--epochs", "3", "--resume"});
+  ASSERT_EQ(more.code, kSuccess) << more.err;
+  EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"), "epoch_2");
+  const ProgramRun dict = Train({"--data", text, "--out", out, "--epochs", "4", "--resume",
+                                 "--dict", dir.Write("dict", "sea 3\nship 2\n")});
+  EXPECT_EQ(dict.code, kFailure) << "other words than those of the model";
 }
 
 TEST(Word2VecCommandTest, AnotherRunsModelIsNotReplacedUnasked) {
@@ -248,11 +293,11 @@ TEST(Word2VecCommandTest, AnotherRunsModelIsNotReplacedUnasked) {
   ASSERT_EQ(Train({"--data", text, "--out", out, "--epochs", "2"}).code, kSuccess);
   const ProgramRun second = Train({"--data", text, "--out", out});
   EXPECT_EQ(second.code, kFailure);
-  EXPECT_THAT(second.err, HasSubstr("has models of another run: epoch_1"));
-  EXPECT_THAT(second.err, HasSubstr("give --overwrite to replace it, or another directory"));
+  EXPECT_THAT(second.err, HasSubstr("has models of another run: epoch_0, epoch_1"));
+  EXPECT_THAT(second.err, HasSubstr("--overwrite to replace it, or another directory"));
   ASSERT_EQ(Train({"--data", text, "--out", out, "--epochs", "1", "--overwrite"}).code, kSuccess);
   EXPECT_FALSE(std::filesystem::exists(out + "/epoch_1"));
-  EXPECT_EQ(std::filesystem::read_symlink(out + "/best"), "epoch_0");
+  EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"), "epoch_0");
 }
 
 TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {
@@ -272,7 +317,8 @@ TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {
   EXPECT_THAT(error({"--half_dense"}), HasSubstr("no dense"));
   const ProgramRun late = RunForTest({"train", "--data", text, "word2vec"});
   EXPECT_EQ(late.code, kUsageError);
-  EXPECT_THAT(late.err, HasSubstr("directly after train"));
+  EXPECT_THAT(late.err,
+              HasSubstr("--data comes after the model: first give one of ctr_dnn, lr, word2vec"));
 }
 
 TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {

@@ -95,7 +95,11 @@ class MemoryIds : public IdCorpus {
 
   int64_t words() const override { return words_; }
   int64_t batches() const override { return static_cast<int64_t>(parts_.size()); }
-  void StartEpoch() override { next_ = 0; }
+  Status StartEpoch(int64_t skipped) override {
+    next_ = skipped;
+    return absl::OkStatus();
+  }
+  int64_t position() const override { return std::min(next_.load(), batches()); }
 
   StatusOr<bool> Next(IdBatch* batch) override {
     const auto ordinal = static_cast<size_t>(next_.fetch_add(1, std::memory_order_relaxed));
@@ -138,10 +142,18 @@ class StreamIds : public IdCorpus {
 
   int64_t words() const override { return words_; }
   int64_t batches() const override { return batches_; }
-  void StartEpoch() override {
+  Status StartEpoch(int64_t skipped) override {
     batches_ = std::max(batches_, seen_.exchange(0));
     blocks_.Rewind();
+    TextBlock block;
+    while (seen_ < skipped) {
+      FL_ASSIGN_OR_RETURN(const bool any, blocks_.Next(&block));
+      if (!any) break;
+      if (share_.Has(block)) ++seen_;
+    }
+    return absl::OkStatus();
   }
+  int64_t position() const override { return seen_; }
 
   StatusOr<bool> Next(IdBatch* batch) override {
     do {

@@ -41,8 +41,11 @@ class IdCorpus {
   // The number of batches of an epoch; exact or estimated like words().
   virtual int64_t batches() const = 0;
 
-  // REQUIRES: no call of Next is in progress.
-  virtual void StartEpoch() = 0;
+  // Starts an epoch, or continues one: skips the first batches. REQUIRES: no call of Next is in
+  // progress.
+  virtual Status StartEpoch(int64_t skipped = 0) = 0;
+  // The number of batches of this epoch that were handed out or skipped.
+  virtual int64_t position() const = 0;
   // Returns the next batch, reusing the memory of *batch; false at the end. Thread-safe if each
   // worker uses its own batch. Errors name file and line.
   virtual StatusOr<bool> Next(IdBatch* batch) = 0;

@@ -26,7 +26,7 @@ struct Epoch {
 Epoch ReadEpoch(IdCorpus& corpus) {
   Epoch epoch;
   IdBatch batch;
-  corpus.StartEpoch();
+  EXPECT_TRUE(corpus.StartEpoch().ok());
   while (true) {
     const StatusOr<bool> any = corpus.Next(&batch);
     EXPECT_TRUE(any.ok()) << any.status();
@@ -76,7 +76,7 @@ TEST(IdCorpusTest, MemoryAndStreamGiveTheSameBatchesForAnyThreads) {
       EXPECT_EQ(read.words, expected.words);
     }
   }
-  stream->StartEpoch();
+  ASSERT_TRUE(stream->StartEpoch().ok());
   EXPECT_GE(stream->batches(), static_cast<int64_t>(expected.batches.size()));
 }
 
@@ -121,7 +121,7 @@ TEST(IdCorpusTest, PartsOfATextAreItsBatchesEachOnce) {
           in_memory
               ? *LoadIdCorpus(files, words, options)
               : StreamIdCorpus(files, words, 9000, static_cast<int64_t>(text.size()), options);
-      corpus->StartEpoch();
+      ASSERT_TRUE(corpus->StartEpoch().ok());
       IdBatch batch;
       while (*corpus->Next(&batch)) {
         ASSERT_EQ(batch.ordinal % 3, options.part);
@@ -130,6 +130,34 @@ TEST(IdCorpusTest, PartsOfATextAreItsBatchesEachOnce) {
       }
     }
     EXPECT_EQ(together, whole.batches) << (in_memory ? "in memory" : "streamed");
+  }
+}
+
+TEST(IdCorpusTest, AnEpochContinuesAtAPosition) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 3000; ++i) text += i % 11 == 0 ? "a\n" : "b c ";
+  const std::vector<std::string> files = {dir.Write("text", text)};
+  const Vocabulary words = Abc();
+  IdCorpusOptions options{.part = 1, .parts = 2};
+  options.blocks.block_bytes = 300;
+  for (const bool in_memory : {true, false}) {
+    const std::unique_ptr<IdCorpus> corpus =
+        in_memory ? *LoadIdCorpus(files, words, options)
+                  : StreamIdCorpus(files, words, 9000, static_cast<int64_t>(text.size()), options);
+    const auto ordinals = [&](int64_t skipped) {
+      std::vector<int64_t> all;
+      EXPECT_TRUE(corpus->StartEpoch(skipped).ok());
+      EXPECT_EQ(corpus->position(), skipped);
+      IdBatch batch;
+      while (*corpus->Next(&batch)) all.push_back(batch.ordinal);
+      EXPECT_EQ(corpus->position(), skipped + static_cast<int64_t>(all.size()));
+      return all;
+    };
+    const std::vector<int64_t> whole = ordinals(0);
+    ASSERT_GT(whole.size(), 5u);
+    EXPECT_EQ(ordinals(4), std::vector<int64_t>(whole.begin() + 4, whole.end()));
+    EXPECT_EQ(ordinals(0), whole);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "flotilla/base/status.h"
-#include "flotilla/fleet/terminal.h"
+#include "flotilla/run/terminal.h"
 
 namespace flotilla {
 

@@ -1,17 +1,17 @@
 #include "flotilla/fleet/command_line.h"
 
 #include <fmt/ostream.h>
+#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cctype>
-#include <cstring>
 #include <memory>
 
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/fleet/config_file.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/fleet/main.h"
+#include "flotilla/run/typed_command.h"
 
 namespace flotilla {
 namespace {
@@ -31,6 +31,11 @@ std::vector<std::string> CommandNames(CLI::App& app) {
   return names;
 }
 
+// What the subcommands of `app` are called.
+const char* CommandNoun(CLI::App& app) {
+  return app.get_subcommands({}).front()->get_group() == kModelCommands ? "model" : "command";
+}
+
 // Finds unknown commands and flags before CLI11 does, whose messages suggest no nearest name.
 // *chosen becomes the command that the arguments select, *path its words.
 Status CheckNames(const std::vector<std::string>& args, CLI::App* app, CLI::App** chosen,
@@ -41,13 +46,19 @@ Status CheckNames(const std::vector<std::string>& args, CLI::App* app, CLI::App*
     if (arg == "--") break;
     if (IsFlag(arg)) {
       const std::string name = arg.substr(0, arg.find('='));
+      const std::vector<std::string> commands = CommandNames(**chosen);
+      if ((*chosen)->get_option_no_throw(name) == nullptr && !commands.empty()) {
+        return InvalidArgument("{} comes after the {}: first give one of {}", name,
+                               CommandNoun(**chosen), fmt::join(commands, ", "));
+      }
       if ((*chosen)->get_option_no_throw(name) == nullptr) {
         return InvalidArgument("unknown flag {}{}", name, DidYouMean(name, FlagNames(**chosen)));
       }
     } else if (const std::vector<std::string> names = CommandNames(**chosen);
                !names.empty() && !arg.starts_with('-')) {
       if (std::find(names.begin(), names.end(), arg) == names.end()) {
-        return InvalidArgument("unknown command '{}'{}", arg, DidYouMean(arg, names));
+        return InvalidArgument("unknown {} '{}'{}", CommandNoun(**chosen), arg,
+                               DidYouMean(arg, names));
       }
       *chosen = (*chosen)->get_subcommand(arg);
       *path += " " + arg;
@@ -59,23 +70,6 @@ Status CheckNames(const std::vector<std::string>& args, CLI::App* app, CLI::App*
 int UsageError(std::string_view path, std::string_view message, std::ostream& err) {
   fmt::print(err, "{0}: {1}\nTry: {0} --help\n", path, message);
   return kUsageError;
-}
-
-// Quoted so that a shell reads back the same words.
-std::string QuotedForShell(const std::string& arg) {
-  const auto plain = [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::strchr("-_=./,:@+", c) != nullptr;
-  };
-  if (!arg.empty() && std::all_of(arg.begin(), arg.end(), plain)) return arg;
-  std::string quoted = "'";
-  for (const char c : arg) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string Typed(const std::string& program, const std::vector<std::string>& args) {
-  std::string line = QuotedForShell(program);
-  for (const std::string& arg : args) line += " " + QuotedForShell(arg);
-  return line;
 }
 
 int RunAction(const Action& action, const std::string& path, const std::string& program,
@@ -93,7 +87,7 @@ int RunAction(const Action& action, const std::string& path, const std::string& 
                     .clock = clock,
                     .program = program,
                     .args = args,
-                    .command_line = Typed(program, args)};
+                    .command_line = TypedCommand(program, args)};
   const Status status = action.run(terminal);
   console.EndTask();
   out.flush();
@@ -163,18 +157,6 @@ void AddConfigFlags(CLI::App& command) {
       "--print_config", [] {},
       "Print all flags with their values and where each came from, in the format of --config, and "
       "exit");
-}
-
-std::string ResumeCommand(const Terminal& terminal) {
-  std::vector<std::string> args = terminal.args;
-  const auto overwrites = [](const std::string& arg) {
-    return arg == "--overwrite" || arg.starts_with("--overwrite=");
-  };
-  args.erase(std::remove_if(args.begin(), std::find(args.begin(), args.end(), "--"), overwrites),
-             std::find(args.begin(), args.end(), "--"));
-  const auto end = std::find(args.begin(), args.end(), "--");
-  if (std::find(args.begin(), end, "--resume") == end) args.insert(end, "--resume");
-  return Typed(terminal.program, args);
 }
 
 int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::string> args,

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "flotilla/fleet/action.h"
-#include "flotilla/fleet/terminal.h"
+#include "flotilla/run/terminal.h"
 
 namespace flotilla {
 
@@ -31,6 +31,9 @@ void PrepareCommandLine(CLI::App& app);
 // line, with the names of the flags.
 void AddConfigFlags(CLI::App& command);
 
+// The group of commands that are names of models.
+inline constexpr char kModelCommands[] = "Models";
+
 // The group of the flags that a model reads.
 inline constexpr char kModelFlags[] = "Model flags";
 
@@ -44,9 +47,5 @@ void AddHelpAll(CLI::App& command);
 // equivalent. Returns the exit code.
 int RunCommandLine(CLI::App& app, const std::string& program, std::vector<std::string> args,
                    const Action& action, std::ostream& out, std::ostream& err);
-
-// The command that continues a stopped run, quoted for a shell: the command as it was typed, with
-// --resume and without --overwrite.
-std::string ResumeCommand(const Terminal& terminal);
 
 }  // namespace flotilla

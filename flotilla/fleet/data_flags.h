@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/fleet/train_options.h"
+#include "flotilla/run/train_options.h"
 
 namespace flotilla {
 

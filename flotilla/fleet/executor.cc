@@ -6,10 +6,10 @@
 
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/fleet/fetch_watch.h"
-#include "flotilla/fleet/run_saves.h"
 #include "flotilla/graph/plan.h"
 #include "flotilla/metric/metric_set.h"
 #include "flotilla/report/summary.h"
+#include "flotilla/run/run_state.h"
 #include "flotilla/trainer/train_step.h"
 #include "flotilla/trainer/trainer.h"
 

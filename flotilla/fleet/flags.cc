@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <thread>
 #include <utility>
 
 #include "flotilla/base/nearest_name.h"
@@ -71,8 +70,6 @@ void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* 
 bool Changed(const CLI::Option& option) {
   return option.count() > 0 && option.as<std::string>() != option.get_default_str();
 }
-
-int Cores() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 void WrapDescriptions(CLI::App& app, size_t width) {
   for (CLI::Option* option : app.get_options()) {

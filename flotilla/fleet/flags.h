@@ -29,8 +29,6 @@ void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* 
 // repeat.
 bool Changed(const CLI::Option& option);
 
-// Number of cores of the machine, at least 1.
-int Cores();
 // Upper limit of --threads.
 inline constexpr int kMaxThreads = 1024;
 

@@ -6,18 +6,17 @@
 #include <cstdio>
 #include <utility>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/file_list.h"
-#include "flotilla/fleet/flags.h"
-#include "flotilla/fleet/graph_text.h"
-#include "flotilla/fleet/group_report.h"
 #include "flotilla/launch/job_environment.h"
+#include "flotilla/run/group_report.h"
 
 namespace flotilla {
 
 Fleet::~Fleet() {
   if (stage_ != Stage::kWorker) return;
-  job_.Abort(absl::UnknownError(
-      fmt::format("{} ended before stop_worker: see its log for the reason", role_.ToString())));
+  job_.Abort(absl::UnknownError(fmt::format(
+      "{} ended before stop_worker: see its log for the reason", part_.role.ToString())));
 }
 
 Status Fleet::Need(Stage wanted, const char* call, const char* before) const {
@@ -27,23 +26,23 @@ Status Fleet::Need(Stage wanted, const char* call, const char* before) const {
 
 Status Fleet::init(FleetInit options) {
   FL_RETURN_IF_ERROR(Need(Stage::kNew, "init", "nothing else"));
-  job_options_ = std::move(options.job);
+  part_.options = std::move(options.job);
   if (!options.environment.empty()) {
     FL_ASSIGN_OR_RETURN(JobEnvironment found,
-                        JobFromEnvironment(options.environment, {.flags = job_options_.flags,
-                                                                 .mode = job_options_.mode,
-                                                                 .job_id = job_options_.job_id}));
-    role_ = std::move(found.role);
-    job_options_.flags = std::move(found.flags);
-    job_options_.mode = std::move(found.mode);
-    job_options_.job_id = std::move(found.job_id);
-    job_options_.turns = std::move(found.turns);
+                        JobFromEnvironment(options.environment, {.flags = part_.options.flags,
+                                                                 .mode = part_.options.mode,
+                                                                 .job_id = part_.options.job_id}));
+    part_.role = std::move(found.role);
+    part_.options.flags = std::move(found.flags);
+    part_.options.mode = std::move(found.mode);
+    part_.options.job_id = std::move(found.job_id);
+    part_.options.turns = std::move(found.turns);
   }
-  if (options.role) role_ = *std::move(options.role);
-  FL_RETURN_IF_ERROR(CheckRole(role_));
+  if (options.role) part_.role = *std::move(options.role);
+  FL_RETURN_IF_ERROR(CheckRole(part_.role));
   seed_ = options.seed;
   if (options.interrupt != nullptr) interrupt_ = options.interrupt;
-  job_options_.interrupt = interrupt_;
+  part_.options.interrupt = interrupt_;
   if (options.clock != nullptr) clock_ = options.clock;
   log_ = options.log ? std::move(options.log)
                      : [](std::string_view line) { fmt::print(stderr, "{}\n", line); };
@@ -51,7 +50,7 @@ Status Fleet::init(FleetInit options) {
   return absl::OkStatus();
 }
 
-int Fleet::worker_threads() const { return role_.threads.value_or(Cores()); }
+int Fleet::worker_threads() const { return part_.role.threads.value_or(Cores()); }
 
 StatusOr<std::vector<std::string>> Fleet::split_files(std::vector<std::string> files) const {
   if (files.empty()) return InvalidArgument("split_files: there are no files");
@@ -61,26 +60,18 @@ StatusOr<std::vector<std::string>> Fleet::split_files(std::vector<std::string> f
 
 Status Fleet::distributed_optimizer(const Model& model, const Strategy& strategy) {
   FL_RETURN_IF_ERROR(Need(Stage::kInit, "distributed_optimizer", "init"));
-  FL_RETURN_IF_ERROR(model.graph.status());
-  FL_RETURN_IF_ERROR(ApplyStrategy(strategy, &job_options_));
-  std::string& mode = job_options_.mode.mode;
-  const bool local = role_.kind == Role::Kind::kLocal;
-  if (!local && !GetMode(mode).has_servers) {
-    return InvalidArgument("strategy: mode is {}, but TRAINING_ROLE makes this process {}", mode,
-                           role_.ToString());
-  }
-  if (local) mode = kLocalMode;
-  FL_ASSIGN_OR_RETURN(job_options_.graph_text, GraphText(model));
-  spec_ = SpecOf(model, seed_);
+  FL_RETURN_IF_ERROR(ApplyStrategy(strategy, &part_.options));
+  FL_ASSIGN_OR_RETURN(part_, MakeJobPart(part_.role, part_.options, model, seed_));
   stage_ = Stage::kModel;
   return absl::OkStatus();
 }
 
 Status Fleet::init_server(const std::string& model_dir, const LoadOptions& options) {
   FL_RETURN_IF_ERROR(Need(Stage::kModel, "init_server", "distributed_optimizer"));
-  if (!is_server()) return FailedPrecondition("init_server: this process is {}", role_.ToString());
-  job_options_.init_model = model_dir;
-  job_options_.init_options = options;
+  if (!is_server())
+    return FailedPrecondition("init_server: this process is {}", part_.role.ToString());
+  part_.options.init_model = model_dir;
+  part_.options.init_options = options;
   stage_ = Stage::kServer;
   return absl::OkStatus();
 }
@@ -89,17 +80,15 @@ Status Fleet::run_server(const std::function<bool()>& stop) {
   FL_RETURN_IF_ERROR(Need(Stage::kServer, "run_server", "init_server"));
   stage_ = Stage::kEnded;
   return RunServer(
-      role_, spec_, job_options_, clock_, log_, stop ? stop : [] { return false; });
+      part_.role, part_.spec, part_.options, clock_, log_, stop ? stop : [] { return false; });
 }
 
 Status Fleet::init_worker(const std::function<bool()>& stop) {
   FL_RETURN_IF_ERROR(Need(Stage::kModel, "init_worker", "distributed_optimizer"));
-  if (is_server()) return FailedPrecondition("init_worker: this process is {}", role_.ToString());
-  if (stop) job_options_.stop = stop;
-  const std::string& mode = job_options_.mode.mode;
-  if (role_.is_trainer()) Tell(fmt::format("{}, mode {}", role_.ToString(), mode));
-  if (role_.is_trainer()) Tell("communication:\n" + job_options_.flags.Table(job_options_.mode));
-  FL_ASSIGN_OR_RETURN(job_, JoinJob(role_, spec_, job_options_, clock_, log_));
+  if (is_server())
+    return FailedPrecondition("init_worker: this process is {}", part_.role.ToString());
+  if (stop) part_.options.stop = stop;
+  FL_ASSIGN_OR_RETURN(job_, JoinAs(part_, clock_, log_));
   stage_ = Stage::kWorker;
   return absl::OkStatus();
 }

@@ -14,7 +14,7 @@
 //   .. executor->train_from_dataset(..), fleet.save_persistables(*executor, dir) ..
 //   return fleet.stop_worker();
 //
-// `flotilla train` and fl::Main are built on it too. Names are those of the tutorials, so that each
+// Names are those of the tutorials, so that each
 // line of a tutorial has a counterpart; in these names "worker" means a trainer process.
 #pragma once
 
@@ -35,6 +35,7 @@
 #include "flotilla/launch/job.h"
 #include "flotilla/launch/role.h"
 #include "flotilla/launch/role_environment.h"
+#include "flotilla/run/job_part.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
 
@@ -72,16 +73,16 @@ class Fleet {
   Status init(FleetInit options = {});
 
   // In a local run, and before init, this process is the only worker and there are no servers.
-  bool is_server() const { return role_.is_server(); }
-  bool is_worker() const { return !role_.is_server(); }
+  bool is_server() const { return part_.role.is_server(); }
+  bool is_worker() const { return !part_.role.is_server(); }
   bool is_first_worker() const { return is_worker() && worker_index() == 0; }
-  int worker_num() const { return role_.trainers; }
+  int worker_num() const { return part_.role.trainers; }
   // The index of this worker. REQUIRES: is_worker().
-  int worker_index() const { return role_.is_trainer() ? role_.index : 0; }
-  int server_num() const { return static_cast<int>(role_.servers.size()); }
+  int worker_index() const { return part_.role.is_trainer() ? part_.role.index : 0; }
+  int server_num() const { return static_cast<int>(part_.role.servers.size()); }
   // Threads that the environment gives this worker (CPU_NUM), else the cores of the machine.
   int worker_threads() const;
-  const Role& role() const { return role_; }
+  const Role& role() const { return part_.role; }
 
   // This worker's share of the files: they are sorted and split into contiguous blocks. All workers
   // must pass the same files, in any order. May be empty if there are more workers than files; an
@@ -138,18 +139,15 @@ class Fleet {
 
   // FailedPrecondition unless the stage is `wanted`.
   Status Need(Stage wanted, const char* call, const char* before) const;
-  void Tell(const std::string& line) const { log_(line); }
 
   Stage stage_ = Stage::kNew;
-  Role role_;
-  JobOptions job_options_;
+  JobPart part_;
   uint64_t seed_ = 0;
   LogLine log_;
   SteadyClock own_clock_;
   const Clock* clock_ = &own_clock_;
   Interrupt own_interrupt_;
   Interrupt* interrupt_ = &own_interrupt_;
-  ModelSpec spec_;
   TrainerJob job_;
 };
 

@@ -10,7 +10,7 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/role_flags.h"
-#include "flotilla/fleet/train_options.h"
+#include "flotilla/run/train_options.h"
 
 namespace flotilla {
 

@@ -11,8 +11,7 @@
 #include "flotilla/base/process_start.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/train_flags.h"
-#include "flotilla/fleet/train_report.h"
-#include "flotilla/fleet/train_run.h"
+#include "flotilla/run/train_report.h"
 
 namespace flotilla {
 

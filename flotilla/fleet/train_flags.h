@@ -1,4 +1,4 @@
-// The flags of training, shared by `flotilla train` and every program with fl::Main.
+// The flags of training on rows, shared by `flotilla train` and every program with fl::Main.
 #pragma once
 
 #include <CLI/App.hpp>
@@ -7,12 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/base/console.h"
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/data_flags.h"
-#include "flotilla/fleet/fleet_flags.h"
-#include "flotilla/fleet/train_options.h"
+#include "flotilla/fleet/run_flags.h"
+#include "flotilla/run/train_options.h"
 
 namespace flotilla {
 
@@ -21,9 +20,7 @@ struct TrainFlags {
   TrainOptions options;
   Config::Values model_values;  // the model's own flags
 
-  FleetFlags fleet;
-  std::optional<int> threads;  // default: that of the role, else the number of cores
-  std::string log_format = "text";
+  RunFlags run;
   DataFlags data;
   std::optional<bool> in_memory;  // default true
   std::optional<bool> shuffle;    // default: true if the rows are in memory
@@ -40,12 +37,5 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
 // Runs the checks that need the model or several flags, and fills flags->options from the other
 // members. Errors are usage errors.
 Status SettleTrainFlags(const Model& model, TrainFlags* flags);
-
-// Declares --log_format and --progress_seconds. REQUIRES: the variables that they fill outlive the
-// command.
-void AddProgressFlags(CLI::App& command, const std::string& group, std::string* log_format,
-                      ViewOptions* view);
-// Sets how the console shows progress and messages, from the options.
-void SetView(const ViewOptions& options, ConsoleOptions* console);
 
 }  // namespace flotilla

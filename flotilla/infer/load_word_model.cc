@@ -83,6 +83,13 @@ std::string DictionaryText(const Vocabulary& vocabulary) {
   return text;
 }
 
+StatusOr<Vocabulary> LoadModelDictionary(const std::string& dir) {
+  FL_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(FindModel(dir)));
+  StatusOr<Vocabulary> vocabulary = DictionaryOf(manifest, "");
+  if (!vocabulary.ok()) return Annotate(vocabulary.status(), dir);
+  return vocabulary;
+}
+
 bool IsModelDir(const std::string& path) {
   std::error_code ignored;
   return std::filesystem::is_directory(path, ignored);

@@ -22,6 +22,9 @@ bool IsModelDir(const std::string& path);
 // cannot be read.
 bool IsWordModel(const std::string& path);
 
+// The dictionary of a model directory (or of DIR/latest). Errors contain the directory.
+StatusOr<Vocabulary> LoadModelDictionary(const std::string& dir);
+
 // Loads the rows of one table of a model directory (or of DIR/latest) as vectors of its words; rows
 // that were never created are zeros. `dict` is a file with lines `word count` in the order of ids;
 // empty: the model's own dictionary. NotFound: no model, no such table, no dictionary. Other errors

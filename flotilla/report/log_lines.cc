@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "flotilla/report/progress.h"
+
 namespace flotilla {
 namespace {
 
@@ -18,10 +20,11 @@ std::string MetricsText(const Report& report) {
 
 }  // namespace
 
-std::string EpochFinishedLine(int64_t epoch, const Report& report) {
+std::string EpochFinishedLine(int64_t epoch, const Report& report, std::string_view unit) {
   const std::string rate =
       report.seconds > 0
-          ? fmt::format(", {:.0f} examples/s", static_cast<double>(report.rows) / report.seconds)
+          ? fmt::format(", {:.0f} {}/s", static_cast<double>(report.rows) / report.seconds,
+                        RateUnit(unit))
           : "";
   return fmt::format("epoch {} finished, use time={:.2f}{}, loss={:.4f}{}", epoch, report.seconds,
                      rate, report.loss, MetricsText(report));

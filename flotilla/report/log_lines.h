@@ -11,8 +11,9 @@
 
 namespace flotilla {
 
-// "epoch 0 finished, use time=52.10, 31200 examples/s, loss=0.4512, auc=0.7812"
-std::string EpochFinishedLine(int64_t epoch, const Report& report);
+// "epoch 0 finished, use time=52.10, 31200 examples/s, loss=0.4512, auc=0.7812"; `unit` as in
+// progress.h
+std::string EpochFinishedLine(int64_t epoch, const Report& report, std::string_view unit = "rows");
 
 // "epoch 0 test, use time=2.10, loss=0.4512, auc=0.7812"
 std::string EpochTestLine(int64_t epoch, const Report& report);

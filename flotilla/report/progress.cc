@@ -73,7 +73,9 @@ double EpochShare(const Progress& progress) {
   return std::isnan(share) ? share : std::clamp(share, 0.0, 1.0);
 }
 
-TaskMoment TrainingMoment(const Progress& progress) {
+std::string_view RateUnit(std::string_view unit) { return unit == "rows" ? "examples" : unit; }
+
+TaskMoment TrainingMoment(const Progress& progress, std::string_view unit) {
   const double share = EpochShare(progress);
   const double rate = progress.examples_per_second;
   TaskMoment moment{.task = "train", .fields = {}, .share = std::isnan(share) ? -1 : share};
@@ -82,8 +84,10 @@ TaskMoment TrainingMoment(const Progress& progress) {
       {"epoch", Number(progress.epoch), fmt::format("epoch {}{}", progress.epoch, of)},
       {"epochs", progress.epochs > 0 ? Number(progress.epochs) : kUndefined},
       PercentField(share),
-      {"rows", Number(progress.rows), HumanCount(Number(progress.rows)) + " rows", kRows},
-      {"examples_per_second", rate, std::isnan(rate) ? "" : HumanCount(rate) + " examples/s"},
+      {std::string(unit), Number(progress.rows),
+       fmt::format("{} {}", HumanCount(Number(progress.rows)), unit), kRows},
+      {fmt::format("{}_per_second", RateUnit(unit)), rate,
+       std::isnan(rate) ? "" : fmt::format("{} {}/s", HumanCount(rate), RateUnit(unit))},
       {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss)},
       {"auc", progress.auc, TextOf(progress.auc, "AUC {:.4f}"), kAuc},
       {"auc_window", progress.auc_window, TextOf(progress.auc_window, "recent AUC {:.4f}"),

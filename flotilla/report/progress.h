@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "flotilla/base/task_moment.h"
 #include "flotilla/report/rate_window.h"
@@ -32,7 +33,11 @@ class ProgressMeter {
 // The completed fraction of the epoch, in [0, 1]; NaN if unknown.
 double EpochShare(const Progress& progress);
 
+// The unit of a rate: rows count as "examples", others ("words") under their own name.
+std::string_view RateUnit(std::string_view unit);
+
 // "epoch 0 of 3  ####----  43 %  31.2 k examples/s  loss 0.4512  AUC 0.7812  .."
-TaskMoment TrainingMoment(const Progress& progress);
+// `unit` is what data consists of: "rows", or "words" of a text.
+TaskMoment TrainingMoment(const Progress& progress, std::string_view unit = "rows");
 
 }  // namespace flotilla

@@ -34,14 +34,16 @@ struct Progress {
 };
 
 struct Report {
-  int64_t rows = 0;
+  int64_t rows = 0;     // of text: words
+  int64_t trained = 0;  // of them, trained on: fewer where words are down-sampled
   int64_t batches = 0;
   int64_t step = 0;                   // global, after the last update
   int64_t skipped = 0;                // bad rows that the dataset skipped
   int64_t dropped = 0;                // rows of a short last batch that was dropped by option
   std::vector<std::string> bad_rows;  // the first few skipped rows, with their position
   bool stopped = false;               // ended early because TrainerOptions::stop was true
-  // Per row: a loss that sums over the batch is divided by the rows, one that averages is weighted.
+  // Per trained row: a loss that sums over the batch is divided by the rows, one that averages is
+  // weighted.
   double loss = 0;
   std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics
   std::vector<double> metric_state;  // from which metrics are computed: MetricSet::State

@@ -89,9 +89,9 @@ class SkipgramModesTest : public ::testing::Test {
     FL_ASSIGN_OR_RETURN(const auto made,
                         SkipgramTrainer::Make(&communicator, &sampler, &clock_, skipgram));
     for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
-      FL_ASSIGN_OR_RETURN(const SkipgramReport report, made->TrainEpoch(*corpus, epoch));
+      FL_ASSIGN_OR_RETURN(const Report report, made->TrainEpoch(*corpus, epoch));
       std::lock_guard lock(mutex_);
-      outcome->words += report.words;
+      outcome->words += report.rows;
       outcome->batches += report.batches;
       if (trainer == 0 && epoch == 0) outcome->first_loss = report.loss;
       if (trainer == 0) outcome->last_loss = report.loss;

@@ -87,7 +87,7 @@ class BlockPart : public SkipgramPart {
 }  // namespace
 
 double SkipgramParts::ScheduleFactor() const {
-  return schedule ? LearningRate(*schedule, communicator->global_step()) : 1;
+  return schedule ? LearningRate(*schedule, earlier_steps + communicator->global_step()) : 1;
 }
 
 SkipgramPart::SkipgramPart(const SkipgramParts& parts, int worker)

@@ -29,6 +29,7 @@ struct SkipgramParts {
   SkipgramTables tables;
   bool cbow = false;
   std::optional<ScheduleSpec> schedule;  // SkipgramOptions::schedule
+  int64_t earlier_steps = 0;             // SkipgramOptions::earlier_steps
   double push_scale = 1;                 // SkipgramOptions::push_scale
   const int64_t* epoch = nullptr;        // the current epoch
   // Reads the next batch of the epoch for a worker; returns false at its end.
@@ -47,7 +48,10 @@ class SkipgramPart : public Part {
     int64_t batches = 0;
     WindowLoss loss;
   };
-  void Start() { counts_ = {}; }
+  void Start() {
+    counts_ = {};
+    lane_.times = {};
+  }
   const Counts& counts() const { return counts_; }
 
   BatchResult result() const override { return result_; }

@@ -19,8 +19,8 @@ SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler
                  [this](int, const Round& round) {
                    for (const BatchResult& result : round.results()) TellProgress(result);
                  },
-             .want_pause = {},
-             .at_pause = {},
+             .want_pause = options_.want_pause,
+             .at_pause = options_.at_pause,
              .stop = options_.stop}) {
   SkipgramParts parts{.communicator = communicator,
                       .sampler = sampler,
@@ -28,6 +28,7 @@ SkipgramTrainer::SkipgramTrainer(Communicator* communicator, const WindowSampler
                       .tables = tables,
                       .cbow = options_.cbow,
                       .schedule = options_.schedule,
+                      .earlier_steps = options_.earlier_steps,
                       .push_scale = options_.push_scale,
                       .epoch = &epoch_,
                       .next = [this](int w, IdBatch* batch) { return Next(w, batch); }};
@@ -69,38 +70,60 @@ StatusOr<std::unique_ptr<SkipgramTrainer>> SkipgramTrainer::Make(Communicator* c
       new SkipgramTrainer(communicator, sampler, clock, tables, std::move(options)));
 }
 
-StatusOr<SkipgramReport> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t epoch) {
-  corpus.StartEpoch();
+StatusOr<Report> SkipgramTrainer::TrainEpoch(IdCorpus& corpus, int64_t epoch) {
+  return ResumeEpoch(corpus, epoch, 0, {});
+}
+
+StatusOr<Report> SkipgramTrainer::ResumeEpoch(IdCorpus& corpus, int64_t epoch, int64_t skipped,
+                                              const Report& before) {
+  FL_RETURN_IF_ERROR(corpus.StartEpoch(skipped));
   corpus_ = &corpus;
   epoch_ = epoch;
+  before_ = before;
   for (SkipgramPart* part : parts_) part->Start();
   has_first_ = false;
-  progress_words_ = 0;
+  progress_words_ = before.rows;
+  progress_batches_ = before.batches;
   start_nanos_ = clock_->NowNanos();
   FL_ASSIGN_OR_RETURN(has_first_, Next(0, &first_));
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = has_first_, .batches = corpus.batches()}));
   FL_RETURN_IF_ERROR(loop_.Run(rounds_));
   FL_RETURN_IF_ERROR(communicator_->Flush());
-  return Sum();
+  Report report = SoFar();
+  report.stopped = StopWanted();
+  return report;
 }
 
-SkipgramReport SkipgramTrainer::Sum() const {
-  SkipgramReport total;
-  total.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
-  total.step = communicator_->global_step();
-  total.stopped = StopWanted();
+double SkipgramTrainer::Seconds() const {
+  return before_.seconds + static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+}
+
+Report SkipgramTrainer::SoFar() const {
+  Report report;
+  report.seconds = Seconds();
+  report.step = communicator_->global_step();
+  report.times = before_.times;
   WindowLoss loss;
-  for (const SkipgramPart* part : parts_) {
+  for (SkipgramPart* part : parts_) {
     const SkipgramPart::Counts& counts = part->counts();
-    total.words += counts.words;
-    total.kept += counts.kept;
-    total.batches += counts.batches;
+    report.rows += counts.words;
+    report.trained += counts.kept;
+    report.batches += counts.batches;
     loss.loss += counts.loss.loss;
     loss.pairs += counts.loss.pairs;
+    report.times.Add(part->lane().times);
   }
-  if (loss.pairs > 0) total.loss = loss.loss / static_cast<double>(loss.pairs);
-  return total;
+  if (loss.pairs > 0) report.loss = loss.loss / static_cast<double>(loss.pairs);
+  if (before_.trained > 0) {
+    const auto earlier = static_cast<double>(before_.trained);
+    const auto now = static_cast<double>(report.trained);
+    report.loss = (before_.loss * earlier + report.loss * now) / (earlier + now);
+  }
+  report.rows += before_.rows;
+  report.trained += before_.trained;
+  report.batches += before_.batches;
+  return report;
 }
 
 StatusOr<bool> SkipgramTrainer::Next(int w, IdBatch* batch) {
@@ -120,10 +143,11 @@ void SkipgramTrainer::TellProgress(const BatchResult& result) {
   progress_words_ += result.rows;
   options_.on_progress({.epoch = epoch_,
                         .step = communicator_->global_step(),
-                        .words = progress_words_,
+                        .batches = ++progress_batches_,
+                        .rows = progress_words_,
                         .loss = result.loss,
-                        .rate = result.rate,
-                        .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
+                        .learning_rate = result.rate,
+                        .seconds = Seconds()});
 }
 
 }  // namespace flotilla

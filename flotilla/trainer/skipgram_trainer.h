@@ -20,19 +20,11 @@
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/corpus/id_corpus.h"
 #include "flotilla/corpus/window_sampler.h"
+#include "flotilla/trainer/report.h"
 #include "flotilla/trainer/round_loop.h"
 #include "flotilla/trainer/skipgram_part.h"
 
 namespace flotilla {
-
-struct SkipgramProgress {
-  int64_t epoch = 0;
-  int64_t step = 0;    // global
-  int64_t words = 0;   // of the text, in this epoch
-  double loss = 0;     // per true pair, of the reporting worker so far
-  double rate = 0;     // learning rate
-  double seconds = 0;  // of this epoch
-};
 
 struct SkipgramOptions {
   int workers = 1;
@@ -41,24 +33,18 @@ struct SkipgramOptions {
   // A factor of the communicator's learning rate, as a function of its global step: for models
   // whose servers cannot know how long the text is. Not set: 1.
   std::optional<ScheduleSpec> schedule;
+  // Steps of the same training before the communicator's count began; the schedule counts them.
+  int64_t earlier_steps = 0;
   // Gradients are multiplied by it before they are pushed: set to the number of trainers if servers
   // average over them (sync), so that the updates of all trainers count in full.
   double push_scale = 1;
-  // Called by one worker at a time, after every batch, while training continues.
-  std::function<void(const SkipgramProgress&)> on_progress;
-  // Called after every batch, by any worker. Once it returns true, the epoch ends
-  // (SkipgramReport::stopped).
+  // Called by one worker at a time, after every batch, while training continues. Rows are words;
+  // the loss is per true pair, of the reporting worker so far.
+  std::function<void(const Progress&)> on_progress;
+  // As in TrainerOptions.
+  std::function<bool()> want_pause;
+  std::function<Status()> at_pause;
   std::function<bool()> stop;
-};
-
-struct SkipgramReport {
-  int64_t words = 0;  // of the text, before down-sampling
-  int64_t kept = 0;   // of them, trained as targets
-  int64_t batches = 0;
-  int64_t step = 0;    // global, after the last update
-  double loss = 0;     // of a true pair and its negatives, from a sample of the windows
-  double seconds = 0;  // from the first batch to the last update
-  bool stopped = false;
 };
 
 // Not thread-safe; one call at a time.
@@ -75,8 +61,16 @@ class SkipgramTrainer {
   // One pass over the corpus. In free modes workers take batches as they come; in joined modes
   // they take them in order, so that the same seed gives the same bits (with tables in place one
   // worker takes them all). The first error of any worker ends the epoch. A corpus without words is
-  // not an error: one of several trainers may have no share of a short text.
-  StatusOr<SkipgramReport> TrainEpoch(IdCorpus& corpus, int64_t epoch);
+  // not an error: one of several trainers may have no share of a short text. In the report, rows
+  // are words of the text, trained are those that down-sampling left, and the loss is that of a
+  // true pair and its negatives, from a sample of the windows.
+  StatusOr<Report> TrainEpoch(IdCorpus& corpus, int64_t epoch);
+  // Trains the rest of an epoch after its first `skipped` batches (IdCorpus::position). `before` is
+  // what SoFar returned at that position; the report covers both parts.
+  StatusOr<Report> ResumeEpoch(IdCorpus& corpus, int64_t epoch, int64_t skipped,
+                               const Report& before);
+  // The report of the epoch so far. In a pause (at_pause), or after the epoch.
+  Report SoFar() const;
 
  private:
   SkipgramTrainer(Communicator* communicator, const WindowSampler* sampler, const Clock* clock,
@@ -88,7 +82,7 @@ class SkipgramTrainer {
   StatusOr<bool> Next(int w, IdBatch* batch);
   bool StopWanted() const { return options_.stop && options_.stop(); }
   void TellProgress(const BatchResult& result);
-  SkipgramReport Sum() const;
+  double Seconds() const;
 
   // Constant after Make.
   Communicator* const communicator_;
@@ -101,13 +95,15 @@ class SkipgramTrainer {
   std::vector<RoundLoop::Rounds> rounds_;  // by loop
   IdCorpus* corpus_ = nullptr;
   int64_t epoch_ = 0;  // the current epoch
+  Report before_;      // of its part before this run
   int64_t start_nanos_ = 0;
   // Used by worker 0 once workers run.
   IdBatch first_;
   bool has_first_ = false;  // first_ is still to be trained
 
   std::mutex mutex_;
-  int64_t progress_words_ = 0;  // guarded by mutex_
+  int64_t progress_words_ = 0;    // guarded by mutex_
+  int64_t progress_batches_ = 0;  // guarded by mutex_
 };
 
 }  // namespace flotilla

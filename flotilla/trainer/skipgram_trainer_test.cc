@@ -112,7 +112,7 @@ struct Twin {
   void Epoch(const WindowSampler& sampler, IdCorpus& corpus, int64_t epoch) {
     IdBatch batch;
     KeptWords kept;
-    corpus.StartEpoch();
+    ASSERT_TRUE(corpus.StartEpoch().ok());
     while (*corpus.Next(&batch)) {
       sampler.Keep(epoch, batch, &kept);
       for (size_t word = 0; word < kept.size(); ++word) {
@@ -143,9 +143,9 @@ TEST(SkipgramTrainerTest, AnEpochOfOneWorkerEqualsPlainLoops) {
     for (int64_t epoch = 0; epoch < 2; ++epoch) {
       const auto report = trainer->TrainEpoch(*setup.corpus, epoch);
       ASSERT_TRUE(report.ok()) << report.status();
-      EXPECT_EQ(report->words, 1600);
-      EXPECT_LT(report->kept, 1500);
-      EXPECT_GT(report->kept, 500);
+      EXPECT_EQ(report->rows, 1600);
+      EXPECT_LT(report->trained, 1500);
+      EXPECT_GT(report->trained, 500);
       twin.Epoch(*setup.sampler, *setup.corpus, epoch);
     }
     const auto near = [](const std::vector<float>& actual, const std::vector<double>& expected) {
@@ -195,10 +195,10 @@ TEST(SkipgramTrainerTest, EveryBatchIsAStepOfTheSchedule) {
   spec.optimizer.learning_rate = PolynomialDecay(0.1, batches, 0);
   setup.local = *LocalCommunicator::Make(spec, {.tables = {.in_order = true}});
   int64_t words = 0;
-  auto trainer = setup.Trainer({.on_progress = [&](const SkipgramProgress& progress) {
-    rates.push_back(progress.rate);
-    EXPECT_GT(progress.words, words);
-    words = progress.words;
+  auto trainer = setup.Trainer({.on_progress = [&](const Progress& progress) {
+    rates.push_back(progress.learning_rate);
+    EXPECT_GT(progress.rows, words);
+    words = progress.rows;
   }});
   ASSERT_TRUE(trainer->TrainEpoch(*setup.corpus, 0).ok());
   ASSERT_EQ(rates.size(), static_cast<size_t>(batches));
@@ -242,7 +242,7 @@ TEST(SkipgramTrainerTest, ATrainerWithoutTextHasAnEmptyEpoch) {
   TrainingSetup empty(false, {}, 0);
   const auto report = empty.Trainer()->TrainEpoch(*empty.corpus, 0);
   ASSERT_TRUE(report.ok()) << report.status();
-  EXPECT_EQ(report->words, 0);
+  EXPECT_EQ(report->rows, 0);
 }
 
 }  // namespace

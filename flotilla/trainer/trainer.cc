@@ -112,7 +112,7 @@ std::unique_ptr<Round> Trainer::MakeRound(const GraphParts& parts, int worker) {
 }
 
 StatusOr<Report> Trainer::TrainEpoch(Dataset& dataset, int64_t epoch) {
-  StartRun();
+  FL_RETURN_IF_ERROR(StartRun());
   FL_RETURN_IF_ERROR(dataset.StartEpoch(epoch));
   return TrainStarted(dataset, epoch);
 }
@@ -126,8 +126,9 @@ StatusOr<std::vector<double>> Trainer::Fit(Dataset& dataset, int64_t epochs) {
   return losses;
 }
 
-StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& position) {
-  StartRun();
+StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& position,
+                                      const Report& before) {
+  FL_RETURN_IF_ERROR(StartRun(before));
   FL_RETURN_IF_ERROR(dataset.Resume(position));
   return TrainStarted(dataset, position.epoch);
 }
@@ -160,7 +161,7 @@ void Trainer::TakeTimes(std::span<const RoundLoop::Rounds> rounds) {
 }
 
 StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
-  StartRun();
+  FL_RETURN_IF_ERROR(StartRun());
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   source_ = &dataset;
   FL_RETURN_IF_ERROR(evaluate_loop_.Run(evaluate_));
@@ -176,29 +177,44 @@ void Trainer::TellFetched(std::span<const FetchedValue> fetched) {
   options_.on_fetch(batch, fetched.last(options_.fetches.size()));
 }
 
-void Trainer::StartRun() {
-  fetch_count_ = 0;
-  progress_rows_ = progress_batches_ = 0;
+Status Trainer::StartRun(const Report& before) {
+  before_ = before;
+  before_metrics_ = nullptr;
+  if (!before.metric_state.empty()) {
+    FL_ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::Make(model_->metrics));
+    FL_RETURN_IF_ERROR(Annotate(metrics.MergeState(before.metric_state),
+                                "the metrics of the first part of the epoch"));
+    before_metrics_ = std::make_unique<MetricSet>(std::move(metrics));
+  }
+  fetch_count_ = before.batches;
+  progress_rows_ = before.rows;
+  progress_batches_ = before.batches;
   std::ranges::fill(workers_, Worker());
   metrics_->Reset();
   start_nanos_ = clock_->NowNanos();
+  return absl::OkStatus();
 }
 
-Report Trainer::FinishRun(const Dataset& dataset) {
+double Trainer::Seconds() const {
+  return before_.seconds + static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+}
+
+Report Trainer::SoFar() const {
   Report report;
-  report.seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9;
+  report.seconds = Seconds();
   report.step = communicator_->global_step();
-  DatasetCounts counts = dataset.counts();
-  report.skipped = counts.skipped;
-  report.dropped = counts.dropped;
-  report.bad_rows = std::move(counts.samples);
+  report.rows = before_.rows;
+  report.batches = before_.batches;
+  report.loss = before_.loss * static_cast<double>(before_.rows);
+  report.times = before_.times;
   for (const Worker& worker : workers_) {
     report.rows += worker.rows;
     report.batches += worker.batches;
     report.loss += worker.loss;
     report.times.Add(worker.times);
   }
-  if (report.rows > 0) report.loss /= static_cast<double>(report.rows);
+  report.trained = report.rows;
+  report.loss = report.rows > 0 ? report.loss / static_cast<double>(report.rows) : 0;
   const MetricSet merged = MergedMetrics();
   report.metrics = merged.Values();
   report.metric_state = merged.State();
@@ -206,9 +222,19 @@ Report Trainer::FinishRun(const Dataset& dataset) {
   return report;
 }
 
+Report Trainer::FinishRun(const Dataset& dataset) {
+  Report report = SoFar();
+  DatasetCounts counts = dataset.counts();
+  report.skipped = counts.skipped;
+  report.dropped = counts.dropped;
+  report.bad_rows = std::move(counts.samples);
+  return report;
+}
+
 MetricSet Trainer::MergedMetrics() const {
   MetricSet merged = *MetricSet::Make(model_->metrics);  // Init has made one from the same specs
   metrics_->MergeTo(&merged);
+  if (before_metrics_ != nullptr) merged.Merge(*before_metrics_);
   return merged;
 }
 
@@ -242,7 +268,7 @@ void Trainer::TellProgress(int64_t rows, double loss) {
                         .rows = progress_rows_,
                         .loss = RowLoss(loss, rows) / static_cast<double>(rows),
                         .learning_rate = communicator_->learning_rate(),
-                        .seconds = static_cast<double>(clock_->NowNanos() - start_nanos_) * 1e-9});
+                        .seconds = Seconds()});
 }
 
 }  // namespace flotilla

@@ -78,8 +78,14 @@ class Trainer {
   StatusOr<Report> TrainEpoch(Dataset& dataset, int64_t epoch);
   // Trains `epochs` epochs, starting at 0, and returns the loss per row of each.
   StatusOr<std::vector<double>> Fit(Dataset& dataset, int64_t epochs);
-  // Trains the rest of an epoch from a position of the dataset. The report covers that part.
-  StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position);
+  // Trains the rest of an epoch from a position of the dataset. `before` is what SoFar returned at
+  // that position, and the report covers both parts; if it is empty, only this part. An error if
+  // its metrics are not those of the model.
+  StatusOr<Report> ResumeEpoch(Dataset& dataset, const DatasetPosition& position,
+                               const Report& before = {});
+  // The report of the epoch so far, without the counts of the dataset. In a pause (at_pause), or
+  // after the epoch.
+  Report SoFar() const;
 
   // Evaluates one pass of the dataset: forward only, in inference mode; no parameter changes and no
   // row is created. Metrics start at zero; if workers share a batch, metrics do not depend on the
@@ -114,8 +120,10 @@ class Trainer {
   StatusOr<Report> TrainStarted(Dataset& started, int64_t epoch);
   void TakeTimes(std::span<const RoundLoop::Rounds> rounds);
 
-  void StartRun();
+  Status StartRun(const Report& before = {});
   Report FinishRun(const Dataset& dataset);
+  // Seconds of the epoch so far.
+  double Seconds() const;
   void Count(int worker, const BatchResult& result);
   void TellProgress(int64_t rows, double loss);
   // Passes the extra values of a batch to on_fetch if a call is due. The extra values are the last
@@ -142,7 +150,9 @@ class Trainer {
   std::unique_ptr<WorkerMetrics> metrics_;
   std::atomic<int64_t> fetch_count_ = 0;  // batches of the epoch, counted for on_fetch
   int64_t start_nanos_ = 0;
-  int64_t epoch_ = 0;  // the current epoch
+  int64_t epoch_ = 0;                          // the current epoch
+  Report before_;                              // of its part before this run
+  std::unique_ptr<MetricSet> before_metrics_;  // null: none
 
   std::mutex mutex_;
   int64_t progress_rows_ = 0;     // guarded by mutex_

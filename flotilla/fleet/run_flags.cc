@@ -1,0 +1,126 @@
+#include "flotilla/fleet/run_flags.h"
+
+#include <CLI/CLI.hpp>
+
+#include "flotilla/base/worker_pool.h"
+#include "flotilla/communicator/mode.h"
+#include "flotilla/fleet/flags.h"
+
+namespace flotilla {
+
+void AddOutFlags(CLI::App& command, KeepOptions* keep) {
+  command
+      .add_option(
+          "--out", keep->out,
+          "Directory for the models: DIR/epoch_N, DIR/latest, DIR/best; curves and logs are "
+          "written to DIR.log")
+      ->type_name("DIR");
+  CLI::Option* resume = command.add_flag(
+      "--resume", keep->resume,
+      "Continue training from the newest model in --out, at its position in the data; without one, "
+      "start a new run");
+  command
+      .add_flag(
+          "--overwrite", keep->overwrite,
+          "Replace the models of another run in --out as soon as this run has saved its first")
+      ->excludes(resume)
+      ->option_text(" ");
+  resume->option_text(" ");  // do not mention the exclusion in the help
+}
+
+void AddEpochFlags(CLI::App& command, const std::string& data, const std::string& deterministic,
+                   RunOptions* options, RunFlags* flags) {
+  command.add_option("--epochs", options->epochs, "Number of passes over the " + data)
+      ->type_name("N")
+      ->check(WholeNumber(1))
+      ->capture_default_str();
+  command
+      .add_option("--threads", flags->threads,
+                  "Worker threads per trainer (default: CPU_NUM, else the number of cores)")
+      ->type_name("N")
+      ->check(WholeNumber(1, kMaxThreads));
+  command.add_option("--seed", options->seed, "Seed of all random choices")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  command.add_flag("--deterministic", options->deterministic, deterministic);
+}
+
+void AddSaveFlags(CLI::App& command, KeepOptions* keep) {
+  const std::string group = kSaveGroup;
+  command
+      .add_option("--save_epochs", keep->every_epochs,
+                  "Save after every N epochs (0: only at the end of the run)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--save_steps", keep->every_steps, "Also save after every N steps (0: never)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+  command.add_option("--save_minutes", keep->every_minutes, "Also save after every X minutes")
+      ->type_name("X")
+      ->check(AboveZero())
+      ->group(group);
+  command
+      .add_option("--keep", keep->keep,
+                  "Number of recent models to keep, in addition to the best one (0: all)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str()
+      ->group(group);
+}
+
+void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, RunOptions* options,
+                 RunFlags* flags) {
+  AddFleetFlags(command, splits, &options->fleet, &flags->fleet);
+}
+
+void AddViewFlags(CLI::App& command, RunOptions* options, RunFlags* flags) {
+  ViewOptions& view = options->view;
+  command.add_flag("--json", view.json, "Print the results as one JSON object (see below)");
+  command.add_option("--plot", view.plot, "Plot the curves of the run to this file (.svg)")
+      ->type_name("FILE")
+      ->group(kViewGroup);
+  command
+      .add_option("--log_format", flags->log_format,
+                  "Format of progress and messages: text or json")
+      ->type_name("NAME")
+      ->check(OneOf({"text", "json"}))
+      ->capture_default_str()
+      ->group(kViewGroup);
+  command
+      .add_option("--progress_seconds", view.progress_seconds,
+                  "Seconds between two progress lines if standard error is not a terminal")
+      ->type_name("X")
+      ->check(AboveZero())
+      ->capture_default_str()
+      ->group(kViewGroup);
+}
+
+Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
+  FL_RETURN_IF_ERROR(SettleFleetFlags(flags.fleet, options->deterministic, &options->fleet));
+  options->threads = flags.threads.value_or(options->fleet.role.threads.value_or(Cores()));
+  options->view.log_json = flags.log_format == "json";
+  const KeepOptions& keep = options->keep;
+  if (GetMode(options->fleet.job.mode.mode).has_servers &&
+      (keep.every_steps > 0 || keep.every_minutes > 0)) {
+    return InvalidArgument(
+        "--save_steps and --save_minutes are for --mode local: with servers, models are saved only "
+        "after epochs");
+  }
+  if (keep.out.empty() &&
+      (keep.resume || keep.overwrite || keep.every_steps > 0 || keep.every_minutes > 0)) {
+    return InvalidArgument("--resume, --overwrite, --save_steps and --save_minutes need --out DIR");
+  }
+  return absl::OkStatus();
+}
+
+void SetView(const ViewOptions& options, ConsoleOptions* console) {
+  if (options.log_json) console->format = ConsoleOptions::Format::kJson;
+  console->line_seconds = options.progress_seconds;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,71 @@
+#include "flotilla/run/file_shares.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <filesystem>
+#include <system_error>
+
+#include "flotilla/base/hash.h"
+
+namespace flotilla {
+namespace {
+
+// The human-readable part of a description.
+std::string_view Text(const std::string& description) {
+  return std::string_view(description).substr(0, description.find('\n'));
+}
+
+}  // namespace
+
+std::string DescribeFiles(std::span<const std::string> files) {
+  uint64_t bytes = 0;
+  std::string list;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const uint64_t size = std::filesystem::file_size(file, error);
+    bytes += error ? 0 : size;
+    list += fmt::format("{}\t{}\n", file, error ? 0 : size);
+  }
+  return fmt::format("{} {} of {} bytes\n{:016x}", files.size(),
+                     files.size() == 1 ? "file" : "files", bytes, HashBytes(list));
+}
+
+std::string FilesText(std::span<const std::string> files) {
+  uintmax_t bytes = 0;
+  for (const std::string& file : files) {
+    std::error_code error;
+    const uintmax_t size = std::filesystem::file_size(file, error);
+    if (!error) bytes += size;
+  }
+  const auto name = [](const std::string& file) {
+    return std::filesystem::path(file).filename().string();
+  };
+  std::string names = name(files.front());
+  if (files.size() > 1) names += " .. " + name(files.back());
+  return fmt::format("{} file{}, {} bytes ({})", files.size(), files.size() == 1 ? "" : "s", bytes,
+                     names);
+}
+
+std::string SplitWarning(std::string_view flag, std::span<const std::string> descriptions,
+                         bool split) {
+  const auto other =
+      std::find_if(descriptions.begin(), descriptions.end(),
+                   [&](const std::string& description) { return description != descriptions[0]; });
+  if (split && other != descriptions.end()) {
+    return fmt::format(
+        "{}: trainer {} has other files ({}) than trainer 0 ({}), and --data_split by_file reads "
+        "only a share of each list: if every node has rows of its own, use --data_split none",
+        flag, other - descriptions.begin(), Text(*other), Text(descriptions[0]));
+  }
+  if (!split && descriptions.size() > 1 && other == descriptions.end()) {
+    return fmt::format(
+        "{}: all {} trainers have the same {}, and --data_split none makes each read all of them: "
+        "every row is trained on {} times per epoch; to share the files use --data_split by_file",
+        flag, descriptions.size(), Text(descriptions[0]), descriptions.size());
+  }
+  return "";
+}
+
+}  // namespace flotilla

@@ -1,0 +1,48 @@
+#include "flotilla/run/file_shares.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "flotilla/base/temp_dir_testing.h"
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+
+class FileSharesTest : public ::testing::Test {
+ protected:
+  const TempDir dir_;
+  const std::vector<std::string> one_ = {dir_.Write("a", "1234")};
+  const std::vector<std::string> two_ = {dir_.Write("a", "1234"), dir_.Write("b", "56")};
+};
+
+TEST_F(FileSharesTest, TheSameFilesMayBeSplitAndOthersMayNot) {
+  const std::string same = DescribeFiles(two_);
+  EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same, same}, true), "");
+  const std::string warning =
+      SplitWarning("--data", std::vector<std::string>{same, same, DescribeFiles(one_)}, true);
+  EXPECT_THAT(warning, HasSubstr("trainer 2"));
+  EXPECT_THAT(warning, HasSubstr("1 file of 4 bytes"));
+  EXPECT_THAT(warning, HasSubstr("2 files of 6 bytes"));
+  EXPECT_THAT(warning, HasSubstr("--data_split none"));
+}
+
+TEST_F(FileSharesTest, AFileOfTheSameNameAndAnotherSizeIsAnotherFile) {
+  const std::string before = DescribeFiles(one_);
+  dir_.Write("a", "12345");
+  EXPECT_NE(before, DescribeFiles(one_));
+}
+
+TEST_F(FileSharesTest, FilesThatAreNotSplitShouldDiffer) {
+  const std::string same = DescribeFiles(two_), other = DescribeFiles(one_);
+  EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same, other}, false), "");
+  EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same}, false), "");
+  EXPECT_THAT(SplitWarning("--data", std::vector<std::string>{same, same}, false),
+              HasSubstr("every row is trained on 2 times"));
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,116 @@
+#include "flotilla/run/group_report.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/metric/metric_set.h"
+
+namespace flotilla {
+namespace {
+
+std::string BytesOf(std::span<const double> numbers) {
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size_bytes()};
+}
+
+std::vector<double> NumbersOf(std::string_view bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  return numbers;
+}
+
+// States of metrics cannot be added element by element: trainer 0 merges the states of all
+// trainers, in order, and sends the result to the others.
+StatusOr<MetricSet> MergedMetrics(std::string_view name, std::span<const MetricSpec> metrics,
+                                  Group& group, std::span<const double> own) {
+  FL_ASSIGN_OR_RETURN(MetricSet all, MetricSet::Make(metrics));
+  std::vector<std::string> states(group.trainers());
+  states[0] = BytesOf(own);
+  FL_ASSIGN_OR_RETURN(states, group.Exchange(name, std::move(states)));
+  std::string merged;
+  if (group.trainer() == 0) {
+    for (size_t t = 0; t < states.size(); ++t) {
+      if (states[t].empty()) continue;  // the trainer has left
+      FL_RETURN_IF_ERROR(
+          Annotate(all.MergeState(NumbersOf(states[t])), fmt::format("trainer {}", t)));
+    }
+    merged = BytesOf(all.State());
+  }
+  FL_ASSIGN_OR_RETURN(merged, group.Broadcast(name, merged, 0));
+  if (group.trainer() != 0) FL_RETURN_IF_ERROR(all.MergeState(NumbersOf(merged)));
+  return all;
+}
+
+}  // namespace
+
+Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
+                  Report* report) {
+  if (group.trainers() == 1) return absl::OkStatus();
+  const auto number = [](int64_t count) { return static_cast<double>(count); };
+  std::vector<double> sums = {number(report->rows),
+                              number(report->batches),
+                              number(report->skipped),
+                              number(report->dropped),
+                              report->loss * number(report->trained),
+                              number(report->trained)};
+  const size_t figures = sums.size();
+  // Each trainer writes its seconds and step to its own elements, so the sum over the group
+  // contains the values of all trainers.
+  const auto trainers = static_cast<size_t>(group.trainers());
+  const size_t steps = figures + trainers;
+  sums.resize(steps + trainers, 0);
+  sums[figures + static_cast<size_t>(group.trainer())] = report->seconds;
+  sums[steps + static_cast<size_t>(group.trainer())] = number(report->step);
+  FL_RETURN_IF_ERROR(group.Sum(name, sums));
+
+  report->rows = static_cast<int64_t>(sums[0]);
+  report->batches = static_cast<int64_t>(sums[1]);
+  report->skipped = static_cast<int64_t>(sums[2]);
+  report->dropped = static_cast<int64_t>(sums[3]);
+  report->trained = static_cast<int64_t>(sums[5]);
+  report->loss = report->trained > 0 ? sums[4] / sums[5] : 0;
+  const auto largest = [&](size_t begin) {
+    return std::ranges::max(std::span<const double>(sums).subspan(begin, trainers));
+  };
+  report->seconds = largest(figures);
+  report->step = static_cast<int64_t>(largest(steps));
+  FL_ASSIGN_OR_RETURN(const MetricSet all,
+                      MergedMetrics(name, metrics, group, report->metric_state));
+  report->metric_state = all.State();
+  report->metrics = all.Values();
+  report->hints = all.Hints();
+  return absl::OkStatus();
+}
+
+Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
+  if (group.trainers() == 1) return absl::OkStatus();
+  int64_t* const counts[] = {&summary->read,          &summary->trained,    &summary->skipped,
+                             &summary->dropped,       &summary->times.read, &summary->times.pull,
+                             &summary->times.compute, &summary->times.push, &summary->times.wait};
+  double* const seconds[] = {&summary->load_seconds, &summary->train_seconds,
+                             &summary->test_seconds, &summary->save_seconds};
+  std::vector<double> sums = {static_cast<double>(summary->workers)};
+  for (const int64_t* count : counts) sums.push_back(static_cast<double>(*count));
+  // Each trainer writes its seconds to its own elements, so the sum over the group contains the
+  // values of all trainers.
+  const size_t figures = sums.size(), trainers = static_cast<size_t>(group.trainers());
+  sums.resize(figures + trainers * std::size(seconds), 0);
+  for (size_t s = 0; s < std::size(seconds); ++s) {
+    sums[figures + s * trainers + static_cast<size_t>(group.trainer())] = *seconds[s];
+  }
+  FL_RETURN_IF_ERROR(group.Sum(name, sums));
+
+  summary->trainers = group.trainers();
+  summary->workers = static_cast<int>(sums[0]);
+  for (size_t c = 0; c < std::size(counts); ++c) *counts[c] = static_cast<int64_t>(sums[1 + c]);
+  for (size_t s = 0; s < std::size(seconds); ++s) {
+    const auto of_trainers = sums.begin() + static_cast<std::ptrdiff_t>(figures + s * trainers);
+    *seconds[s] = *std::max_element(of_trainers, of_trainers + group.trainers());
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

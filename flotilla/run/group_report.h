@@ -1,0 +1,27 @@
+// Reports of one epoch, combined over all trainers of the group.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+#include "flotilla/communicator/group.h"
+#include "flotilla/report/summary.h"
+#include "flotilla/tensor/metric_spec.h"
+#include "flotilla/trainer/report.h"
+
+namespace flotilla {
+
+// Replaces rows, trained, batches, skipped, dropped, loss, metrics and hints of *report by those of
+// all trainers; seconds become those of the slowest, and step the last that any trainer has seen,
+// since trainers that ended earlier do not know it. Stage times and bad-row samples stay those of
+// this trainer. The result has the same bits in every trainer. Collective: every trainer calls it
+// with the same name.
+Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
+                  Report* report);
+
+// Combines *summary over all trainers: workers, rows and stage times are added, seconds are those
+// of the slowest; samples of bad rows stay those of this trainer. Collective, like SumReports.
+Status SumSummaries(std::string_view name, Group& group, RunSummary* summary);
+
+}  // namespace flotilla

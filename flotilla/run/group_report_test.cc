@@ -1,0 +1,152 @@
+#include "flotilla/run/group_report.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <barrier>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+#include "flotilla/metric/auc.h"
+#include "flotilla/metric/metric_set.h"
+
+namespace flotilla {
+namespace {
+
+// Trainers that are threads of one process.
+class ThreadGroup : public Group {
+ public:
+  struct Shared {
+    explicit Shared(int trainers) : blobs(trainers), barrier(trainers) {}
+    std::vector<std::vector<std::string>> blobs;  // by sender, then by receiver
+    std::barrier<> barrier;
+  };
+  ThreadGroup(int trainer, Shared* shared) : trainer_(trainer), shared_(shared) {}
+
+  int trainer() const override { return trainer_; }
+  int trainers() const override { return static_cast<int>(shared_->blobs.size()); }
+  Status Barrier(std::string_view /*name*/) override { return absl::OkStatus(); }
+  Status Sum(std::string_view name, std::span<double> values) override {
+    const std::string own(reinterpret_cast<const char*>(values.data()), values.size_bytes());
+    const auto all = Gather(name, own);
+    std::ranges::fill(values, 0);
+    for (const std::string& blob : *all) {
+      for (size_t i = 0; i < values.size(); ++i) {
+        double value;
+        std::memcpy(&value, blob.data() + i * sizeof(value), sizeof(value));
+        values[i] += value;
+      }
+    }
+    return absl::OkStatus();
+  }
+  StatusOr<std::vector<std::string>> Gather(std::string_view name, std::string_view blob) override {
+    return Exchange(name, std::vector<std::string>(trainers(), std::string(blob)));
+  }
+  StatusOr<std::string> Broadcast(std::string_view name, std::string_view blob, int root) override {
+    return (*Gather(name, blob))[root];
+  }
+  StatusOr<std::vector<std::string>> Exchange(std::string_view /*name*/,
+                                              std::vector<std::string> outgoing) override {
+    shared_->blobs[trainer_] = std::move(outgoing);
+    shared_->barrier.arrive_and_wait();
+    std::vector<std::string> taken;
+    for (const auto& given : shared_->blobs) taken.push_back(given[trainer_]);
+    shared_->barrier.arrive_and_wait();
+    return taken;
+  }
+
+ private:
+  const int trainer_;
+  Shared* const shared_;
+};
+
+// Runs it in `trainers` threads, each with its member of a group.
+void InGroup(int trainers, const std::function<void(Group&)>& trainer) {
+  ThreadGroup::Shared shared(trainers);
+  std::vector<std::jthread> threads;
+  for (int t = 0; t < trainers; ++t) {
+    threads.emplace_back([&, t] {
+      ThreadGroup group(t, &shared);
+      trainer(group);
+    });
+  }
+}
+
+TEST(SumSummariesTest, RowsAndTimesAddUpAndSecondsAreThoseOfTheSlowest) {
+  const auto summary_of = [](int64_t factor) {
+    RunSummary summary{.workers = 2, .epochs = 3};
+    summary.read = 10 * factor;
+    summary.trained = 8 * factor;
+    summary.skipped = factor;
+    summary.dropped = factor;
+    summary.load_seconds = 5 - static_cast<double>(factor);
+    summary.train_seconds = static_cast<double>(factor);
+    summary.times = {.read = factor, .pull = factor, .compute = 7 * factor, .push = 1, .wait = 0};
+    return summary;
+  };
+  RunSummary summaries[] = {summary_of(1), summary_of(3)};
+  InGroup(2, [&](Group& group) {
+    EXPECT_TRUE(SumSummaries("summary", group, &summaries[group.trainer()]).ok());
+  });
+  const RunSummary& first = summaries[0];
+  EXPECT_EQ(first.trainers, 2);
+  EXPECT_EQ(first.workers, 4);
+  EXPECT_EQ(first.epochs, 3);
+  EXPECT_EQ(first.read, 40);
+  EXPECT_EQ(first.trained, 32);
+  EXPECT_EQ(first.skipped, 4);
+  EXPECT_EQ(first.dropped, 4);
+  EXPECT_EQ(first.load_seconds, 4);
+  EXPECT_EQ(first.train_seconds, 3);
+  EXPECT_EQ(first.times.compute, 28);
+  EXPECT_EQ(first.times.push, 2);
+}
+
+TEST(SumSummariesTest, OneTrainerIsAllThereIs) {
+  const std::unique_ptr<Group> solo = MakeSoloGroup();
+  RunSummary summary{.workers = 2, .trained = 7};
+  ASSERT_TRUE(SumSummaries("summary", *solo, &summary).ok());
+  EXPECT_EQ(summary.trainers, 1);
+  EXPECT_EQ(summary.trained, 7);
+}
+
+// What a trainer that saw these scores and clicks reports.
+Report ReportOf(std::span<const MetricSpec> specs, const std::vector<float>& scores,
+                const std::vector<float>& clicks) {
+  MetricSet metrics = *MetricSet::Make(specs);
+  const auto rows = static_cast<int64_t>(scores.size());
+  if (rows > 0) {
+    metrics.Add(rows, std::vector<FetchedValue>{{.values = scores}, {.values = clicks}});
+  }
+  Report report{.rows = rows, .trained = rows, .batches = rows > 0, .step = rows};
+  report.loss = 0.5;
+  report.seconds = static_cast<double>(rows);
+  report.metric_state = metrics.State();
+  report.metrics = metrics.Values();
+  return report;
+}
+
+TEST(SumReportsTest, MetricsAreThoseOfAllRowsInEveryTrainer) {
+  const MetricSpec specs[] = {AucSpec(0, 1)};
+  const std::vector<float> scores = {0.1f, 0.4f, 0.35f, 0.8f, 0.2f}, clicks = {0, 0, 1, 1, 1};
+  const Report whole = ReportOf(specs, scores, clicks);
+  // The third has no rows; each of the others has its own AUC.
+  std::vector<Report> reports = {ReportOf(specs, {0.1f, 0.4f, 0.35f}, {0, 0, 1}),
+                                 ReportOf(specs, {0.8f, 0.2f}, {1, 1}), ReportOf(specs, {}, {})};
+  InGroup(3, [&](Group& group) {
+    EXPECT_TRUE(SumReports("epoch 0", specs, group, &reports[group.trainer()]).ok());
+  });
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.rows, 5);
+    EXPECT_EQ(report.batches, 2);
+    EXPECT_EQ(report.step, 3);
+    EXPECT_EQ(report.seconds, 3);
+    EXPECT_EQ(report.loss, 0.5);
+    EXPECT_EQ(report.metrics, whole.metrics);
+    EXPECT_EQ(report.metric_state, whole.metric_state);
+  }
+}
+
+}  // namespace
+}  // namespace flotilla

@@ -1,0 +1,209 @@
+#include "flotilla/run/open_data.h"
+
+#include <fmt/format.h>
+
+#include <map>
+#include <utility>
+
+#include "flotilla/base/pipe_command.h"
+#include "flotilla/dataset/empty_dataset.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/dataset/parser_spec_io.h"
+#include "flotilla/dataset/stream.h"
+
+namespace flotilla {
+namespace {
+
+LineReaderOptions ReaderOf(const DataOptions& options, const Interrupt* interrupt) {
+  LineReaderOptions reader;
+  reader.source.pipe_command = options.pipe_command;
+  reader.source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
+  reader.source.scheme_commands = options.schemes;
+  reader.source.interrupt = interrupt;
+  return reader;
+}
+
+Status LoadRows(const OpenDataOptions& what, const DataOptions& options,
+                std::shared_ptr<const Parser> parser, const Clock& clock, const LogLine& log,
+                OpenedData* data) {
+  const int64_t start = clock.NowNanos();
+  const InMemoryOptions in_memory{.batch_size = what.batch_size,
+                                  .drop_last = what.for_training && options.drop_last,
+                                  .shuffle = what.for_training && options.shuffle,
+                                  .seed = what.seed,
+                                  .may_be_empty = what.may_be_empty,
+                                  .max_bad_rows = options.max_bad_rows,
+                                  .threads = what.threads,
+                                  .reader = ReaderOf(options, what.interrupt),
+                                  .readers = options.readers,
+                                  .cache = {.dir = options.cache, .threads = what.threads},
+                                  .log = log};
+  FL_ASSIGN_OR_RETURN(auto dataset,
+                      InMemoryDataset::Load(what.files, std::move(parser), in_memory));
+  data->load_seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
+  log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
+                  dataset->rows().rows, data->load_seconds, dataset->skipped()));
+  if (what.exchange != nullptr) {
+    FL_RETURN_IF_ERROR(Annotate(dataset->GlobalShuffle(0, what.exchange), "--global_shuffle"));
+    log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows().rows));
+  }
+  data->rows = dataset->rows().rows;
+  data->dataset = std::move(dataset);
+  return absl::OkStatus();
+}
+
+Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
+                  std::shared_ptr<const Parser> parser, const LogLine& log, OpenedData* data) {
+  const QueueDatasetOptions queue{.batch_size = what.batch_size,
+                                  .drop_last = what.for_training && options.drop_last,
+                                  .max_bad_rows = options.max_bad_rows,
+                                  .reader = ReaderOf(options, what.interrupt),
+                                  .shuffle_rows = what.for_training ? options.shuffle_rows : 0,
+                                  .seed = what.seed,
+                                  .readers = options.readers,
+                                  .log = log};
+  FL_ASSIGN_OR_RETURN(Stream stream, MakeStream(what.files, std::move(parser), queue,
+                                                {.dir = options.cache, .threads = what.threads}));
+  data->dataset = std::move(stream.dataset);
+  return absl::OkStatus();
+}
+
+// A parameter, and the parameter that names a file with its text, are equivalent.
+std::string TwinOf(const std::string& param) {
+  constexpr std::string_view kFile = "_file";
+  return param.ends_with(kFile) ? param.substr(0, param.size() - kFile.size())
+                                : param + std::string(kFile);
+}
+
+// Schemas and statistics are long: a message shows only that their texts differ.
+std::string ParamText(const std::map<std::string, std::string>& params, const std::string& name) {
+  constexpr size_t kLong = 60;
+  const auto found = params.find(name);
+  if (found == params.end()) return "not set";
+  return found->second.size() <= kLong ? found->second
+                                       : fmt::format("a text of {} bytes", found->second.size());
+}
+
+Status CheckSamePipe(const std::string& trained, const std::string& given) {
+  if (trained == given) return absl::OkStatus();
+  if (given.empty()) {
+    return InvalidArgument(
+        "the model was trained on rows that came through a pipe command: add --pipe_command {}, or "
+        "--ignore_format if these rows are its output",
+        ShellQuoted(trained));
+  }
+  if (trained.empty()) {
+    return InvalidArgument(
+        "the model was trained on rows that came through no pipe command: leave out --pipe_command "
+        "{}, or add --ignore_format if it gives the same kind of rows",
+        ShellQuoted(given));
+  }
+  return InvalidArgument(
+      "the model was trained on rows of the pipe command {}, --pipe_command is {}: give the same, "
+      "or add --ignore_format if both give the same kind of rows",
+      ShellQuoted(trained), ShellQuoted(given));
+}
+
+}  // namespace
+
+ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
+                    const DataOptions& options) {
+  ParserSpec spec = own;
+  if (!options.format.format.empty() && options.format.format != spec.format) {
+    spec = {.format = options.format.format};
+  }
+  if (spec.format.empty()) {
+    const ParserSpec criteo{.format = "criteo", .params = options.format.params};
+    const bool fits = MakeParser(criteo, inputs).ok();
+    spec.format = fits ? "criteo" : "multislot";
+  }
+  for (const auto& [key, value] : options.format.params) {
+    spec.params.erase(TwinOf(key));
+    spec.params[key] = value;
+  }
+  spec.pipe_command = options.pipe_command;
+  return spec;
+}
+
+ParserSpec FormatOf(const Model& model, const DataOptions& options) {
+  return FormatOf(model.format, model.graph.def().inputs, options);
+}
+
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
+                                                        std::span<const InputSpec> inputs,
+                                                        const DataOptions& options) {
+  auto parser = MakeParser(FormatOf(own, inputs, options), inputs);
+  if (!parser.ok()) return Annotate(parser.status(), "--format");
+  return std::shared_ptr<const Parser>(*std::move(parser));
+}
+
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
+                                                        const DataOptions& options) {
+  return MakeModelParser(model.format, model.graph.def().inputs, options);
+}
+
+Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
+                     std::span<const InputSpec> inputs) {
+  if (!trained.pipe_command) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(CheckSamePipe(*trained.pipe_command, given.pipe_command.value_or("")));
+  if (trained.format.empty()) return absl::OkStatus();
+  if (trained.format != given.format) {
+    return InvalidArgument(
+        "the model was trained on rows of the format {}, --format is {}: leave it out, or add "
+        "--ignore_format if the ids mean the same",
+        trained.format, given.format);
+  }
+  const auto parser_then = MakeParser(trained, inputs), parser_now = MakeParser(given, inputs);
+  if (parser_then.ok() && parser_now.ok() &&
+      (*parser_then)->identity() == (*parser_now)->identity()) {
+    return absl::OkStatus();
+  }
+  // Parameters that name files are replaced by the texts of the files, which can be compared.
+  FL_ASSIGN_OR_RETURN(const std::string text, ParserSpecToJson(given));
+  FL_ASSIGN_OR_RETURN(const ParserSpec now, ParserSpecFromJson(text));
+  const ParserSpec then = WithDefaults(trained);
+  std::map<std::string, std::string> names = then.params;
+  names.insert(now.params.begin(), now.params.end());
+  for (const auto& [name, value] : names) {
+    const auto is = now.params.find(name), was = then.params.find(name);
+    if (is != now.params.end() && was != then.params.end() && is->second == was->second) continue;
+    return InvalidArgument(
+        "the model was trained on {} rows with {} {}, here it is {}: give the same, or add "
+        "--ignore_format if the ids mean the same",
+        trained.format, name, ParamText(then.params, name), ParamText(now.params, name));
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
+                                             std::span<const std::string> paths,
+                                             const DataOptions& options) {
+  StatusOr<std::vector<std::string>> files = ExpandFiles(paths, options.schemes);
+  if (!files.ok()) return Annotate(files.status(), std::string(flag));
+  return files;
+}
+
+StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,
+                              std::shared_ptr<const Parser> parser, const Clock& clock,
+                              const LogLine& log) {
+  OpenedData data;
+  if (what.files.empty()) {
+    log(fmt::format("{}: no file for this trainer: there are fewer files than trainers",
+                    what.flag));
+  } else {
+    log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
+                    what.files.size() == 1 ? "file" : "files", what.files[0]));
+  }
+  if (options.in_memory) {
+    FL_RETURN_IF_ERROR(LoadRows(what, options, std::move(parser), clock, log, &data));
+  } else if (what.files.empty()) {
+    const std::span<const InputSpec> inputs = parser->inputs();
+    data.dataset =
+        std::make_unique<EmptyDataset>(std::vector<InputSpec>(inputs.begin(), inputs.end()));
+  } else {
+    FL_RETURN_IF_ERROR(OpenStream(what, options, std::move(parser), log, &data));
+  }
+  return data;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,76 @@
+// Opens the dataset that the data options of a run describe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/interrupt.h"
+#include "flotilla/base/log_line.h"
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/row_exchange.h"
+#include "flotilla/run/train_options.h"
+#include "flotilla/trainer/model.h"
+
+namespace flotilla {
+
+// The format of the rows of a model: the one in the options, else the model's own, else raw Criteo
+// text if the inputs fit it, else MultiSlot text. The pipe command is that of the options.
+ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
+                    const DataOptions& options);
+ParserSpec FormatOf(const Model& model, const DataOptions& options);
+
+// The parser of that format for the model's inputs. Errors name --format.
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const ParserSpec& own,
+                                                        std::span<const InputSpec> inputs,
+                                                        const DataOptions& options);
+StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
+                                                        const DataOptions& options);
+
+// Checks that rows of the format `given` have the same meaning as those that a saved model was
+// trained on: the same format, parameters and pipe command; otherwise the same ids would stand for
+// different features. InvalidArgument names the first difference, both values and the remedies,
+// including --ignore_format. Ok if `trained` does not record how its rows were made (pipe_command
+// is not set), as in models of earlier versions.
+Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
+                     std::span<const InputSpec> inputs);
+
+// The files that the paths of a flag ("--data") name. Errors name the flag.
+StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
+                                             std::span<const std::string> paths,
+                                             const DataOptions& options);
+
+struct OpenedData {
+  std::unique_ptr<Dataset> dataset;
+  int64_t rows = 0;         // of an epoch; 0: unknown until it has ended
+  double load_seconds = 0;  // reading and parsing into memory
+};
+
+struct OpenDataOptions {
+  std::string_view flag;  // flag that named the files, for messages: "--data"
+  std::vector<std::string> files;
+  bool for_training = true;  // otherwise in file order, and the last batch is kept
+  int64_t batch_size = 1000;
+  int threads = 1;
+  uint64_t seed = 0;
+  // This is one of several trainers: it may have no file, and its epochs no rows.
+  bool may_be_empty = false;
+  // If not null, and rows are in memory: redistributes the rows of all trainers among them.
+  RowExchange* exchange = nullptr;
+  // Interrupts every wait for rows, with its cause; null: none. Must outlive the dataset.
+  const Interrupt* interrupt = nullptr;
+};
+
+// Opens the dataset, and reads the rows if they are to be in memory. Errors name the flag and the
+// file. `log` receives messages for the user. With an exchange the call is collective. REQUIRES:
+// clock outlives the call; there are files, or there may be none.
+StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,
+                              std::shared_ptr<const Parser> parser, const Clock& clock,
+                              const LogLine& log);
+
+}  // namespace flotilla

@@ -1,0 +1,118 @@
+#include "flotilla/run/row_task.h"
+
+#include <utility>
+
+#include "flotilla/run/file_shares.h"
+#include "flotilla/run/run_state.h"
+#include "flotilla/trainer/group_row_exchange.h"
+
+namespace flotilla {
+namespace {
+
+// Task::Settings over these files.
+std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
+                                                    const std::vector<std::string>& files,
+                                                    const ParserSpec& format) {
+  const DataOptions& data = options.data;
+  const auto flag = [](bool on) { return on ? "set" : "not set"; };
+  std::map<std::string, std::string> settings = {
+      {"--batch_size", fmt::to_string(options.batch_size)},
+      {"--data", FilesText(files)},
+      {"--format", format.format},
+      {"--drop_last", flag(data.drop_last)},
+      {"--no_in_memory", flag(!data.in_memory)}};
+  for (const auto& [name, value] : format.params) {
+    // The content of a schema is long; the parser compares it.
+    if (value.size() < 100) settings["--format_param " + name] = value;
+  }
+  settings["--pipe_command"] = data.pipe_command.empty() ? "not set" : data.pipe_command;
+  if (data.in_memory) settings["--no_shuffle"] = flag(!data.shuffle);
+  if (!data.in_memory) settings["--shuffle_rows"] = fmt::to_string(data.shuffle_rows);
+  if (!data.in_memory && data.cache.empty()) settings["--readers"] = fmt::to_string(data.readers);
+  if (data.shuffle || data.shuffle_rows > 0) settings["--seed"] = fmt::to_string(options.seed);
+  return settings;
+}
+
+}  // namespace
+
+Status RowTask::CheckStart(const Sections& sections) const {
+  if (options_.data.ignore_format) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(const ParserSpec trained, FormatFromSections(sections));
+  return CheckSameRows(trained, FormatOf(model_, options_.data), model_.graph.def().inputs);
+}
+
+Status RowTask::Start(const TaskRun* run) {
+  run_ = run;
+  TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
+  trainer.progress_batches = 1;
+  trainer.on_progress = run->on_progress;
+  trainer.want_pause = run->want_pause;
+  trainer.at_pause = run->at_pause;
+  trainer.stop = run->stop;
+  FL_ASSIGN_OR_RETURN(trainer_, Trainer::Make(&model_, run->job->communicator.get(),
+                                              &run->terminal->clock, std::move(trainer)));
+  return absl::OkStatus();
+}
+
+// A file that does not exist is reported before minutes are spent reading rows.
+StatusOr<std::map<std::string, std::string>> RowTask::Settings() {
+  const DataOptions& data = options_.data;
+  FL_ASSIGN_OR_RETURN(train_files_, FindFiles("--data", data.train, data));
+  if (has_test()) {
+    FL_ASSIGN_OR_RETURN(test_files_, FindFiles("--test", data.test, data));
+  }
+  return PositionSettings(options_, train_files_, WithDefaults(FormatOf(model_, data)));
+}
+
+Status RowTask::OpenData() {
+  FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
+                      MakeModelParser(model_, options_.data));
+  OpenDataOptions train{.flag = "--data",
+                        .files = train_files_,
+                        .batch_size = options_.batch_size,
+                        .threads = options_.threads,
+                        .seed = options_.seed,
+                        .interrupt = run_->interrupt};
+  OpenDataOptions test = train;
+  FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser));
+  if (!has_test()) return absl::OkStatus();
+  test.flag = "--test";
+  test.files = test_files_;
+  test.for_training = false;
+  FL_ASSIGN_OR_RETURN(test_, OpenShare(std::move(test), parser));
+  return absl::OkStatus();
+}
+
+StatusOr<OpenedData> RowTask::OpenShare(OpenDataOptions what,
+                                        std::shared_ptr<const Parser> parser) {
+  Group& group = *run_->job->group;
+  Terminal& terminal = *run_->terminal;
+  const bool split = options_.fleet.split_files;
+  if (!run_->alone()) {
+    const std::string own = DescribeFiles(what.files);
+    FL_ASSIGN_OR_RETURN(const auto all, group.Gather("files", own));
+    const std::string warning = SplitWarning(what.flag, all, split);
+    // If every trainer reads all test rows, that only costs time.
+    const bool matters = run_->first() && (split || what.for_training);
+    if (matters && !warning.empty()) terminal.log.warn("{}", warning);
+    if (split) what.files = SplitFiles(what.files, group.trainers(), group.trainer());
+    what.may_be_empty = true;
+  }
+  const std::span<const InputSpec> inputs = parser->inputs();
+  GroupRowExchange exchange(&group, {inputs.begin(), inputs.end()});
+  if (what.for_training && options_.data.global_shuffle) what.exchange = &exchange;
+  return flotilla::OpenData(what, options_.data, std::move(parser), terminal.clock,
+                            [&](std::string_view line) { terminal.log.info("{}", line); });
+}
+
+StatusOr<Report> RowTask::TrainEpoch(int64_t epoch, const std::optional<DatasetPosition>& position,
+                                     const Report& before) {
+  return position ? trainer_->ResumeEpoch(*train_.dataset, *position, before)
+                  : trainer_->TrainEpoch(*train_.dataset, epoch);
+}
+
+StatusOr<Sections> RowTask::sections() const {
+  return ToSections(DescribeModel(model_, FormatOf(model_, options_.data)));
+}
+
+}  // namespace flotilla

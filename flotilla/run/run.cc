@@ -1,0 +1,405 @@
+#include "flotilla/run/run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "flotilla/base/stop_signal.h"
+#include "flotilla/infer/find_model.h"
+#include "flotilla/run/group_report.h"
+#include "flotilla/run/job_part.h"
+#include "flotilla/run/launch_run.h"
+#include "flotilla/run/run_dir.h"
+#include "flotilla/run/run_saves.h"
+#include "flotilla/run/run_view.h"
+#include "flotilla/run/typed_command.h"
+
+namespace flotilla {
+namespace {
+
+RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal) {
+  return {.dir = keep.out,
+          .resume = keep.resume,
+          .overwrite = keep.overwrite,
+          .command = terminal.command_line};
+}
+
+// One run, from joining the job to its result. Members refer to those above them.
+class Run {
+ public:
+  Run(const RunOptions& options, Task& task, Terminal& terminal)
+      : options_(options), task_(task), terminal_(terminal) {}
+
+  Status Prepare();
+  StatusOr<RunResult> Train();
+  // Reports the outcome of the run to the servers, if there are any.
+  Status Leave(const Status& status);
+
+ private:
+  Status OpenOut();
+  Status Join();
+  Status StartFromModel();
+  Status LoadModel();
+  Status OpenData();
+  Status MakeSaves();
+  // The state of the run inside the current epoch.
+  RunState StateInside() const;
+  // Trains one epoch, or the rest of it, tests and saves. Returns false if the run must end.
+  StatusOr<bool> RunEpoch();
+  StatusOr<bool> FinishEpoch(int64_t epoch);
+  // Sets *best to whether the model of this epoch is the best so far.
+  Status Test(int64_t epoch, bool* best);
+  // Returns whether this test is the best so far; counts the epochs without a better one.
+  bool NoteTest(int64_t epoch, const Report& test);
+  Status Stop();
+  Status Finish();
+
+  // Whether this trainer acts for all: it saves models and prints the results.
+  bool first() const { return run_.first(); }
+  bool alone() const { return run_.alone(); }
+  Group& group() { return *job_.group; }
+  Communicator& communicator() { return *job_.communicator; }
+
+  const RunOptions& options_;
+  Task& task_;
+  Terminal& terminal_;
+  Interrupt interrupt_;  // by a signal, or by the end of the job
+  const StopSignal signal_{&interrupt_};
+  std::unique_ptr<RunDir> out_;  // null: no models are saved, or not by this trainer
+  std::unique_ptr<RunView> view_;
+  TrainerJob job_;  // empty before Join
+  TaskRun run_;
+  RunState state_;
+  std::map<std::string, std::string> settings_;  // RunState::settings of this run
+  std::unique_ptr<RunSaves> saves_;
+  RunResult result_;
+};
+
+Status Run::Prepare() {
+  // Opened before minutes are spent on reading data. But a trainer that the job rejects must not
+  // touch the directory of the trainer that was admitted.
+  const bool in_job = options_.fleet.role.is_trainer();
+  if (!in_job) FL_RETURN_IF_ERROR(OpenOut());
+  FL_RETURN_IF_ERROR(task_.Prepare(terminal_, &interrupt_));
+  FL_RETURN_IF_ERROR(Join());
+  if (in_job) FL_RETURN_IF_ERROR(OpenOut());
+  FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, std::string(task_.unit()), &terminal_));
+  FL_RETURN_IF_ERROR(StartFromModel());
+  FL_RETURN_IF_ERROR(task_.Start(&run_));
+  FL_RETURN_IF_ERROR(OpenData());
+  return MakeSaves();
+}
+
+Status Run::OpenOut() {
+  if (options_.fleet.role.index != 0) return absl::OkStatus();
+  if (options_.keep.out.empty()) {
+    if (!task_.has_results()) terminal_.log.info("{}", kNothingKept);
+    return absl::OkStatus();
+  }
+  FL_ASSIGN_OR_RETURN(
+      out_, RunDir::Open(RunDirOf(options_.keep, terminal_),
+                         [this](std::string_view line) { terminal_.log.warn("{}", line); }));
+  return absl::OkStatus();
+}
+
+Status Run::Join() {
+  JobOptions job = options_.fleet.job;
+  task_.SetJob(&job);
+  job.interrupt = &interrupt_;
+  job.stop = [this] { return signal_.stopped(); };
+  FL_ASSIGN_OR_RETURN(const JobPart part, MakeJobPart(options_.fleet.role, std::move(job),
+                                                      task_.model(), options_.seed));
+  FL_ASSIGN_OR_RETURN(job_, JoinAs(part, &terminal_.clock, [this](std::string_view line) {
+                        terminal_.log.info("{}", line);
+                      }));
+  run_ = {.job = &job_,
+          .terminal = &terminal_,
+          .interrupt = &interrupt_,
+          .on_progress = [this](const Progress& progress) { view_->Batch(progress, task_); },
+          .want_pause = [this] { return saves_->Due(); },
+          .at_pause = [this] { return saves_->SaveStep(StateInside()); },
+          .stop = [this] { return signal_.stopped(); }};
+  return absl::OkStatus();
+}
+
+// Trainer 0 loads the model for all: in one process, or through the servers.
+Status Run::StartFromModel() {
+  std::string state;
+  if (first()) {
+    FL_RETURN_IF_ERROR(LoadModel());
+    state = state_.ToText();
+  }
+  FL_ASSIGN_OR_RETURN(state, group().Broadcast("start", state, 0));
+  FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
+  run_.earlier_steps = state_.earlier_steps;
+  return absl::OkStatus();
+}
+
+Status Run::LoadModel() {
+  const KeepOptions& keep = options_.keep;
+  const bool resumed = keep.resume && !out_->model().empty();
+  if (keep.resume && !resumed) {
+    terminal_.log.info("--resume: {} has no model yet, starting a new run", keep.out);
+  }
+  if (!resumed && keep.init_model.empty()) return absl::OkStatus();
+  const std::string dir = resumed ? out_->model() : FindModel(keep.init_model);
+  LoadOptions options;
+  if (!resumed) {
+    options.allow_missing = keep.allow_missing;
+    options.optimizer_state = !keep.fresh_optimizer;
+  }
+  StatusOr<LoadedModel> loaded = communicator().Load(dir, options);
+  if (!loaded.ok()) return Annotate(loaded.status(), resumed ? "--resume" : "--init_model");
+  FL_RETURN_IF_ERROR(Annotate(task_.CheckStart(loaded->sections), dir));
+  terminal_.log.info("starting from {}, step {}", dir, communicator().global_step());
+  if (loaded->fresh_optimizer) terminal_.log.warn("{}", kFreshOptimizer);
+  for (const std::string& name : loaded->missing) {
+    terminal_.log.warn("{}: not in the model, starts with its initial values", name);
+  }
+  if (!resumed) return absl::OkStatus();
+  view_->Event(kResumeEvent, communicator().global_step(), dir);
+  FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
+  if (loaded->fresh_optimizer) state_.earlier_steps += loaded->step;
+  return absl::OkStatus();
+}
+
+Status Run::OpenData() {
+  FL_ASSIGN_OR_RETURN(settings_, task_.Settings());
+  if (state_.position) {
+    FL_RETURN_IF_ERROR(Annotate(CheckSettings(state_, settings_), "--resume"));
+  }
+  FL_RETURN_IF_ERROR(task_.OpenData());
+  view_->set_epoch_rows(task_.epoch_rows());
+  result_.summary.load_seconds = task_.load_seconds();
+  return absl::OkStatus();
+}
+
+Status Run::MakeSaves() {
+  ModelKeeperOptions keeper;
+  keeper.on_saved = [this](const std::string& dir, int64_t step, double seconds) {
+    terminal_.log.info("saved {} (step {}) in {:.2f} s", dir, step, seconds);
+    view_->Saved(step, dir);
+  };
+  keeper.on_failed = [this](const std::string& dir, const Status& status) {
+    terminal_.log.error("{} was not saved, training continues: {}", dir, Message(status));
+    view_->Event("save failed", communicator().global_step(), Message(status));
+  };
+  KeepOptions keep = options_.keep;
+  if (!first()) keep.out.clear();  // the first trainer saves for all
+  FL_ASSIGN_OR_RETURN(
+      saves_, RunSaves::Make(keep, &task_, &communicator(), &terminal_.clock, std::move(keeper)));
+  return absl::OkStatus();
+}
+
+RunState Run::StateInside() const {
+  RunState state = state_;
+  state.position = task_.position();
+  state.so_far = task_.so_far();
+  state.settings = settings_;
+  return state;
+}
+
+StatusOr<RunResult> Run::Train() {
+  if (state_.epoch >= options_.epochs) {
+    terminal_.log.info("the model has completed all {} epochs: nothing is left to train",
+                       options_.epochs);
+  }
+  bool more = true;
+  while (more && state_.epoch < options_.epochs) {
+    FL_ASSIGN_OR_RETURN(more, RunEpoch());
+  }
+  FL_RETURN_IF_ERROR(Finish());
+  return std::move(result_);
+}
+
+StatusOr<bool> Run::RunEpoch() {
+  const int64_t epoch = state_.epoch;
+  const std::optional<DatasetPosition> position = std::exchange(state_.position, std::nullopt);
+  const Report before = std::exchange(state_.so_far, Report());
+  state_.settings.clear();
+  FL_ASSIGN_OR_RETURN(result_.train, task_.TrainEpoch(epoch, position, before));
+  result_.summary.AddEpoch(result_.train, task_.counts());
+  if (result_.train.stopped && !alone()) {
+    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+  }
+  if (result_.train.stopped) {
+    result_.examples += result_.train.rows;
+    result_.trained += result_.train.trained;
+    state_ = StateInside();
+    FL_RETURN_IF_ERROR(Stop());
+    return false;
+  }
+  view_->ShareDone(epoch, result_.train);
+  FL_RETURN_IF_ERROR(
+      SumReports(fmt::format("epoch {}", epoch), task_.model().metrics, group(), &result_.train));
+  if (result_.train.rows == 0) return InvalidArgument("--data: there are no {}", task_.unit());
+  result_.examples += result_.train.rows;
+  result_.trained += result_.train.trained;
+  result_.steps = result_.train.step;
+  view_->EpochDone(epoch, result_.steps, result_.train);
+  return FinishEpoch(epoch);
+}
+
+StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
+  bool best = false;
+  state_.last_auc = -1;
+  result_.test.reset();
+  if (task_.has_test()) {
+    const Status tested = Test(epoch, &best);
+    // A test that a signal interrupted has no valid result; the epoch is complete and is saved.
+    const bool cut = alone() && absl::IsCancelled(tested) && signal_.stopped();
+    if (!tested.ok() && !cut) return tested;
+  }
+  // Checked only once, since a signal may arrive at any time. It reaches trainers at different
+  // moments, and the next calls are collective.
+  const bool stopped = signal_.stopped();
+  if (stopped && !alone()) {
+    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+  }
+  state_.epoch = epoch + 1;
+  const bool enough =
+      options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
+  const bool last = state_.epoch == options_.epochs || enough || stopped;
+  FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
+  // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
+  FL_RETURN_IF_ERROR(group().Barrier(fmt::format("saved {}", epoch)));
+  if (enough) {
+    terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
+                       state_.epochs_without_better, state_.best_auc);
+  }
+  if (stopped && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
+  return !last;
+}
+
+Status Run::Test(int64_t epoch, bool* best) {
+  FL_RETURN_IF_ERROR(communicator().Refresh());
+  FL_ASSIGN_OR_RETURN(Report test, task_.Test());
+  FL_RETURN_IF_ERROR(
+      SumReports(fmt::format("test {}", epoch), task_.model().metrics, group(), &test));
+  result_.summary.test_seconds += test.seconds;
+  view_->TestDone(epoch, result_.steps, test);
+  *best = NoteTest(epoch, test);
+  result_.test = std::move(test);
+  return absl::OkStatus();
+}
+
+bool Run::NoteTest(int64_t epoch, const Report& test) {
+  const double auc = test.Metric("auc");
+  state_.last_auc = std::isnan(auc) ? -1 : auc;
+  if (!(auc > state_.best_auc)) {
+    ++state_.epochs_without_better;
+    return false;
+  }
+  state_.best_auc = auc;
+  state_.best_epoch = epoch;
+  state_.epochs_without_better = 0;
+  return true;
+}
+
+Status Run::Stop() {
+  terminal_.console.EndTask();
+  terminal_.exit_code = signal_.exit_code();
+  result_.stopped = true;
+  if (!saves_->enabled()) {
+    if (!task_.has_results()) {
+      terminal_.log.warn("stopped by signal {}; nothing was saved, since --out was not given",
+                         signal_.signal());
+    }
+    return absl::OkStatus();
+  }
+  if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
+  FL_RETURN_IF_ERROR(saves_->Wait());
+  // A trainer of a job does not know the command that started the job.
+  const std::string command = options_.fleet.role.is_trainer()
+                                  ? " start the job again with --resume"
+                                  : "\n  " + ResumeCommand(terminal_);
+  terminal_.log.info("stopped by signal {} at step {}; to continue:{}", signal_.signal(),
+                     communicator().global_step(), command);
+  return absl::OkStatus();
+}
+
+Status Run::Finish() {
+  result_.summary.workers = options_.threads;
+  result_.summary.in_memory = task_.in_memory();
+  FL_RETURN_IF_ERROR(SumSummaries("summary", group(), &result_.summary));
+  result_.best_auc = state_.best_auc;
+  result_.best_epoch = state_.best_epoch;
+  result_.last_epoch = state_.epoch - 1;
+  result_.steps = std::max(result_.steps, communicator().global_step());
+  if (LocalCommunicator* const local = job_.local; local != nullptr) {
+    for (size_t t = 0; t < local->spec().tables.size(); ++t) {
+      result_.table_rows += local->table(static_cast<int>(t)).size();
+    }
+  }
+  const int64_t start = terminal_.clock.NowNanos();
+  FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), "the last save"));
+  FL_RETURN_IF_ERROR(view_->Draw());
+  if (first()) FL_RETURN_IF_ERROR(task_.Finish(result_.stopped));
+  result_.summary.save_seconds = static_cast<double>(terminal_.clock.NowNanos() - start) * 1e-9;
+  // The servers run until the last trainer no longer needs them.
+  return group().Barrier("end");
+}
+
+Status Run::Leave(const Status& status) {
+  if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
+  // Before Join there is no other process to report an error to.
+  if (job_.communicator == nullptr) return status;
+  if (status.ok()) return job_.Stop();
+  job_.Abort(status);
+  return status;
+}
+
+// Starts the processes of a job on this machine.
+Status StartJob(const RunOptions& options, Task& task, Terminal& terminal) {
+  // Reports a directory that cannot be used before any process is started; trainer 0 locks it
+  // later.
+  if (!options.keep.out.empty()) {
+    FL_RETURN_IF_ERROR(RunDir::Open(RunDirOf(options.keep, terminal), [](auto) {}).status());
+  }
+  FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> more, task.ArgsForJob(options.fleet.log_dir));
+  FL_RETURN_IF_ERROR(TrainInCluster(options.fleet, more, terminal));
+  if (terminal.exit_code >= 128 && !options.keep.out.empty()) {
+    terminal.log.info("to continue from the last saved model:\n  {}", ResumeCommand(terminal));
+  }
+  return absl::OkStatus();
+}
+
+Status Serve(const RunOptions& options, Task& task, Terminal& terminal) {
+  FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
+  FleetOptions fleet = options.fleet;
+  task.SetJob(&fleet.job);
+  return ServeModel(fleet, task.model(), options.seed, terminal);
+}
+
+}  // namespace
+
+StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal) {
+  Run run(options, task, terminal);
+  const Status prepared = run.Prepare();
+  if (!prepared.ok()) return run.Leave(prepared);
+  StatusOr<RunResult> result = run.Train();
+  FL_RETURN_IF_ERROR(run.Leave(result.status()));
+  return result;
+}
+
+Status RunAndReport(const RunOptions& options, Task& task, const ResultText& text,
+                    Terminal& terminal) {
+  const FleetOptions& fleet = options.fleet;
+  if (fleet.role.is_server()) return Serve(options, task, terminal);
+  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartJob(options, task, terminal);
+  FL_ASSIGN_OR_RETURN(const RunResult result, RunTraining(options, task, terminal));
+  // A stopped run has no results; the log says how to continue it. Trainer 0 shows the results of
+  // all trainers.
+  if (result.stopped && !options.view.json) return absl::OkStatus();
+  if (fleet.role.is_trainer() && fleet.role.index != 0) return absl::OkStatus();
+  const std::string printed = text(result);
+  terminal.out << printed;
+  if (!fleet.result_file.empty()) std::ofstream(fleet.result_file) << printed;
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla

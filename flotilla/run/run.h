@@ -1,0 +1,48 @@
+// One training run in this process: joins the job, starts from initial values or a model, trains
+// epoch after epoch, tests and saves after each. What it trains is a task (task.h). It prints only
+// progress; the results are a value.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "flotilla/base/status.h"
+#include "flotilla/report/summary.h"
+#include "flotilla/run/run_options.h"
+#include "flotilla/run/task.h"
+#include "flotilla/run/terminal.h"
+#include "flotilla/trainer/report.h"
+
+namespace flotilla {
+
+struct RunResult {
+  Report train;                // last epoch: each batch is scored before its update
+  std::optional<Report> test;  // after the last epoch
+  int64_t examples = 0;        // rows or words of the data, over all epochs and trainers
+  int64_t trained = 0;         // of them, trained on
+  RunSummary summary;          // of all epochs of this trainer
+  double best_auc = -1;        // best test AUC after any epoch; -1: none
+  int64_t best_epoch = -1;     // the epoch of best_auc; -1: none, or unknown
+  int64_t last_epoch = -1;     // last completed epoch; -1: none
+  int64_t steps = 0;           // number of updates
+  int64_t table_rows = 0;      // live rows of all tables; 0 if they are on servers
+  bool stopped = false;        // by a signal, before the end of the last epoch
+};
+
+// Runs in one process, or as a trainer of a job. In one process a stop signal ends the training
+// after the current batch: the position is saved in --out, the log says how to continue, and
+// terminal.exit_code is set. In a job a stop signal is an error and ends the job. Errors name the
+// file or the flag.
+StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal);
+
+// The results as text, with a newline at the end.
+using ResultText = std::function<std::string(const RunResult&)>;
+
+// Does what the role of this process asks for: runs the training and prints `text` of its results
+// (trainer 0 for all trainers), serves parameters, or starts the processes of a job.
+Status RunAndReport(const RunOptions& options, Task& task, const ResultText& text,
+                    Terminal& terminal);
+
+}  // namespace flotilla

@@ -1,0 +1,121 @@
+#include "flotilla/run/run_state.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+namespace flotilla {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// The part of a report that a resumed epoch continues.
+Json ReportJson(const Report& report) {
+  const StageTimes& times = report.times;
+  return {{"rows", report.rows},
+          {"trained", report.trained},
+          {"batches", report.batches},
+          {"loss", report.loss},
+          {"seconds", report.seconds},
+          {"stage_nanos", {times.read, times.pull, times.compute, times.push, times.wait}},
+          {"metric_state", report.metric_state}};
+}
+
+// A figure that is not finite is null.
+double NumberFrom(const nlohmann::json& json) {
+  return json.is_null() ? kUndefined : json.get<double>();
+}
+
+// Throws a JSON exception.
+Report ReportFromJson(const nlohmann::json& json) {
+  Report report;
+  report.rows = json.at("rows").get<int64_t>();
+  report.trained = json.at("trained").get<int64_t>();
+  report.batches = json.at("batches").get<int64_t>();
+  report.loss = NumberFrom(json.at("loss"));
+  report.seconds = json.at("seconds").get<double>();
+  const nlohmann::json& nanos = json.at("stage_nanos");
+  report.times = {.read = nanos.at(0).get<int64_t>(),
+                  .pull = nanos.at(1).get<int64_t>(),
+                  .compute = nanos.at(2).get<int64_t>(),
+                  .push = nanos.at(3).get<int64_t>(),
+                  .wait = nanos.at(4).get<int64_t>()};
+  for (const nlohmann::json& number : json.at("metric_state")) {
+    report.metric_state.push_back(NumberFrom(number));
+  }
+  return report;
+}
+
+}  // namespace
+
+std::string RunState::ToText() const {
+  nlohmann::ordered_json json = {
+      {"epoch", epoch},       {"earlier_steps", earlier_steps},
+      {"best_auc", best_auc}, {"best_epoch", best_epoch},
+      {"last_auc", last_auc}, {"epochs_without_better", epochs_without_better}};
+  if (position) {
+    json["position"] = position->ToText();
+    json["so_far"] = ReportJson(so_far);
+  }
+  if (!settings.empty()) json["settings"] = settings;
+  return json.dump();
+}
+
+StatusOr<RunState> RunState::FromText(std::string_view text) {
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  RunState state;
+  try {
+    state.epoch = json.at("epoch").get<int64_t>();
+    state.earlier_steps = json.value("earlier_steps", state.earlier_steps);
+    state.best_auc = json.at("best_auc").get<double>();
+    state.best_epoch = json.value("best_epoch", state.best_epoch);
+    state.last_auc = json.value("last_auc", state.last_auc);
+    state.epochs_without_better = json.at("epochs_without_better").get<int64_t>();
+    state.settings = json.value("settings", state.settings);
+    if (json.contains("position")) {
+      FL_ASSIGN_OR_RETURN(state.position,
+                          DatasetPosition::FromText(json["position"].get<std::string>()));
+      // Models of earlier versions do not have it.
+      if (json.contains("so_far")) state.so_far = ReportFromJson(json["so_far"]);
+    }
+  } catch (const nlohmann::json::exception& e) {
+    return InvalidArgument("section {}: {}", kRunSection, e.what());
+  }
+  return state;
+}
+
+Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now) {
+  std::vector<std::string> differ;
+  for (const auto& [flag, value] : state.settings) {
+    const auto found = now.find(flag);
+    if (found != now.end() && found->second == value) continue;
+    differ.push_back(fmt::format("{} was {}, now {}", flag, value,
+                                 found == now.end() ? "not given" : found->second));
+  }
+  if (differ.empty()) return absl::OkStatus();
+  return FailedPrecondition(
+      "the model was saved inside epoch {}, and its position is valid only for the same rows and "
+      "batches: {}; use the values it was saved with to finish the epoch, or begin a new epoch "
+      "from its weights with --init_model and another --out",
+      state.epoch, fmt::join(differ, "; "));
+}
+
+ModelSections DescribeModel(const Model& model, const ParserSpec& format) {
+  const GraphDef& graph = model.graph.def();
+  return {.graph = Graph(std::make_unique<GraphDef>(graph)),
+          .predict = PredictValue(graph, model.predict.index(), model.metrics),
+          .loss = model.loss.index(),
+          .metrics = model.metrics,
+          .format = format};
+}
+
+StatusOr<Sections> SectionsOf(const Model& model, const ParserSpec& format, const RunState& state) {
+  FL_ASSIGN_OR_RETURN(Sections sections, ToSections(DescribeModel(model, format)));
+  sections[kRunSection] = state.ToText();
+  return sections;
+}
+
+}  // namespace flotilla

@@ -1,0 +1,50 @@
+// The state of a run that a model stores besides its parameters, so that training can continue, and
+// the sections of a model file that hold it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "flotilla/base/status.h"
+#include "flotilla/checkpoint/manifest.h"
+#include "flotilla/dataset/dataset.h"
+#include "flotilla/infer/model_sections.h"
+#include "flotilla/trainer/model.h"
+#include "flotilla/trainer/report.h"
+
+namespace flotilla {
+
+// The state of a run between two batches, stored in a model so that training can continue.
+struct RunState {
+  int64_t epoch = 0;                        // the epoch to continue with
+  std::optional<DatasetPosition> position;  // inside it; none: at its start
+  Report so_far;                            // of the epoch up to the position: figures and times
+  int64_t earlier_steps = 0;                // that the model's global step does not count (GEO)
+  double best_auc = -1;                     // best test AUC; -1: none yet
+  int64_t best_epoch = -1;                  // the epoch of best_auc; -1: none yet, or unknown
+  double last_auc = -1;                     // test AUC after the last epoch; -1: none
+  int64_t epochs_without_better = 0;
+  // Inside an epoch: the options that determine which rows make up which batch, by flag name.
+  std::map<std::string, std::string> settings;
+
+  std::string ToText() const;
+  static StatusOr<RunState> FromText(std::string_view text);
+};
+
+// Ok if `now` equals the settings of a state inside an epoch. Otherwise FailedPrecondition with the
+// option that differs, both values, and the remedies. A state without settings passes.
+Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now);
+
+// The section of a model that holds the RunState.
+inline constexpr char kRunSection[] = "run";
+
+// The sections that inference needs, for a model whose rows have this format.
+ModelSections DescribeModel(const Model& model, const ParserSpec& format);
+
+// All sections that are stored besides the parameters: those for inference, and the state.
+StatusOr<Sections> SectionsOf(const Model& model, const ParserSpec& format, const RunState& state);
+
+}  // namespace flotilla

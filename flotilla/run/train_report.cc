@@ -1,0 +1,140 @@
+#include "flotilla/run/train_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/communicator/mode.h"
+#include "flotilla/run/row_task.h"
+
+namespace flotilla {
+namespace {
+
+// Keys that are always present, null if the model has no such metric.
+constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
+
+double Seconds(int64_t nanos) { return static_cast<double>(nanos) * 1e-9; }
+
+double AllSeconds(const RunResult& result) {
+  return result.summary.load_seconds + result.summary.train_seconds;
+}
+
+// The flags of this command that implement the advice of a summary.
+AdviceWords WordsFor(const TrainOptions& options) {
+  return {.faster_input = "--readers N, --cache DIR",
+          .rows_in_memory = "rows in memory, without --no_in_memory",
+          .larger_batches = "a larger --batch_size",
+          .free_workers = options.deterministic ? "training without --deterministic"
+                          : GetMode(options.fleet.job.mode.mode).counts_rounds
+                              ? "--mode half-async or async"
+                              : "",
+          .more_workers = "more --threads on more cores",
+          .even_shares = "--global_shuffle, which spreads the rows evenly over the trainers"};
+}
+
+// Null if there was no such epoch.
+nlohmann::ordered_json EpochJson(int64_t epoch) {
+  return epoch < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(epoch);
+}
+
+bool HasMetric(const Report& report, const std::string& name) {
+  return std::any_of(report.metrics.begin(), report.metrics.end(),
+                     [&](const auto& metric) { return metric.first == name; });
+}
+
+// The last and the best epoch, and the directories of their models.
+std::string KeptText(const TrainOptions& options, const RunResult& result) {
+  const std::string& out = options.keep.out;
+  const auto line = [&](const char* name, int64_t epoch, double auc, const char* link) {
+    std::string text = fmt::format("{:<14}epoch {}", name, epoch);
+    if (auc >= 0) text += fmt::format(", test AUC {:.4f}", auc);
+    if (!out.empty()) text += fmt::format(", {}/{}", out, link);
+    return text + "\n";
+  };
+  std::string text;
+  if (result.last_epoch >= 0) {
+    const double auc = result.test ? result.test->Metric("auc") : -1;
+    text += line("last", result.last_epoch, auc, "latest");
+  }
+  if (result.best_epoch >= 0) text += line("best", result.best_epoch, result.best_auc, "best");
+  return text;
+}
+
+}  // namespace
+
+std::string ResultTable(const TrainOptions& options, const RunResult& result) {
+  std::string text;
+  size_t width = 14;
+  for (const auto& [name, value] : result.train.metrics) width = std::max(width, name.size() + 2);
+  auto row = [&](std::string_view name, std::string_view train, std::string_view test) {
+    text += fmt::format("{:<{}}{:>12}{:>12}", name, width, train, result.test ? test : "");
+    text.erase(text.find_last_not_of(' ') + 1);
+    text += '\n';
+  };
+  const auto figures = [&](const std::string& name, double train, double test) {
+    row(name, fmt::format("{:.4f}", train), fmt::format("{:.4f}", test));
+  };
+  const Report empty;
+  const Report& test = result.test ? *result.test : empty;
+  row("", "train", "test");
+  row("examples", fmt::to_string(result.train.rows), fmt::to_string(test.rows));
+  for (const auto& [name, value] : result.train.metrics) figures(name, value, test.Metric(name));
+  if (!HasMetric(result.train, "loss")) figures("loss", result.train.loss, test.loss);
+  return text + KeptText(options, result) + SummaryText(result.summary, WordsFor(options));
+}
+
+std::string ResultJson(const TrainOptions& options, const RunResult& result) {
+  nlohmann::ordered_json json;
+  const Report& quality = result.test ? *result.test : result.train;
+  for (const char* name : kMetrics) json[name] = quality.Metric(name);
+  // If a metric has the name of one of the keys below, the key wins.
+  for (const auto& [name, value] : quality.metrics) json[name] = value;
+  json["loss"] = quality.loss;
+  json["quality_of"] = result.test ? "test" : "train";
+  json["examples"] = result.examples;
+  json["skipped"] = result.train.skipped;
+  json["seconds"] = AllSeconds(result);
+  json["examples_per_second"] =
+      AllSeconds(result) > 0 ? static_cast<double>(result.examples) / AllSeconds(result) : 0;
+  for (const char* name : kMetrics) json[std::string("train_") + name] = result.train.Metric(name);
+  for (const auto& [name, value] : result.train.metrics) json["train_" + name] = value;
+  json["train_loss"] = result.train.loss;
+  json["load_seconds"] = result.summary.load_seconds;
+  json["train_seconds"] = result.summary.train_seconds;
+  const StageTimes& times = result.summary.times;
+  json["stage_seconds"] = {{"read", Seconds(times.read)},
+                           {"pull", Seconds(times.pull)},
+                           {"compute", Seconds(times.compute)},
+                           {"push", Seconds(times.push)},
+                           {"wait", Seconds(times.wait)}};
+  if (result.test) {
+    json["test_examples"] = result.test->rows;
+    json["test_skipped"] = result.test->skipped;
+    json["test_seconds"] = result.test->seconds;
+    json["best_auc"] = result.best_auc < 0 ? kUndefined : result.best_auc;
+    json["best_epoch"] = EpochJson(result.best_epoch);
+  }
+  json["last_epoch"] = EpochJson(result.last_epoch);
+  if (!options.keep.out.empty()) json["out"] = options.keep.out;
+  json["stopped"] = result.stopped;
+  json["model"] = options.model_name;
+  json["epochs"] = options.epochs;
+  json["batch_size"] = options.batch_size;
+  json["trainers"] = result.summary.trainers;
+  json["threads"] = options.threads;
+  json["mode"] = options.fleet.job.mode.mode;
+  json["steps"] = result.steps;
+  json["table_rows"] = result.table_rows;
+  return json.dump() + "\n";
+}
+
+Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
+  RowTask task(&options, &model);
+  const auto text = [&](const RunResult& result) {
+    return options.view.json ? ResultJson(options, result) : ResultTable(options, result);
+  };
+  return RunAndReport(options, task, text, terminal);
+}
+
+}  // namespace flotilla

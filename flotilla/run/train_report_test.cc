@@ -1,0 +1,55 @@
+#include "flotilla/run/train_report.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace flotilla {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+TEST(TrainReportTest, TheTableHasEveryMetricOfTheModelAndNoOther) {
+  RunResult result;
+  result.train = {.rows = 100, .loss = 0.5};
+  result.train.metrics = {{"auc", 0.75}, {"mean_squared_error", 0.125}};
+  EXPECT_THAT(ResultTable({}, result), StartsWith("                           train\n"
+                                                  "examples                     100\n"
+                                                  "auc                       0.7500\n"
+                                                  "mean_squared_error        0.1250\n"
+                                                  "loss                      0.5000\n"));
+  result.test = result.train;
+  result.test->rows = 10;
+  result.test->metrics[0].second = 0.5;
+  EXPECT_THAT(ResultTable({}, result), HasSubstr("auc                       0.7500      0.5000\n"));
+}
+
+TEST(TrainReportTest, AModelWithoutMetricsHasItsLoss) {
+  RunResult result;
+  result.train = {.rows = 100, .loss = 0.5};
+  const std::string table = ResultTable({}, result);
+  EXPECT_THAT(table, Not(HasSubstr("nan")));
+  EXPECT_THAT(table, Not(HasSubstr("auc")));
+  EXPECT_THAT(table, HasSubstr("loss                0.5000\n"));
+}
+
+TEST(TrainReportTest, TheObjectHasEveryMetricByItsName) {
+  RunResult result;
+  result.train = {.rows = 100, .loss = 0.5};
+  result.train.metrics = {{"rmse", 0.25}};
+  result.test = result.train;
+  result.test->metrics = {{"rmse", 0.5}};
+  result.best_auc = -1;
+  const auto result_json = nlohmann::json::parse(ResultJson({}, result));
+  EXPECT_EQ(result_json["rmse"], 0.5);
+  EXPECT_EQ(result_json["train_rmse"], 0.25);
+  EXPECT_EQ(result_json["loss"], 0.5);
+  EXPECT_TRUE(result_json["auc"].is_null());
+  EXPECT_TRUE(result_json["best_auc"].is_null());
+}
+
+}  // namespace
+}  // namespace flotilla
