@@ -109,12 +109,7 @@ class Pass {
 
 }  // namespace
 
-double Evaluation::Metric(const std::string& name) const {
-  for (const auto& [key, value] : metrics) {
-    if (key == name) return value;
-  }
-  return std::numeric_limits<double>::quiet_NaN();
-}
+double Evaluation::Metric(const std::string& name) const { return MetricValue(metrics, name); }
 
 StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, const Clock& clock,
                               const EvaluateOptions& options) {

@@ -6,7 +6,6 @@
 #include <limits>
 #include <ostream>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "flotilla/base/clock.h"
@@ -14,6 +13,7 @@
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/metric/calibration.h"
+#include "flotilla/tensor/metric_values.h"
 
 namespace flotilla {
 
@@ -33,7 +33,7 @@ struct Evaluation {
   int64_t skipped = 0;                // bad rows that the dataset skipped
   std::vector<std::string> bad_rows;  // the first few bad rows, with their location
   // The model's metrics in their order. A value that is undefined (one class only) is NaN.
-  std::vector<std::pair<std::string, double>> metrics;
+  MetricValues metrics;
   std::vector<std::string> hints;  // likely causes of suspicious metrics
   // Ratio of predicted to actual clicks, for the prediction that the model's first AUC reads, over
   // all rows and by decile of the score; NaN and empty for a model without an AUC.

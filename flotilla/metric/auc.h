@@ -46,6 +46,7 @@ class AucMeter final : public Metric {
 
   // The AUC over the last slide_steps batches added here and, for each state merged since Reset,
   // the last batches of its metric. With slide_steps 0 there is no window and this is Value().
+  bool has_window() const override { return !recent_.empty(); }
   double WindowValue() const override;
 
   // A hint if the value is NaN, far below 0.5, or 0.5 to three digits.

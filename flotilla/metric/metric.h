@@ -32,7 +32,9 @@ class Metric {
   // The value over everything added since construction, including merged states. NaN when it is
   // undefined (no rows, one class only).
   virtual double Value() const = 0;
-  // The value over the last batches only, if the metric keeps such a window; otherwise Value().
+  // Whether the metric keeps a window of the last batches.
+  virtual bool has_window() const { return false; }
+  // The value over that window; Value() if there is none.
   virtual double WindowValue() const { return Value(); }
 
   // If Value() suggests a mistake (in the data, the model or the settings): the likely cause and

@@ -84,15 +84,17 @@ Status MetricSet::MergeState(std::span<const double> state) {
   return absl::OkStatus();
 }
 
-std::vector<std::pair<std::string, double>> MetricSet::Values() const {
-  std::vector<std::pair<std::string, double>> values;
+MetricValues MetricSet::Values() const {
+  MetricValues values;
   for (const Entry& entry : entries_) values.emplace_back(entry.name, entry.metric->Value());
   return values;
 }
 
-std::vector<std::pair<std::string, double>> MetricSet::WindowValues() const {
-  std::vector<std::pair<std::string, double>> values;
-  for (const Entry& entry : entries_) values.emplace_back(entry.name, entry.metric->WindowValue());
+MetricValues MetricSet::WindowValues() const {
+  MetricValues values;
+  for (const Entry& entry : entries_) {
+    if (entry.metric->has_window()) values.emplace_back(entry.name, entry.metric->WindowValue());
+  }
   return values;
 }
 

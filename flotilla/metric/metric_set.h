@@ -4,12 +4,12 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/metric/metric.h"
 #include "flotilla/tensor/metric_spec.h"
+#include "flotilla/tensor/metric_values.h"
 
 namespace flotilla {
 
@@ -42,9 +42,9 @@ class MetricSet {
   Status MergeState(std::span<const double> state);
 
   // Names and values, in the order of the specs.
-  std::vector<std::pair<std::string, double>> Values() const;
-  // Like Values(), over the last batches (Metric::WindowValue).
-  std::vector<std::pair<std::string, double>> WindowValues() const;
+  MetricValues Values() const;
+  // The same over the last batches, of the metrics that keep such a window.
+  MetricValues WindowValues() const;
   // "auc is nan: <likely cause>" for each suspicious value; empty if there is none.
   std::vector<std::string> Hints() const;
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <iterator>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/output_file.h"
@@ -21,9 +22,11 @@ constexpr size_t kMaxMarkers = 60;       // of series with a point per epoch
 constexpr size_t kMaxTrainMarkers = 20;  // of the others
 constexpr double kNearBeginning = 0.2;   // of the last step
 constexpr int kMaxEpochLines = 40;
+constexpr size_t kMaxPanels = 4;  // including the panel of the loss
 constexpr const char* kTrainColour = "#3a86d8";
 constexpr const char* kMeanColour = "#2a9d8f";
 constexpr const char* kTestColour = "#e76f1c";
+constexpr const char* kLastBatches = "train, last batches";
 
 struct Series {
   std::string label;
@@ -70,32 +73,61 @@ bool HasFinite(const Series& series) {
                      [](const PlotPoint& point) { return std::isfinite(point.y); });
 }
 
-Series MakeSeries(std::span<const MetricsPoint> points, Kind kind, double MetricsPoint::*figure,
-                  Series series) {
+// The points of one kind, with the figure of each.
+template <typename Figure>
+Series MakeSeries(std::span<const MetricsPoint> points, Kind kind, Figure figure, Series series) {
   for (const MetricsPoint& point : points) {
     if (point.kind != kind) continue;
-    series.points.push_back({static_cast<double>(point.step), point.*figure});
+    series.points.push_back({static_cast<double>(point.step), figure(point)});
   }
   return series;
 }
 
-// The panels that have data; the panel of the loss is always present.
+// A panel of the series that have data; `batch` is the figure of the points inside epochs.
+template <typename Batch, typename Figure>
+Panel MakePanel(std::span<const MetricsPoint> points, std::string name, const char* batch_label,
+                Batch batch, Figure figure) {
+  Panel panel{.name = std::move(name), .series = {}};
+  for (Series& series : std::vector<Series>{
+           MakeSeries(points, Kind::kTrain, batch, {batch_label, kTrainColour, 1.6, false, {}}),
+           MakeSeries(points, Kind::kEpoch, figure,
+                      {"train, whole epoch", kMeanColour, 1.6, true, {}}),
+           MakeSeries(points, Kind::kTest, figure, {"test", kTestColour, 2.2, true, {}})}) {
+    if (HasFinite(series)) panel.series.push_back(std::move(series));
+  }
+  return panel;
+}
+
+// Over the last batches if the metric keeps such a window, otherwise over the epoch so far.
+Panel MetricPanel(std::span<const MetricsPoint> points, const std::string& name) {
+  const bool has_window = std::any_of(points.begin(), points.end(), [&](const MetricsPoint& point) {
+    return HasMetric(point.window_metrics, name);
+  });
+  return MakePanel(
+      points, DisplayName(name), has_window ? kLastBatches : "train, epoch so far",
+      [&](const MetricsPoint& point) {
+        return MetricValue(has_window ? point.window_metrics : point.metrics, name);
+      },
+      [&](const MetricsPoint& point) { return MetricValue(point.metrics, name); });
+}
+
+// The panel of the loss, and those of the first metrics that have data.
 std::vector<Panel> MakePanels(std::span<const MetricsPoint> points) {
-  auto panel = [&](std::string name, double MetricsPoint::*batch, double MetricsPoint::*figure) {
-    Panel made{.name = std::move(name), .series = {}};
-    for (Series& series : std::vector<Series>{
-             MakeSeries(points, Kind::kTrain, batch,
-                        {"train, last batches", kTrainColour, 1.6, false, {}}),
-             MakeSeries(points, Kind::kEpoch, figure,
-                        {"train, whole epoch", kMeanColour, 1.6, true, {}}),
-             MakeSeries(points, Kind::kTest, figure, {"test", kTestColour, 2.2, true, {}})}) {
-      if (HasFinite(series)) made.series.push_back(std::move(series));
+  const auto loss = [](const MetricsPoint& point) { return point.loss; };
+  std::vector<Panel> panels = {MakePanel(points, "loss", kLastBatches, loss, loss)};
+  std::vector<std::string> names;
+  for (const MetricsPoint& point : points) {
+    for (const MetricValues* values : {&point.metrics, &point.window_metrics}) {
+      for (const auto& [name, value] : *values) {
+        if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+      }
     }
-    return made;
-  };
-  std::vector<Panel> panels = {panel("loss", &MetricsPoint::loss, &MetricsPoint::loss)};
-  Panel auc = panel("AUC", &MetricsPoint::auc_window, &MetricsPoint::auc);
-  if (!auc.series.empty()) panels.push_back(std::move(auc));
+  }
+  for (const std::string& name : names) {
+    if (panels.size() == kMaxPanels) break;
+    Panel panel = MetricPanel(points, name);
+    if (!panel.series.empty()) panels.push_back(std::move(panel));
+  }
   return panels;
 }
 
@@ -156,7 +188,7 @@ void DrawAxes(const Frame& frame, const Panel& panel, bool with_steps, Picture* 
   out->Add(R"(<path class="axis" d="M{:.1f} {:.1f}V{:.1f}H{:.1f}"/>)", frame.left, frame.top,
            bottom, right);
   out->Add(R"(<text class="name" x="{:.1f}" y="{:.1f}">{}</text>)", frame.left, frame.top - 10,
-           panel.name);
+           Escaped(panel.name));
   if (with_steps) {
     out->Add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">step</text>)",
              frame.left + frame.width / 2, bottom + 40);
@@ -251,7 +283,7 @@ void DrawPanel(const Frame& frame, const Panel& panel, std::span<const MetricsPo
   out->Add("</g>");
   if (panel.series.empty()) {
     out->Add(R"(<text x="{:.1f}" y="{:.1f}" text-anchor="middle">no {} to show</text>)",
-             frame.left + frame.width / 2, frame.top + frame.height / 2, panel.name);
+             frame.left + frame.width / 2, frame.top + frame.height / 2, Escaped(panel.name));
   }
   DrawLastFigure(frame, panel, out);
 }

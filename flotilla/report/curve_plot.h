@@ -1,5 +1,6 @@
-// Plots the curves of a run: loss and AUC over steps, one panel each, train and test. Plain
-// SVG without scripts, fonts or other files, in colours that are readable on light and dark pages.
+// Plots the curves of a run: loss and metrics over steps, one panel each, train and test.
+// Plain SVG without scripts, fonts or other files, in colours that are readable on light and dark
+// pages.
 #pragma once
 
 #include <span>
@@ -17,8 +18,9 @@ struct CurvePlotOptions {
 };
 
 // Accepts any number of points, including none; figures that are not finite are gaps. Many points
-// are drawn as their mean, with a band of one standard deviation to either side behind it. Without
-// any AUC there is no panel for it. Points may be in any order. REQUIRES: width >= 300,
+// are drawn as their mean, with a band of one standard deviation to either side behind it. There is
+// a panel for the loss and for each of the first three metrics that have figures. Points may be in
+// any order. REQUIRES: width >= 300,
 // panel_height >= 100.
 std::string CurveSvg(std::span<const MetricsPoint> points, const CurvePlotOptions& options = {});
 

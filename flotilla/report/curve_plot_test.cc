@@ -55,11 +55,11 @@ std::vector<MetricsPoint> PointsOf(int64_t steps, int64_t epochs) {
     points.push_back({.epoch = epoch,
                       .step = step,
                       .loss = 0.45 + 0.2 * std::exp(-6 * t) + noise,
-                      .auc_window = 0.78 - 0.25 * std::exp(-5 * t) + noise / 3});
+                      .window_metrics = {{"auc", 0.78 - 0.25 * std::exp(-5 * t) + noise / 3}}});
     if (step == steps || step * epochs / steps != epoch) {
       const double loss = 0.46 + 0.1 * std::exp(-5 * t), auc = 0.77 - 0.1 * std::exp(-5 * t);
-      points.push_back({Kind::kEpoch, epoch, step, loss, auc});
-      points.push_back({Kind::kTest, epoch, step, loss + 0.01, auc - 0.01});
+      points.push_back({Kind::kEpoch, epoch, step, loss, {{"auc", auc}}});
+      points.push_back({Kind::kTest, epoch, step, loss + 0.01, {{"auc", auc - 0.01}}});
     }
   }
   return points;
@@ -82,6 +82,24 @@ TEST(CurvePlotTest, WithoutAucThereIsOnePanel) {
       CurveSvg(std::vector<MetricsPoint>{{.step = 1, .loss = 2}, {.step = 9, .loss = 1}});
   CheckSvg(svg);
   EXPECT_THAT(svg, Not(HasSubstr("AUC")));
+}
+
+TEST(CurvePlotTest, EveryMetricWithFiguresHasAPanelUpToFour) {
+  const std::vector<MetricsPoint> points = {
+      {.step = 1, .loss = 2, .metrics = {{"rmse", 0.5}, {"unknown", kUndefined}}},
+      {.kind = Kind::kTest,
+       .step = 2,
+       .loss = 1,
+       .metrics = {{"rmse", 0.25}, {"a<b", 1}, {"auc", 0.75}, {"fifth", 1}}}};
+  const std::string svg = CurveSvg(points);
+  CheckSvg(svg);
+  EXPECT_EQ(CountOf(svg, "<clipPath"), 4);
+  EXPECT_THAT(svg, HasSubstr(">rmse</text>"));
+  EXPECT_THAT(svg, HasSubstr(">train, epoch so far</text>")) << "it has no window";
+  EXPECT_THAT(svg, HasSubstr(">a&lt;b</text>"));
+  EXPECT_THAT(svg, HasSubstr(">AUC</text>"));
+  EXPECT_THAT(svg, Not(HasSubstr("unknown")));
+  EXPECT_THAT(svg, Not(HasSubstr("fifth")));
 }
 
 TEST(CurvePlotTest, OnePointIsADotAndNoneSaysSo) {

@@ -67,35 +67,53 @@ std::optional<MetricsPoint::Kind> KindOf(const std::string& name) {
   return std::nullopt;
 }
 
-double Figure(const nlohmann::json& json, const char* key) {
-  const auto it = json.find(key);
-  return it != json.end() && it->is_number() ? it->get<double>() : kUndefined;
-}
+// The keys of lines that are not metrics.
+constexpr std::string_view kLineKeys[] = {
+    "time",    "kind",    "epoch", "step",          "rows",
+    "skipped", "seconds", "loss",  "learning_rate", "examples_per_second"};
 
-int64_t Whole(const nlohmann::json& json, const char* key) {
+double FigureOf(const Json& json) { return json.is_number() ? json.get<double>() : kUndefined; }
+
+int64_t Whole(const Json& json, const char* key) {
   const auto it = json.find(key);
   return it != json.end() && it->is_number_integer() ? it->get<int64_t>() : 0;
 }
 
-std::string Text(const nlohmann::json& json, const char* key) {
+std::string Text(const Json& json, const char* key) {
   const auto it = json.find(key);
   return it != json.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
+// Adds the metrics of a line: each key that ends with _window after that of its metric.
+void TakeMetrics(const Json& json, MetricsPoint* point) {
+  for (const auto& [key, value] : json.items()) {
+    if (std::ranges::find(kLineKeys, key) != std::end(kLineKeys)) continue;
+    if (!value.is_number() && !value.is_null()) continue;
+    const bool is_window =
+        point->kind == MetricsPoint::Kind::kTrain && key.ends_with(kWindowSuffix);
+    const std::string name = key.substr(0, key.size() - (is_window ? kWindowSuffix.size() : 0));
+    if (is_window && HasMetric(point->metrics, name)) {
+      point->window_metrics.emplace_back(name, FigureOf(value));
+    } else {
+      point->metrics.emplace_back(key, FigureOf(value));
+    }
+  }
+}
+
 // Takes one parsed line.
-void TakeLine(const nlohmann::json& json, std::vector<MetricsPoint>* points) {
+void TakeLine(const Json& json, std::vector<MetricsPoint>* points) {
   const int64_t step = Whole(json, "step");
   if (Text(json, "event") == kResumeEvent) {
     std::erase_if(*points, [step](const MetricsPoint& point) { return point.step > step; });
   }
   const auto kind = KindOf(Text(json, "kind"));
   if (!kind) return;
-  points->push_back({.kind = *kind,
-                     .epoch = Whole(json, "epoch"),
-                     .step = step,
-                     .loss = Figure(json, "loss"),
-                     .auc = Figure(json, "auc"),
-                     .auc_window = Figure(json, "auc_window")});
+  MetricsPoint& point = points->emplace_back();
+  point.kind = *kind;
+  point.epoch = Whole(json, "epoch");
+  point.step = step;
+  if (const auto loss = json.find("loss"); loss != json.end()) point.loss = FigureOf(*loss);
+  TakeMetrics(json, &point);
 }
 
 }  // namespace
@@ -132,8 +150,11 @@ Status MetricsLog::WriteTrain(const Progress& progress) {
   json["step"] = progress.step;
   json["rows"] = progress.rows;
   json["loss"] = progress.loss;
-  json["auc"] = progress.auc;
-  json["auc_window"] = progress.auc_window;
+  for (const auto& [name, value] : progress.metrics) {
+    json.emplace(name, value);
+    if (!HasMetric(progress.window_metrics, name)) continue;
+    json.emplace(name + std::string(kWindowSuffix), MetricValue(progress.window_metrics, name));
+  }
   json["learning_rate"] = progress.learning_rate;
   json["examples_per_second"] = progress.examples_per_second;
   return WriteLine(Dump(json));
@@ -191,7 +212,7 @@ StatusOr<std::vector<MetricsPoint>> ReadMetrics(const std::string& path) {
   std::string line;
   for (int64_t number = 1; std::getline(file, line); ++number) {
     if (file.eof()) break;  // no newline: the process was killed while writing
-    const auto json = nlohmann::json::parse(line, nullptr, /*allow_exceptions=*/false);
+    const Json json = Json::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object()) {
       return InvalidArgument("{}:{}: expected a JSON object, found '{}'", path, number,
                              line.substr(0, 80));

@@ -1,14 +1,17 @@
 // metrics.jsonl: the history of a run for plots and notebooks, one JSON object per line.
 //
 //   {"time": "2026-01-31T23:59:59.123Z", "kind": "train", "epoch": 0, "step": 100, "rows": 100000,
-//    "loss": .., "auc": .., "auc_window": .., "learning_rate": .., "examples_per_second": ..}
+//    "loss": .., METRIC: .., METRIC_window: .., "learning_rate": .., "examples_per_second": ..}
 //   {"time": .., "kind": "epoch", "epoch": 0, "step": .., "rows": .., "skipped": .., "seconds": ..,
 //    "loss": .., METRIC: ..}          the whole epoch, each batch scored before its update
 //   {.. "kind": "test" ..}            the same for the test rows after the epoch
 //   {"time": .., "kind": "event", "event": "save", "step": .., "detail": "out/epoch_0"}
 //
-// A figure that is not defined is null. Steps are global. The event "resume" says that training
-// continued from its step: lines above it with a later step are obsolete and are not read back.
+// METRIC: every metric of the model under its name, e.g. "auc": in "train" lines over the epoch so
+// far, and METRIC_window over the last batches if the metric keeps such a window. A metric with the
+// name of another key is left out. A figure that is not defined is null. Steps are global. The
+// event "resume" says that training continued from its step: lines above it with a later step are
+// obsolete and are not read back.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +22,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/tensor/metric_values.h"
 #include "flotilla/trainer/report.h"
 
 namespace flotilla {
@@ -75,13 +79,13 @@ struct MetricsPoint {
   int64_t epoch = 0;
   int64_t step = 0;
   double loss = kUndefined;
-  double auc = kUndefined;
-  double auc_window = kUndefined;
+  MetricValues metrics;
+  MetricValues window_metrics;  // of kTrain: METRIC_window by METRIC
 };
 
 // The points of a file in the order of the lines. A last line without a newline is ignored, and so
-// are unknown kinds and keys. NotFound if there is no file; InvalidArgument, naming the line, if a
-// line is not a JSON object in this format.
+// are unknown kinds. Keys that this header does not name are metrics. NotFound if there is no file;
+// InvalidArgument, naming the line, if a line is not a JSON object in this format.
 StatusOr<std::vector<MetricsPoint>> ReadMetrics(const std::string& path);
 
 }  // namespace flotilla

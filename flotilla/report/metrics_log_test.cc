@@ -52,7 +52,8 @@ TEST(MetricsLogTest, WritesOneObjectPerLineWithTheKeysOfTheHeader) {
                                 .step = 20,
                                 .rows = 5000,
                                 .loss = 0.5,
-                                .auc = 0.75,
+                                .metrics = {{"auc", 0.75}, {"rmse", 0.3}},
+                                .window_metrics = {{"auc", kUndefined}},
                                 .learning_rate = 1e-3,
                                 .examples_per_second = 1e4})
                   .ok());
@@ -69,7 +70,9 @@ TEST(MetricsLogTest, WritesOneObjectPerLineWithTheKeysOfTheHeader) {
   EXPECT_EQ(lines[0]["rows"], 5000);
   EXPECT_EQ(lines[0]["loss"], 0.5);
   EXPECT_EQ(lines[0]["auc"], 0.75);
-  EXPECT_TRUE(lines[0]["auc_window"].is_null());
+  EXPECT_TRUE(lines[0].at("auc_window").is_null());
+  EXPECT_EQ(lines[0]["rmse"], 0.3);
+  EXPECT_FALSE(lines[0].contains("rmse_window"));
   EXPECT_EQ(lines[0]["learning_rate"], 1e-3);
   EXPECT_EQ(lines[0]["examples_per_second"], 1e4);
   EXPECT_TRUE(lines[0]["time"].is_string());
@@ -86,7 +89,13 @@ TEST(MetricsLogTest, ReadsBackWhatItWrote) {
   const std::string path = dir.path() + "/m.jsonl";
   auto log = MetricsLog::Open(path);
   ASSERT_TRUE(log.ok());
-  ASSERT_TRUE((*log)->WriteTrain({.epoch = 2, .step = 7, .loss = 0.5, .auc_window = 0.6}).ok());
+  ASSERT_TRUE((*log)
+                  ->WriteTrain({.epoch = 2,
+                                .step = 7,
+                                .loss = 0.5,
+                                .metrics = {{"rmse", 0.3}, {"auc", kUndefined}},
+                                .window_metrics = {{"auc", 0.6}}})
+                  .ok());
   ASSERT_TRUE((*log)->WriteEvent("save", 7).ok());
   ASSERT_TRUE((*log)->WriteTest(2, 8, {.loss = 0.4, .metrics = {{"auc", 0.7}}}).ok());
   const auto points = ReadMetrics(path);
@@ -97,10 +106,25 @@ TEST(MetricsLogTest, ReadsBackWhatItWrote) {
   EXPECT_EQ(train.epoch, 2);
   EXPECT_EQ(train.step, 7);
   EXPECT_EQ(train.loss, 0.5);
-  EXPECT_TRUE(std::isnan(train.auc));
-  EXPECT_EQ(train.auc_window, 0.6);
+  ASSERT_EQ(train.metrics.size(), 2);
+  EXPECT_EQ(train.metrics[0], (std::pair<std::string, double>("rmse", 0.3)));
+  EXPECT_EQ(train.metrics[1].first, "auc");
+  EXPECT_TRUE(std::isnan(train.metrics[1].second));
+  EXPECT_EQ(train.window_metrics, (MetricValues{{"auc", 0.6}}));
   EXPECT_EQ((*points)[1].kind, MetricsPoint::Kind::kTest);
-  EXPECT_EQ((*points)[1].auc, 0.7);
+  EXPECT_EQ((*points)[1].metrics, (MetricValues{{"auc", 0.7}}));
+  EXPECT_TRUE((*points)[1].window_metrics.empty());
+}
+
+TEST(MetricsLogTest, AModelWithoutMetricsHasOnlyItsLoss) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/m.jsonl";
+  auto log = MetricsLog::Open(path);
+  ASSERT_TRUE((*log)->WriteTrain(AtStep(1)).ok());
+  EXPECT_FALSE(JsonLines(path)[0].contains("auc"));
+  const auto points = ReadMetrics(path);
+  ASSERT_TRUE(points.ok()) << points.status();
+  EXPECT_TRUE((*points)[0].metrics.empty());
 }
 
 TEST(MetricsLogTest, AFreshRunStartsEmptyAndAResumedOneAppends) {

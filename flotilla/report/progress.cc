@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "flotilla/base/human.h"
 
@@ -13,7 +16,16 @@ namespace {
 
 // Ranks by which a narrow terminal drops fields, the highest first. Fields without a rank always
 // stay.
-enum Rank { kTimeLeft = 1, kPercent, kAuc, kWindowAuc, kLearningRate, kRows, kStep };
+enum Rank {
+  kTimeLeft = 1,
+  kPercent,
+  kFirstMetric,
+  kFirstWindow,
+  kOtherMetric,
+  kLearningRate,
+  kRows,
+  kStep
+};
 
 double ShareLeft(const Progress& progress) {
   const double share = EpochShare(progress);
@@ -34,11 +46,6 @@ double SecondsLeft(const Progress& progress) {
   return std::isfinite(left) ? left : kUndefined;
 }
 
-// An unknown figure has no text; in JSON it is null.
-std::string TextOf(double value, fmt::string_view format) {
-  return std::isnan(value) ? "" : fmt::format(fmt::runtime(format), value);
-}
-
 std::string LeftText(double seconds) {
   return std::isnan(seconds) ? "" : HumanSeconds(seconds) + " left";
 }
@@ -48,6 +55,28 @@ TaskField PercentField(double share) {
 }
 
 double Number(int64_t count) { return static_cast<double>(count); }
+
+// Appends every metric, each followed by its value over the last batches if it has one. A metric
+// with the name of another field is left out.
+void AddMetricFields(const Progress& progress, std::vector<TaskField>* fields) {
+  const auto add = [&](std::string key, double value, std::string_view prefix,
+                       const std::string& name, Rank rank) {
+    const auto same = [&](const TaskField& field) { return field.key == key; };
+    if (std::any_of(fields->begin(), fields->end(), same)) return;
+    const std::string text =
+        std::isnan(value) ? "" : fmt::format("{}{} {:.4f}", prefix, DisplayName(name), value);
+    fields->push_back({std::move(key), value, text, rank});
+  };
+  bool first = true;
+  for (const auto& [name, value] : progress.metrics) {
+    add(name, value, "", name, first ? kFirstMetric : kOtherMetric);
+    if (HasMetric(progress.window_metrics, name)) {
+      add(name + std::string(kWindowSuffix), MetricValue(progress.window_metrics, name), "recent ",
+          name, first ? kFirstWindow : kOtherMetric);
+    }
+    first = false;
+  }
+}
 
 }  // namespace
 
@@ -89,15 +118,16 @@ TaskMoment TrainingMoment(const Progress& progress, std::string_view unit) {
       {fmt::format("{}_per_second", RateUnit(unit)), rate,
        std::isnan(rate) ? "" : fmt::format("{} {}/s", HumanCount(rate), RateUnit(unit))},
       {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss)},
-      {"auc", progress.auc, TextOf(progress.auc, "AUC {:.4f}"), kAuc},
-      {"auc_window", progress.auc_window, TextOf(progress.auc_window, "recent AUC {:.4f}"),
-       kWindowAuc},
-      {"learning_rate", progress.learning_rate, TextOf(progress.learning_rate, "lr {:.3g}"),
-       kLearningRate},
-      {"step", Number(progress.step),
-       progress.step > 0 ? fmt::format("step {}", progress.step) : "", kStep},
-      {"seconds_left", progress.seconds_left, LeftText(progress.seconds_left), kTimeLeft},
   };
+  AddMetricFields(progress, &moment.fields);
+  const double learning_rate = progress.learning_rate;
+  moment.fields.insert(
+      moment.fields.end(),
+      {{"learning_rate", learning_rate,
+        std::isnan(learning_rate) ? "" : fmt::format("lr {:.3g}", learning_rate), kLearningRate},
+       {"step", Number(progress.step),
+        progress.step > 0 ? fmt::format("step {}", progress.step) : "", kStep},
+       {"seconds_left", progress.seconds_left, LeftText(progress.seconds_left), kTimeLeft}});
   return moment;
 }
 

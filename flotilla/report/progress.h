@@ -36,8 +36,10 @@ double EpochShare(const Progress& progress);
 // The unit of a rate: rows count as "examples", others ("words") under their own name.
 std::string_view RateUnit(std::string_view unit);
 
-// "epoch 0 of 3  ####----  43 %  31.2 k examples/s  loss 0.4512  AUC 0.7812  .."
-// `unit` is what data consists of: "rows", or "words" of a text.
+// "epoch 0 of 3  ####----  43 %  31.2 k examples/s  loss 0.4512  AUC 0.7812  ..", with every metric
+// of the model. When the terminal is too narrow, the first metric stays longest. The keys in JSON
+// are the names of the metrics, and NAME_window for values over the last batches. `unit` is what
+// data consists of: "rows", or "words" of a text.
 TaskMoment TrainingMoment(const Progress& progress, std::string_view unit = "rows");
 
 }  // namespace flotilla

@@ -18,8 +18,8 @@ Progress Halfway() {
           .rows = 500'000,
           .epoch_rows = 1'000'000,
           .loss = 0.45123,
-          .auc = 0.78124,
-          .auc_window = 0.79,
+          .metrics = {{"auc", 0.78124}},
+          .window_metrics = {{"auc", 0.79}},
           .learning_rate = 1e-4,
           .seconds = 10};
 }
@@ -90,14 +90,33 @@ TEST(TrainingMomentTest, On80ColumnsTheEssentialsStay) {
   EXPECT_THAT(LiveLine(TrainingMoment(progress), 160, false), HasSubstr("######"));
 }
 
+TEST(TrainingMomentTest, EveryMetricIsShownByItsNameAndTheFirstStaysLongest) {
+  Progress progress = Halfway();
+  progress.metrics = {{"rmse", 0.25}, {"auc", 0.75}, {"loss", 9}, {"mean", kUndefined}};
+  progress.window_metrics = {{"auc", 0.5}};
+  ProgressMeter().Complete(&progress);
+  EXPECT_EQ(PlainLine(TrainingMoment(progress)),
+            "epoch 0 of 3, 50 %, 500 k rows, 50.0 k examples/s, loss 0.4512, rmse 0.2500, AUC "
+            "0.7500, recent AUC 0.5000, lr 0.0001, step 500, 50 s left");
+  EXPECT_EQ(LiveLine(TrainingMoment(progress), 80, false),
+            "epoch 0 of 3  50 %  50.0 k examples/s  loss 0.4512  rmse 0.2500  50 s left");
+  const auto json = nlohmann::json::parse(JsonLine(TrainingMoment(progress), {}));
+  EXPECT_EQ(json["rmse"], 0.25);
+  EXPECT_FALSE(json.contains("rmse_window"));
+  EXPECT_EQ(json["auc_window"], 0.5);
+  EXPECT_EQ(json["loss"], 0.45123) << "not the metric of this name";
+  EXPECT_TRUE(json["mean"].is_null());
+}
+
 TEST(TrainingMomentTest, JsonHasTheFiguresAndNullForTheUnknown) {
   Progress progress = Halfway();
-  progress.auc_window = kUndefined;
+  progress.window_metrics[0].second = kUndefined;
   const auto json = nlohmann::json::parse(JsonLine(TrainingMoment(progress), {}));
   EXPECT_EQ(json["task"], "train");
   EXPECT_EQ(json["percent"], 50);
   EXPECT_EQ(json["loss"], 0.45123);
   EXPECT_EQ(json["learning_rate"], 1e-4);
+  EXPECT_EQ(json["auc"], 0.78124);
   EXPECT_TRUE(json["auc_window"].is_null());
   EXPECT_TRUE(json["seconds_left"].is_null());
 }

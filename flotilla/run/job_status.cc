@@ -16,11 +16,14 @@
 namespace flotilla {
 namespace {
 
+using Json = nlohmann::ordered_json;
+
 // A trainer without an update for this long is testing, saving or waiting: its speed counts as 0.
 constexpr int64_t kStaleNanos = 3'000'000'000;
 
 // Priorities by which a narrow terminal drops fields: the highest first.
-enum Rank { kLeft = 1, kShare, kLoss, kAuc, kTrainers, kCount };
+// Of fields of one rank the last is dropped first.
+enum Rank { kLeft = 1, kShare, kLoss, kMetric, kTrainers, kCount };
 
 std::string Content(const std::string& path, size_t begin = 0) {
   std::ifstream file(path, std::ios::binary);
@@ -39,12 +42,14 @@ std::string TrainersText(std::span<const TrainerStatus> statuses, int trainers) 
                      idle > 0 ? fmt::format(" ({} without rows)", idle) : "");
 }
 
-// The mean of the known values, weighted by the counts; NaN if none is known.
-double WeightedMean(std::span<const TrainerStatus> statuses, double TrainerStatus::*figure) {
+// The mean of the known values of figure(status), weighted by the counts; NaN if none is known.
+template <typename Figure>
+double WeightedMean(std::span<const TrainerStatus> statuses, Figure figure) {
   double sum = 0, weights = 0;
   for (const TrainerStatus& status : statuses) {
-    if (std::isnan(status.*figure) || status.count <= 0) continue;
-    sum += status.count * (status.*figure);
+    const double value = figure(status);
+    if (std::isnan(value) || status.count <= 0) continue;
+    sum += status.count * value;
     weights += status.count;
   }
   return sum / weights;
@@ -54,27 +59,48 @@ std::string TextOf(std::string_view name, double value) {
   return std::isnan(value) ? "" : fmt::format("{} {:.4f}", name, value);
 }
 
+// The metrics of the trainers, which all train one model; one without rows may know none.
+std::vector<TaskField> MetricFields(std::span<const TrainerStatus> statuses) {
+  const auto most = std::max_element(statuses.begin(), statuses.end(),
+                                     [](const TrainerStatus& a, const TrainerStatus& b) {
+                                       return a.metrics.size() < b.metrics.size();
+                                     });
+  std::vector<TaskField> fields;
+  for (const auto& [name, unused] : most->metrics) {
+    const double mean = WeightedMean(statuses, [&key = name](const TrainerStatus& status) {
+      return MetricValue(status.metrics, key);
+    });
+    const std::string title = (statuses.size() > 1 ? "mean " : "") + DisplayName(name);
+    fields.push_back({name, mean, TextOf(title, mean), kMetric});
+  }
+  return fields;
+}
+
 }  // namespace
 
 std::string TrainerStatus::ToText() const {
-  return nlohmann::json{{"unit", unit},
-                        {"epoch", epoch},
-                        {"epochs", epochs},
-                        {"count", count},
-                        {"epoch_count", epoch_count},
-                        {"per_second", per_second},
-                        {"loss", loss},
-                        {"auc", auc},
-                        {"seconds_left", seconds_left}}
-      .dump();
+  Json json = {{"unit", unit},
+               {"epoch", epoch},
+               {"epochs", epochs},
+               {"count", count},
+               {"epoch_count", epoch_count},
+               {"per_second", per_second},
+               {"loss", loss},
+               {"metrics", Json::object()},
+               {"seconds_left", seconds_left}};
+  for (const auto& [name, value] : metrics) json["metrics"][name] = value;
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 bool TrainerStatus::FromText(std::string_view text, TrainerStatus* status) {
-  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!json.is_object()) return false;
+  const auto value_of = [](const Json& figure) {
+    return figure.is_number() ? figure.get<double>() : kUnknown;
+  };
   const auto number = [&](const char* key) {
     const auto found = json.find(key);
-    return found != json.end() && found->is_number() ? found->get<double>() : kUnknown;
+    return found != json.end() ? value_of(*found) : kUnknown;
   };
   const auto count = [&](const char* key) {
     const double value = number(key);
@@ -89,8 +115,12 @@ bool TrainerStatus::FromText(std::string_view text, TrainerStatus* status) {
              .epoch_count = number("epoch_count"),
              .per_second = number("per_second"),
              .loss = number("loss"),
-             .auc = number("auc"),
              .seconds_left = number("seconds_left")};
+  const auto metrics = json.find("metrics");
+  if (metrics == json.end() || !metrics->is_object()) return true;
+  for (const auto& [name, value] : metrics->items()) {
+    status->metrics.emplace_back(name, value_of(value));
+  }
   return true;
 }
 
@@ -124,8 +154,8 @@ TaskMoment JobMoment(std::span<const TrainerStatus> statuses, int trainers) {
   const bool complete = statuses.size() == static_cast<size_t>(trainers) && all > 0;
   const double share = complete ? std::min(count / all, 1.0) : TrainerStatus::kUnknown;
   if (!complete || left == 0) left = TrainerStatus::kUnknown;
-  const double loss = WeightedMean(statuses, &TrainerStatus::loss);
-  const double auc = WeightedMean(statuses, &TrainerStatus::auc);
+  const double loss =
+      WeightedMean(statuses, [](const TrainerStatus& status) { return status.loss; });
   const std::string& unit = slowest->unit;
   const std::string of_rate(RateUnit(unit));
   const std::string of = slowest->epochs > 1 ? fmt::format(" of {}", slowest->epochs) : "";
@@ -138,9 +168,10 @@ TaskMoment JobMoment(std::span<const TrainerStatus> statuses, int trainers) {
       {unit, count, HumanCount(count) + " " + unit, kCount},
       {of_rate + "_per_second", rate,
        std::isnan(rate) ? "" : fmt::format("{} {}/s", HumanCount(rate), of_rate)},
-      {"loss", loss, TextOf("loss", loss), kLoss},
-      {"auc", auc, TextOf(statuses.size() > 1 ? "mean AUC" : "AUC", auc), kAuc},
-      {"seconds_left", left, std::isnan(left) ? "" : HumanSeconds(left) + " left", kLeft}};
+      {"loss", loss, TextOf("loss", loss), kLoss}};
+  for (TaskField& field : MetricFields(statuses)) moment.fields.push_back(std::move(field));
+  moment.fields.push_back(
+      {"seconds_left", left, std::isnan(left) ? "" : HumanSeconds(left) + " left", kLeft});
   return moment;
 }
 

@@ -14,6 +14,7 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/task_moment.h"
+#include "flotilla/tensor/metric_values.h"
 
 namespace flotilla {
 
@@ -28,7 +29,7 @@ struct TrainerStatus {
   double epoch_count = kUnknown;
   double per_second = kUnknown;
   double loss = kUnknown;  // of the latest batch
-  double auc = kUnknown;   // of the epoch so far
+  MetricValues metrics;    // of the epoch so far
   double seconds_left = kUnknown;
 
   std::string ToText() const;
@@ -42,7 +43,7 @@ void WriteStatus(const std::string& path, const TrainerStatus& status);
 void AddStatusLine(const std::string& path, std::string_view line);
 
 // Combines the statuses of the trainers that have reported, in a job of `trainers`: counts and
-// rates are sums, loss and AUC are means weighted by the counts, the time left is that of the
+// rates are sums, loss and metrics are means weighted by the counts, the time left is that of the
 // slowest. REQUIRES: statuses is not empty.
 TaskMoment JobMoment(std::span<const TrainerStatus> statuses, int trainers);
 

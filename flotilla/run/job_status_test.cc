@@ -25,7 +25,7 @@ TrainerStatus Half() {
           .epoch_count = 1000,
           .per_second = 100,
           .loss = 0.5,
-          .auc = 0.7,
+          .metrics = {{"auc", 0.7}},
           .seconds_left = 15};
 }
 
@@ -35,7 +35,8 @@ TEST(JobStatusTest, AStatusComesBackAndWhatIsUnknownStaysSo) {
   EXPECT_EQ(status.ToText(), Half().ToText());
   ASSERT_TRUE(TrainerStatus::FromText(TrainerStatus{.unit = "words"}.ToText(), &status));
   EXPECT_EQ(status.unit, "words");
-  EXPECT_TRUE(std::isnan(status.auc));
+  EXPECT_TRUE(std::isnan(status.loss));
+  EXPECT_THAT(status.metrics, IsEmpty());
   EXPECT_TRUE(std::isnan(status.seconds_left));
   EXPECT_FALSE(TrainerStatus::FromText(Half().ToText().substr(0, 20), &status));
   EXPECT_FALSE(TrainerStatus::FromText("", &status));
@@ -71,6 +72,17 @@ TEST(JobStatusTest, CountsAndRatesOfTrainersAddUpAndTheSlowestSaysTheRest) {
   statuses[0].epoch = 2;
   statuses[0].count = 10;
   EXPECT_THAT(PlainLine(JobMoment(statuses, 2)), HasSubstr("epoch 1 of 3, 63 %, "));
+}
+
+TEST(JobStatusTest, EveryMetricIsShownByItsName) {
+  std::vector<TrainerStatus> statuses = {Half(), Half()};
+  statuses[0].metrics = {{"rmse", 0.25}, {"auc", 0.5}};
+  statuses[1].metrics = {{"rmse", 0.75}, {"auc", TrainerStatus::kUnknown}};
+  TrainerStatus read;
+  ASSERT_TRUE(TrainerStatus::FromText(statuses[0].ToText(), &read));
+  EXPECT_EQ(read.metrics, statuses[0].metrics);
+  EXPECT_THAT(PlainLine(JobMoment(statuses, 2)),
+              HasSubstr(", loss 0.5000, mean rmse 0.5000, mean AUC 0.5000, 15 s left"));
 }
 
 TEST(JobStatusTest, TrainersWithoutRowsAreToldAndChangeNothingElse) {

@@ -18,7 +18,7 @@ std::string LogDir(const RunOptions& options) { return options.keep.out + ".log"
 
 MetricsPoint PointOf(MetricsPoint::Kind kind, int64_t epoch, int64_t step, const Report& report) {
   return {
-      .kind = kind, .epoch = epoch, .step = step, .loss = report.loss, .auc = report.Metric("auc")};
+      .kind = kind, .epoch = epoch, .step = step, .loss = report.loss, .metrics = report.metrics};
 }
 
 }  // namespace
@@ -65,8 +65,8 @@ void RunView::Batch(const Progress& progress, const Task& task) {
         .epoch = full.epoch,
         .step = full.step,
         .loss = full.loss,
-        .auc = full.auc,
-        .auc_window = full.auc_window});
+        .metrics = full.metrics,
+        .window_metrics = full.window_metrics});
   if (log_ != nullptr) CheckWrite(log_->WriteTrain(full));
   TellLauncher(full);
 }
@@ -82,7 +82,7 @@ void RunView::TellLauncher(const Progress& progress) const {
                .epoch_count = share > 0 ? static_cast<double>(progress.rows) / share : kUndefined,
                .per_second = progress.examples_per_second,
                .loss = progress.loss,
-               .auc = progress.auc,
+               .metrics = progress.metrics,
                .seconds_left = progress.seconds_left});
 }
 
@@ -94,7 +94,7 @@ void RunView::ShareDone(int64_t epoch, const Report& report) {
                                             .count = rows,
                                             .epoch_count = rows,
                                             .loss = report.rows > 0 ? report.loss : kUndefined,
-                                            .auc = report.Metric("auc")});
+                                            .metrics = report.metrics});
 }
 
 void RunView::TellLine(const std::string& line) const {

@@ -38,11 +38,6 @@ nlohmann::ordered_json EpochJson(int64_t epoch) {
   return epoch < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(epoch);
 }
 
-bool HasMetric(const Report& report, const std::string& name) {
-  return std::any_of(report.metrics.begin(), report.metrics.end(),
-                     [&](const auto& metric) { return metric.first == name; });
-}
-
 // The last and the best epoch, and the directories of their models.
 std::string KeptText(const TrainOptions& options, const RunResult& result) {
   const std::string& out = options.keep.out;
@@ -80,7 +75,7 @@ std::string ResultTable(const TrainOptions& options, const RunResult& result) {
   row("", "train", "test");
   row("examples", fmt::to_string(result.train.rows), fmt::to_string(test.rows));
   for (const auto& [name, value] : result.train.metrics) figures(name, value, test.Metric(name));
-  if (!HasMetric(result.train, "loss")) figures("loss", result.train.loss, test.loss);
+  if (!HasMetric(result.train.metrics, "loss")) figures("loss", result.train.loss, test.loss);
   return text + KeptText(options, result) + SummaryText(result.summary, WordsFor(options));
 }
 

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <limits>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "flotilla/tensor/metric_values.h"
 #include "flotilla/trainer/train_step.h"
 
 namespace flotilla {
@@ -25,8 +25,8 @@ struct Progress {
   int64_t epoch_rows = 0;          // total rows of the epoch
   double read_share = kUndefined;  // of the epoch's input, in [0, 1], if epoch_rows is unknown
   double loss = 0;                 // of the latest batch, per row
-  double auc = kUndefined;         // of the epoch so far
-  double auc_window = kUndefined;  // of the last batches
+  MetricValues metrics;            // of the epoch so far; set by Trainer::AddMetrics
+  MetricValues window_metrics;     // of the last batches, for metrics that keep a window
   double learning_rate = kUndefined;
   double seconds = 0;                       // since the epoch began
   double examples_per_second = kUndefined;  // over the last seconds; ProgressMeter
@@ -45,19 +45,14 @@ struct Report {
   // Per trained row: a loss that sums over the batch is divided by the rows, one that averages is
   // weighted.
   double loss = 0;
-  std::vector<std::pair<std::string, double>> metrics;  // in the order of Model::metrics
+  MetricValues metrics;
   std::vector<double> metric_state;  // from which metrics are computed: MetricSet::State
   double seconds = 0;                // from the first read to the last update
   StageTimes times;                  // summed over workers
   std::vector<std::string> hints;    // likely causes of metrics that look like a mistake
 
   // The metric of that name, NaN if there is none.
-  double Metric(const std::string& name) const {
-    for (const auto& [key, value] : metrics) {
-      if (key == name) return value;
-    }
-    return std::numeric_limits<double>::quiet_NaN();
-  }
+  double Metric(const std::string& name) const { return MetricValue(metrics, name); }
 };
 
 }  // namespace flotilla

@@ -240,12 +240,8 @@ MetricSet Trainer::MergedMetrics() const {
 
 void Trainer::AddMetrics(Progress* progress) const {
   const MetricSet merged = MergedMetrics();
-  for (const auto& [name, value] : merged.Values()) {
-    if (name == "auc") progress->auc = value;
-  }
-  for (const auto& [name, value] : merged.WindowValues()) {
-    if (name == "auc") progress->auc_window = value;
-  }
+  progress->metrics = merged.Values();
+  progress->window_metrics = merged.WindowValues();
 }
 
 // Metrics read the first of the fetched values.

@@ -92,8 +92,8 @@ class Trainer {
   // number of workers either.
   StatusOr<Report> Evaluate(Dataset& dataset);
 
-  // Sets auc and auc_window of a Progress from the counts of the workers in the current epoch so
-  // far. Thread-safe.
+  // Sets the metrics of a Progress from the counts of the workers in the current epoch so far.
+  // Thread-safe.
   void AddMetrics(Progress* progress) const;
   // The metrics of all workers so far. Thread-safe.
   MetricSet MergedMetrics() const;
