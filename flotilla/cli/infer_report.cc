@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 namespace flotilla {
@@ -27,10 +28,13 @@ std::string RunText(const RunState& run) {
   if (run.epoch < 1) return inside.empty() ? "before epoch 0" : inside;
   std::string text =
       fmt::format("{}{}after epoch {}", inside, inside.empty() ? "" : ", ", run.epoch - 1);
-  if (run.last_auc >= 0) text += fmt::format(" (test AUC {:.4f})", run.last_auc);
+  const auto test = [&](double value) {
+    return std::isnan(value) ? "" : fmt::format(" (test {} {:.4f})", DisplayName(run.watch), value);
+  };
+  text += test(run.last);
   if (run.best_epoch < 0) return text;
   if (run.best_epoch == run.epoch - 1) return text + ", the best so far";
-  return text + fmt::format("; best: epoch {} (test AUC {:.4f})", run.best_epoch, run.best_auc);
+  return text + fmt::format("; best: epoch {}{}", run.best_epoch, test(run.best));
 }
 
 }  // namespace
@@ -73,13 +77,13 @@ std::string InferJson(const InferResult& result) {
   json["model"] = result.model;
   json["step"] = result.step;
   const RunState run = result.run.value_or(RunState{});
-  const auto known = [](auto value) -> nlohmann::ordered_json {
-    return value < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(value);
+  const auto known = [](int64_t epoch) {
+    return epoch < 0 ? nlohmann::ordered_json() : nlohmann::ordered_json(epoch);
   };
   json["epoch"] = known(run.epoch - 1);
-  json["test_auc"] = known(run.last_auc);
+  if (!run.watch.empty()) json["test_" + run.watch] = run.last;
   json["best_epoch"] = known(run.best_epoch);
-  json["best_auc"] = known(run.best_auc);
+  if (!run.watch.empty()) json.emplace("best_" + run.watch, run.best);
   for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
   // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;

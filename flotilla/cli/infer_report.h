@@ -33,9 +33,12 @@ std::string InferJson(const InferResult& result);
 inline constexpr char kInferJsonHelp[] =
     R"(--json prints one object per model, one per line, with these keys:
   model, step                  the directory, and the step at which it was saved
-  epoch, test_auc              the last epoch before it was saved, and the test AUC after that epoch
-  best_epoch, best_auc         the same for the best epoch of the run so far, whose model is
-                               DIR/best; each of the four is null if it is not known
+  epoch, test_METRIC           the last epoch before it was saved, and the test value after that
+                               epoch of the metric that the model watches (test_auc for the built-in
+                               models)
+  best_epoch, best_METRIC      the same for the best epoch of the run so far, whose model is
+                               DIR/best; each of the four is null if it is not known, and those of
+                               a metric are missing if none is watched
   auc, logloss, accuracy       metrics of the rows, null if the model has no such metric; its other
                                metrics follow under their names
   calibration                  predicted clicks / actual clicks; null without an AUC

@@ -104,6 +104,7 @@ StatusOr<Model> MakeModel(const ModelFunction& function, const Config& config) {
   FL_RETURN_IF_ERROR(model.status());
   FL_RETURN_IF_ERROR(model->graph.status());
   FL_RETURN_IF_ERROR(Annotate(MakeUpdateRule(model->optimizer).status(), "the model's optimizer"));
+  FL_RETURN_IF_ERROR(WatchedMetricOf(*model).status());
   return model;
 }
 

@@ -104,8 +104,8 @@ class Config {
 // returned as an error.
 using ModelFunction = std::function<StatusOr<Model>(const Config& config)>;
 
-// Makes the model and runs every check that needs no data: the status of the config, the graph and
-// the optimizer.
+// Makes the model and runs every check that needs no data: the status of the config, the graph, the
+// optimizer and the watched metric.
 StatusOr<Model> MakeModel(const ModelFunction& function, const Config& config);
 
 }  // namespace flotilla

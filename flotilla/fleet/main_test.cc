@@ -14,6 +14,8 @@
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/graph/layers.h"
+#include "flotilla/metric/auc.h"
+#include "flotilla/metric/logloss.h"
 #include "flotilla/optim/adam.h"
 
 namespace flotilla {
@@ -71,6 +73,62 @@ TEST_F(MainTest, TrainsTheModelOnMultiSlotRows) {
   const json result = json::parse(run.out);
   EXPECT_GT(result["auc"], 0.9);
   EXPECT_EQ(result["model"], "pairs");
+}
+
+// PairModel with other metrics.
+ModelFunction PairModelWith(std::vector<MetricSpec> (*metrics)(int predict, int label),
+                            std::string watch = "") {
+  return [=](const Config& config) {
+    Model model = PairModel(config);
+    const std::vector<int> vars = model.metrics[0].vars;
+    model.metrics = metrics(vars[0], vars[1]);
+    model.watch = watch;
+    return model;
+  };
+}
+
+TEST_F(MainTest, TheModelNamesTheMetricThatDecidesWhichEpochIsTheBest) {
+  const auto logloss = [](int predict, int label) -> std::vector<MetricSpec> {
+    return {LogLossSpec(predict, label)};
+  };
+  const std::vector<std::string> args = {"--data", train_,      "--test", test_,   "--epochs",
+                                         "2",      "--threads", "1",      "--json"};
+  std::vector<std::string> with_out = args;
+  with_out.insert(with_out.end(), {"--out", dir_.path() + "/out"});
+  const MainRun run = RunModel(with_out, PairModelWith(logloss));
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  const json result = json::parse(run.out);
+  EXPECT_LE(result.at("best_logloss"), result["logloss"]);
+  EXPECT_FALSE(result.contains("best_auc"));
+  EXPECT_TRUE(std::filesystem::exists(dir_.path() + "/out/best"));
+  const auto both = [](int predict, int label) -> std::vector<MetricSpec> {
+    return {LogLossSpec(predict, label), AucSpec(predict, label)};
+  };
+  const MainRun named = RunModel(args, PairModelWith(both, "auc"));
+  ASSERT_EQ(named.code, kSuccess) << named.err;
+  EXPECT_GE(json::parse(named.out).at("best_auc"), json::parse(named.out)["auc"]);
+  const MainRun unknown = RunModel(args, PairModelWith(both, "rmse"));
+  EXPECT_EQ(unknown.code, kFailure);
+  EXPECT_THAT(unknown.err, HasSubstr("the model: watch: the model has no metric 'rmse'"));
+}
+
+TEST_F(MainTest, StopsEarlyByTheWatchedMetric) {
+  const auto logloss = [](int predict, int label) -> std::vector<MetricSpec> {
+    return {LogLossSpec(predict, label)};
+  };
+  const std::vector<std::string> args = {
+      "--data", train_, "--test", test_, "--epochs", "9", "--threads", "1", "--early_stop", "1"};
+  const MainRun run = RunModel(args, [&](const Config& config) -> StatusOr<Model> {
+    FL_ASSIGN_OR_RETURN(Model model, PairModelWith(logloss)(config));
+    model.optimizer = Adam(1e-30);  // no epoch is better than the one before
+    return model;
+  });
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("stopping early: 1 epochs without a test logloss below "));
+  const auto none = [](int, int) -> std::vector<MetricSpec> { return {}; };
+  const MainRun unwatched = RunModel(args, PairModelWith(none));
+  EXPECT_EQ(unwatched.code, kUsageError);
+  EXPECT_THAT(unwatched.err, HasSubstr("--early_stop needs a metric"));
 }
 
 TEST_F(MainTest, FlagsAreThoseOfTrainingAndTheModels) {

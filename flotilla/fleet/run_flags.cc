@@ -81,7 +81,8 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, RunO
 void AddViewFlags(CLI::App& command, RunOptions* options, RunFlags* flags) {
   ViewOptions& view = options->view;
   command.add_flag("--json", view.json, "Print the results as one JSON object (see below)");
-  command.add_option("--plot", view.plot, "Plot the curves of the run to this file (.svg)")
+  command
+      .add_option("--plot", view.plot, "Plot loss and metrics over the steps to this file (.svg)")
       ->type_name("FILE")
       ->group(kViewGroup);
   command

@@ -57,7 +57,8 @@ void AddTrainingFlags(CLI::App& command, TrainFlags& flags) {
       ->capture_default_str();
   command
       .add_option("--early_stop", options.early_stop,
-                  "Stop after N epochs without a better test AUC (0: never)")
+                  "Stop after N epochs without a better test value of the metric that the model "
+                  "watches, AUC for the built-in models (0: never)")
       ->type_name("N")
       ->check(WholeNumber(0))
       ->capture_default_str();
@@ -157,7 +158,15 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
     return InvalidArgument("--ignore_format needs --init_model DIR or --resume");
   }
   if (options.early_stop > 0 && data.test.empty()) {
-    return InvalidArgument("--early_stop needs a test AUC: give --test PATH");
+    return InvalidArgument("--early_stop needs test rows: give --test PATH");
+  }
+  if (options.early_stop > 0) {
+    FL_ASSIGN_OR_RETURN(const WatchedMetric watched, WatchedMetricOf(model));
+    if (watched.name.empty()) {
+      return InvalidArgument(
+          "--early_stop needs a metric that tells the better of two models (for example an AUC), "
+          "and the model has none");
+    }
   }
   return MakeModelParser(model, data).status();
 }

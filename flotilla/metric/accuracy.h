@@ -19,6 +19,7 @@ class AccuracyMeter final : public Metric {
   // is above 0.5. A row with a NaN among its scores or as its label is broken.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
+  MetricDirection direction() const override { return MetricDirection::kLarger; }
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;

@@ -40,6 +40,7 @@ class AucMeter final : public Metric {
   // is NaN is broken: it belongs to no class and makes the value NaN.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
+  MetricDirection direction() const override { return MetricDirection::kLarger; }
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;

@@ -20,6 +20,7 @@ class LogLossMeter final : public Metric {
   // A row whose probability is NaN, or whose label is not one of the classes, is broken.
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
+  MetricDirection direction() const override { return MetricDirection::kSmaller; }
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;

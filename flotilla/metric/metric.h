@@ -19,6 +19,9 @@
 
 namespace flotilla {
 
+// Which values of a metric are better; kNone: neither, for example because the best value is 1.
+enum class MetricDirection { kNone, kLarger, kSmaller };
+
 // Not thread-safe: one per worker, merged for reports.
 class Metric {
  public:
@@ -32,6 +35,9 @@ class Metric {
   // The value over everything added since construction, including merged states. NaN when it is
   // undefined (no rows, one class only).
   virtual double Value() const = 0;
+  // A metric with a direction can decide which model is the best (Model::watch).
+  virtual MetricDirection direction() const { return MetricDirection::kNone; }
+
   // Whether the metric keeps a window of the last batches.
   virtual bool has_window() const { return false; }
   // The value over that window; Value() if there is none.

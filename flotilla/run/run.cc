@@ -1,7 +1,6 @@
 #include "flotilla/run/run.h"
 
 #include <algorithm>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -52,8 +51,6 @@ class Run {
   StatusOr<bool> FinishEpoch(int64_t epoch);
   // Sets *best to whether the model of this epoch is the best so far.
   Status Test(int64_t epoch, bool* best);
-  // Returns whether this test is the best so far; counts the epochs without a better one.
-  bool NoteTest(int64_t epoch, const Report& test);
   Status Stop();
   Status Finish();
 
@@ -75,6 +72,7 @@ class Run {
   RunState state_;
   std::map<std::string, std::string> settings_;  // RunState::settings of this run
   std::unique_ptr<RunSaves> saves_;
+  WatchedMetric watched_;
   RunResult result_;
 };
 
@@ -135,6 +133,8 @@ Status Run::StartFromModel() {
   FL_ASSIGN_OR_RETURN(state, group().Broadcast("start", state, 0));
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
   run_.earlier_steps = state_.earlier_steps;
+  FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(task_.model()));
+  state_.Watch(watched_.name);
   return absl::OkStatus();
 }
 
@@ -245,7 +245,7 @@ StatusOr<bool> Run::RunEpoch() {
 
 StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   bool best = false;
-  state_.last_auc = -1;
+  state_.last = kUndefined;
   result_.test.reset();
   if (task_.has_test()) {
     const Status tested = Test(epoch, &best);
@@ -267,8 +267,9 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
   FL_RETURN_IF_ERROR(group().Barrier(fmt::format("saved {}", epoch)));
   if (enough) {
-    terminal_.log.info("stopping early: {} epochs without a test AUC above {:.4f}",
-                       state_.epochs_without_better, state_.best_auc);
+    terminal_.log.info("stopping early: {} epochs without a test {} {} {:.4f}",
+                       state_.epochs_without_better, DisplayName(watched_.name),
+                       watched_.larger_is_better ? "above" : "below", state_.best);
   }
   if (stopped && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
   return !last;
@@ -281,22 +282,9 @@ Status Run::Test(int64_t epoch, bool* best) {
       SumReports(fmt::format("test {}", epoch), task_.model().metrics, group(), &test));
   result_.summary.test_seconds += test.seconds;
   view_->TestDone(epoch, result_.steps, test);
-  *best = NoteTest(epoch, test);
+  *best = state_.NoteTest(epoch, test.Metric(watched_.name), watched_.larger_is_better);
   result_.test = std::move(test);
   return absl::OkStatus();
-}
-
-bool Run::NoteTest(int64_t epoch, const Report& test) {
-  const double auc = test.Metric("auc");
-  state_.last_auc = std::isnan(auc) ? -1 : auc;
-  if (!(auc > state_.best_auc)) {
-    ++state_.epochs_without_better;
-    return false;
-  }
-  state_.best_auc = auc;
-  state_.best_epoch = epoch;
-  state_.epochs_without_better = 0;
-  return true;
 }
 
 Status Run::Stop() {
@@ -325,7 +313,8 @@ Status Run::Finish() {
   result_.summary.workers = options_.threads;
   result_.summary.in_memory = task_.in_memory();
   FL_RETURN_IF_ERROR(SumSummaries("summary", group(), &result_.summary));
-  result_.best_auc = state_.best_auc;
+  result_.watch = state_.watch;
+  result_.best = state_.best;
   result_.best_epoch = state_.best_epoch;
   result_.last_epoch = state_.epoch - 1;
   result_.steps = std::max(result_.steps, communicator().global_step());

@@ -23,8 +23,9 @@ struct RunResult {
   int64_t examples = 0;        // rows or words of the data, over all epochs and trainers
   int64_t trained = 0;         // of them, trained on
   RunSummary summary;          // of all epochs of this trainer
-  double best_auc = -1;        // best test AUC after any epoch; -1: none
-  int64_t best_epoch = -1;     // the epoch of best_auc; -1: none, or unknown
+  std::string watch;           // the metric that the model watches; empty: none
+  double best = kUndefined;    // its best test value after any epoch
+  int64_t best_epoch = -1;     // the epoch of best; -1: none, or unknown
   int64_t last_epoch = -1;     // last completed epoch; -1: none
   int64_t steps = 0;           // number of updates
   int64_t table_rows = 0;      // live rows of all tables; 0 if they are on servers

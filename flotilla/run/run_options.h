@@ -53,7 +53,8 @@ struct RunOptions {
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;
-  int64_t early_stop = 0;  // stop after N epochs without a better test AUC; 0: never
+  // Stop after N epochs without a better test value of the metric that the model watches; 0: never.
+  int64_t early_stop = 0;
   FleetOptions fleet;
   KeepOptions keep;
   ViewOptions view;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -29,6 +30,12 @@ double NumberFrom(const nlohmann::json& json) {
   return json.is_null() ? kUndefined : json.get<double>();
 }
 
+// In earlier versions an undefined AUC was -1.
+double EarlierAuc(const nlohmann::json& json) {
+  const double auc = json.get<double>();
+  return auc < 0 ? kUndefined : auc;
+}
+
 // Throws a JSON exception.
 Report ReportFromJson(const nlohmann::json& json) {
   Report report;
@@ -51,11 +58,36 @@ Report ReportFromJson(const nlohmann::json& json) {
 
 }  // namespace
 
+void RunState::Watch(const std::string& metric) {
+  if (watch == metric) return;
+  watch = metric;
+  best = last = kUndefined;
+  best_epoch = -1;
+  epochs_without_better = 0;
+}
+
+bool RunState::NoteTest(int64_t tested_epoch, double value, bool larger_is_better) {
+  if (watch.empty()) return false;
+  last = value;
+  const bool first = std::isnan(best) && !std::isnan(value);
+  if (!first && !(larger_is_better ? value > best : value < best)) {
+    ++epochs_without_better;
+    return false;
+  }
+  best = value;
+  best_epoch = tested_epoch;
+  epochs_without_better = 0;
+  return true;
+}
+
 std::string RunState::ToText() const {
-  nlohmann::ordered_json json = {
-      {"epoch", epoch},       {"earlier_steps", earlier_steps},
-      {"best_auc", best_auc}, {"best_epoch", best_epoch},
-      {"last_auc", last_auc}, {"epochs_without_better", epochs_without_better}};
+  nlohmann::ordered_json json = {{"epoch", epoch},
+                                 {"earlier_steps", earlier_steps},
+                                 {"watch", watch},
+                                 {"best", best},
+                                 {"best_epoch", best_epoch},
+                                 {"last", last},
+                                 {"epochs_without_better", epochs_without_better}};
   if (position) {
     json["position"] = position->ToText();
     json["so_far"] = ReportJson(so_far);
@@ -70,9 +102,16 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
   try {
     state.epoch = json.at("epoch").get<int64_t>();
     state.earlier_steps = json.value("earlier_steps", state.earlier_steps);
-    state.best_auc = json.at("best_auc").get<double>();
+    if (json.contains("watch")) {
+      state.watch = json["watch"].get<std::string>();
+      state.best = NumberFrom(json.at("best"));
+      state.last = NumberFrom(json.at("last"));
+    } else {
+      state.watch = "auc";
+      state.best = EarlierAuc(json.at("best_auc"));
+      state.last = EarlierAuc(json.value("last_auc", nlohmann::json(-1)));
+    }
     state.best_epoch = json.value("best_epoch", state.best_epoch);
-    state.last_auc = json.value("last_auc", state.last_auc);
     state.epochs_without_better = json.at("epochs_without_better").get<int64_t>();
     state.settings = json.value("settings", state.settings);
     if (json.contains("position")) {

@@ -23,14 +23,22 @@ struct RunState {
   std::optional<DatasetPosition> position;  // inside it; none: at its start
   Report so_far;                            // of the epoch up to the position: figures and times
   int64_t earlier_steps = 0;                // that the model's global step does not count (GEO)
-  double best_auc = -1;                     // best test AUC; -1: none yet
-  int64_t best_epoch = -1;                  // the epoch of best_auc; -1: none yet, or unknown
-  double last_auc = -1;                     // test AUC after the last epoch; -1: none
+  std::string watch;                        // the metric that best and last are of; empty: none
+  double best = kUndefined;                 // its best test value
+  int64_t best_epoch = -1;                  // the epoch of best; -1: none yet, or unknown
+  double last = kUndefined;                 // its test value after the last epoch
   int64_t epochs_without_better = 0;
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
 
+  // Sets the metric of the run. Figures of another metric are forgotten.
+  void Watch(const std::string& metric);
+  // Takes the test value of the watched metric after an epoch. Returns whether it is the best so
+  // far; otherwise it counts the epoch as one without a better value.
+  bool NoteTest(int64_t tested_epoch, double value, bool larger_is_better);
+
   std::string ToText() const;
+  // Also reads the states of models whose watched metric was always "auc".
   static StatusOr<RunState> FromText(std::string_view text);
 };
 

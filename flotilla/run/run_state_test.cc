@@ -9,7 +9,6 @@ namespace flotilla {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 TEST(RunStateTest, APositionKeepsTheReportOfItsEpochSoFar) {
   RunState state;
@@ -50,9 +49,85 @@ TEST(RunStateTest, AStateOfAnEarlierVersionCountsFromItsPosition) {
   EXPECT_EQ(read->so_far.rows, 0);
 }
 
-TEST(RunStateTest, ADamagedStateIsAnError) {
-  EXPECT_THAT(RunState::FromText("{}").status().message(), HasSubstr("section run"));
-  EXPECT_FALSE(RunState::FromText("").ok());
+TEST(RunStateTest, ComesBackFromItsText) {
+  RunState state{.epoch = 3, .watch = "logloss", .best = -0.1, .best_epoch = 1, .last = 0.2};
+  state.epochs_without_better = 1;
+  state.settings = {{"--batch_size", "10"}};
+  const auto read = RunState::FromText(state.ToText());
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->epoch, 3);
+  EXPECT_EQ(read->watch, "logloss");
+  EXPECT_EQ(read->best, -0.1);
+  EXPECT_EQ(read->best_epoch, 1);
+  EXPECT_EQ(read->last, 0.2);
+  EXPECT_EQ(read->epochs_without_better, 1);
+  EXPECT_EQ(read->settings, state.settings);
+  const auto fresh = RunState::FromText(RunState{}.ToText());
+  ASSERT_TRUE(fresh.ok()) << fresh.status();
+  EXPECT_TRUE(std::isnan(fresh->best));
+  EXPECT_TRUE(std::isnan(fresh->last));
+}
+
+TEST(RunStateTest, ReadsTheStatesOfEarlierVersions) {
+  const auto tested = RunState::FromText(
+      R"({"epoch": 2, "best_auc": 0.75, "best_epoch": 0, "last_auc": 0.7,
+          "epochs_without_better": 1})");
+  ASSERT_TRUE(tested.ok()) << tested.status();
+  EXPECT_EQ(tested->watch, "auc");
+  EXPECT_EQ(tested->best, 0.75);
+  EXPECT_EQ(tested->last, 0.7);
+  EXPECT_EQ(tested->epochs_without_better, 1);
+  const auto untested =
+      RunState::FromText(R"({"epoch": 2, "best_auc": -1, "epochs_without_better": 0})");
+  ASSERT_TRUE(untested.ok()) << untested.status();
+  EXPECT_TRUE(std::isnan(untested->best));
+  EXPECT_TRUE(std::isnan(untested->last));
+  EXPECT_EQ(untested->best_epoch, -1);
+}
+
+TEST(RunStateTest, DamagedTextIsAnError) {
+  for (const char* text : {"", "[]", "{}", R"({"epoch": 1, "watch": 7})",
+                           R"({"epoch": 1, "watch": "auc", "best": "x"})"}) {
+    EXPECT_TRUE(absl::IsInvalidArgument(RunState::FromText(text).status())) << text;
+  }
+}
+
+TEST(RunStateTest, LargerOrSmallerTestsAreTheBest) {
+  for (const bool larger : {true, false}) {
+    const double sign = larger ? 1 : -1;
+    RunState state{.watch = "metric"};
+    EXPECT_FALSE(state.NoteTest(0, std::nan(""), larger));
+    EXPECT_EQ(state.epochs_without_better, 1);
+    EXPECT_TRUE(state.NoteTest(1, sign * 0.5, larger));
+    EXPECT_EQ(state.epochs_without_better, 0);
+    EXPECT_FALSE(state.NoteTest(2, sign * 0.5, larger));
+    EXPECT_FALSE(state.NoteTest(3, std::nan(""), larger));
+    EXPECT_TRUE(std::isnan(state.last));
+    EXPECT_EQ(state.epochs_without_better, 2);
+    EXPECT_TRUE(state.NoteTest(4, sign * 0.75, larger));
+    EXPECT_EQ(state.best, sign * 0.75);
+    EXPECT_EQ(state.best_epoch, 4);
+  }
+}
+
+TEST(RunStateTest, FiguresOfAnotherMetricAreForgotten) {
+  RunState state{.watch = "auc"};
+  state.NoteTest(0, 0.75, true);
+  state.NoteTest(1, 0.5, true);
+  state.Watch("auc");
+  EXPECT_EQ(state.best, 0.75);
+  state.Watch("logloss");
+  EXPECT_TRUE(std::isnan(state.best));
+  EXPECT_TRUE(std::isnan(state.last));
+  EXPECT_EQ(state.best_epoch, -1);
+  EXPECT_EQ(state.epochs_without_better, 0);
+  EXPECT_TRUE(state.NoteTest(2, 0.6, false));
+}
+
+TEST(RunStateTest, WithoutAMetricNoEpochIsTheBestAndNoneCounts) {
+  RunState state;
+  EXPECT_FALSE(state.NoteTest(0, 0.75, true));
+  EXPECT_EQ(state.epochs_without_better, 0);
 }
 
 }  // namespace

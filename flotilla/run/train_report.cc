@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "flotilla/communicator/mode.h"
@@ -41,18 +42,20 @@ nlohmann::ordered_json EpochJson(int64_t epoch) {
 // The last and the best epoch, and the directories of their models.
 std::string KeptText(const TrainOptions& options, const RunResult& result) {
   const std::string& out = options.keep.out;
-  const auto line = [&](const char* name, int64_t epoch, double auc, const char* link) {
+  const auto line = [&](const char* name, int64_t epoch, double value, const char* link) {
     std::string text = fmt::format("{:<14}epoch {}", name, epoch);
-    if (auc >= 0) text += fmt::format(", test AUC {:.4f}", auc);
+    if (!std::isnan(value)) {
+      text += fmt::format(", test {} {:.4f}", DisplayName(result.watch), value);
+    }
     if (!out.empty()) text += fmt::format(", {}/{}", out, link);
     return text + "\n";
   };
   std::string text;
   if (result.last_epoch >= 0) {
-    const double auc = result.test ? result.test->Metric("auc") : -1;
-    text += line("last", result.last_epoch, auc, "latest");
+    const double value = result.test ? result.test->Metric(result.watch) : kUndefined;
+    text += line("last", result.last_epoch, value, "latest");
   }
-  if (result.best_epoch >= 0) text += line("best", result.best_epoch, result.best_auc, "best");
+  if (result.best_epoch >= 0) text += line("best", result.best_epoch, result.best, "best");
   return text;
 }
 
@@ -107,7 +110,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
     json["test_examples"] = result.test->rows;
     json["test_skipped"] = result.test->skipped;
     json["test_seconds"] = result.test->seconds;
-    json["best_auc"] = result.best_auc < 0 ? kUndefined : result.best_auc;
+    if (!result.watch.empty()) json["best_" + result.watch] = result.best;
     json["best_epoch"] = EpochJson(result.best_epoch);
   }
   json["last_epoch"] = EpochJson(result.last_epoch);

@@ -38,8 +38,9 @@ inline constexpr char kTrainJsonHelp[] =
   stage_seconds                time of the workers in the epochs by stage: read, pull, compute,
                                push, wait; summed over the workers of all trainers
   test_examples, test_skipped, test_seconds     with --test only
-  best_auc, best_epoch         the best test AUC after any epoch, and that epoch, with --test only;
-                               its model is OUT/best
+  best_METRIC, best_epoch      the best test value after any epoch of the metric that the model
+                               watches (best_auc for the built-in models), and that epoch, with
+                               --test only; its model is OUT/best
   last_epoch, out              the last epoch, whose model is OUT/latest; the directory of --out
   stopped                      true if a signal ended the run before its last epoch
   model, epochs, batch_size, trainers, threads, mode, steps, table_rows

@@ -42,13 +42,29 @@ TEST(TrainReportTest, TheObjectHasEveryMetricByItsName) {
   result.train.metrics = {{"rmse", 0.25}};
   result.test = result.train;
   result.test->metrics = {{"rmse", 0.5}};
-  result.best_auc = -1;
   const auto result_json = nlohmann::json::parse(ResultJson({}, result));
   EXPECT_EQ(result_json["rmse"], 0.5);
   EXPECT_EQ(result_json["train_rmse"], 0.25);
   EXPECT_EQ(result_json["loss"], 0.5);
   EXPECT_TRUE(result_json["auc"].is_null());
-  EXPECT_TRUE(result_json["best_auc"].is_null());
+  EXPECT_FALSE(result_json.contains("best_auc"));
+}
+
+TEST(TrainReportTest, TheWatchedMetricIsNamed) {
+  TrainResult result;
+  result.train.metrics = {{"rmse", 0.25}};
+  result.test = result.train;
+  result.watch = "rmse";
+  result.last_epoch = 2;
+  EXPECT_TRUE(nlohmann::json::parse(ResultJson({}, result)).at("best_rmse").is_null());
+  result.best = 0.125;
+  result.best_epoch = 1;
+  EXPECT_EQ(nlohmann::json::parse(ResultJson({}, result))["best_rmse"], 0.125);
+  EXPECT_THAT(ResultTable({}, result), HasSubstr("last          epoch 2, test rmse 0.2500\n"
+                                                 "best          epoch 1, test rmse 0.1250\n"));
+  result.watch = "auc";
+  result.test->metrics = {{"auc", 0.75}};
+  EXPECT_THAT(ResultTable({}, result), HasSubstr("epoch 2, test AUC 0.7500\n"));
 }
 
 }  // namespace

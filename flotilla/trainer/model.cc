@@ -1,6 +1,11 @@
 #include "flotilla/trainer/model.h"
 
+#include <fmt/ranges.h>
+
+#include <memory>
+
 #include "flotilla/graph/plan.h"
+#include "flotilla/metric/metric.h"
 
 namespace flotilla {
 
@@ -17,6 +22,26 @@ ModelSpec SpecOf(const Model& model, uint64_t seed) {
   const std::span<const int> unused = (*plan)->unused_parameters();
   spec.without_gradient = {unused.begin(), unused.end()};
   return spec;
+}
+
+StatusOr<WatchedMetric> WatchedMetricOf(const Model& model) {
+  std::vector<std::string> names;
+  for (const MetricSpec& spec : model.metrics) {
+    names.push_back(spec.name);
+    if (!model.watch.empty() && spec.name != model.watch) continue;
+    FL_ASSIGN_OR_RETURN(const std::unique_ptr<Metric> metric, MakeMetric(spec));
+    const MetricDirection direction = metric->direction();
+    if (direction != MetricDirection::kNone) {
+      return WatchedMetric{spec.name, direction == MetricDirection::kLarger};
+    }
+    if (!model.watch.empty()) {
+      return InvalidArgument("watch: the metric {} ({}) cannot tell the better of two models",
+                             spec.name, spec.kind);
+    }
+  }
+  if (model.watch.empty()) return WatchedMetric{};
+  return InvalidArgument("watch: the model has no metric '{}'; its metrics: {}", model.watch,
+                         fmt::join(names, ", "));
 }
 
 }  // namespace flotilla

@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
+#include "flotilla/base/status.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/graph/graph.h"
 #include "flotilla/tensor/metric_spec.h"
@@ -17,6 +19,9 @@ struct Model {
   Var loss;
   OptimizerSpec optimizer;
   std::vector<MetricSpec> metrics;
+  // The name of the metric whose test value decides which model of a run is the best and when
+  // training stops early. Empty: the first metric for which larger or smaller values are better.
+  std::string watch;
   // The prediction, e.g. the probability of a click. Not set: the value that the first metric
   // scores.
   Var predict;
@@ -28,5 +33,14 @@ struct Model {
 // The spec of the model's parameters. Those that the loss does not depend on have no gradient.
 // REQUIRES: model.graph.status().ok().
 ModelSpec SpecOf(const Model& model, uint64_t seed);
+
+struct WatchedMetric {
+  std::string name;  // empty: none
+  bool larger_is_better = true;
+};
+
+// The metric that Model::watch selects. Errors: the model has no metric of that name, it has no
+// direction, or a metric is invalid.
+StatusOr<WatchedMetric> WatchedMetricOf(const Model& model);
 
 }  // namespace flotilla

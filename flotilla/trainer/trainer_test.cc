@@ -241,6 +241,13 @@ TEST(TrainerTest, ProgressIsToldEveryFewBatches) {
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].batches, 4);
   EXPECT_EQ(told[1].rows, 800);
+  Progress progress;
+  session.trainer->AddMetrics(&progress);
+  ASSERT_EQ(progress.metrics.size(), 2u);
+  EXPECT_EQ(progress.metrics[0].first, "auc");
+  EXPECT_EQ(progress.metrics[1].first, "logloss");
+  ASSERT_EQ(progress.window_metrics.size(), 1u) << "logloss keeps no window";
+  EXPECT_EQ(progress.window_metrics[0].first, "auc");
 }
 
 TEST(TrainerTest, FetchedValuesAreThoseOfTheBatch) {
