@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <utility>
+#include <vector>
 
 #include "flotilla/report/curve_plot.h"
 #include "flotilla/report/log_lines.h"
@@ -30,7 +31,9 @@ StatusOr<std::unique_ptr<RunView>> RunView::Make(const RunOptions* options, std:
   const std::string path = LogDir(*options) + "/metrics.jsonl";
   if (options->keep.resume) {
     StatusOr<std::vector<MetricsPoint>> earlier = ReadMetrics(path);
-    if (earlier.ok()) view->points_ = *std::move(earlier);
+    if (earlier.ok()) {
+      for (MetricsPoint& point : *earlier) view->points_.Add(std::move(point));
+    }
   }
   const MetricsLogOptions log{.append = options->keep.resume, .aside = options->keep.overwrite};
   FL_ASSIGN_OR_RETURN(view->log_, MetricsLog::Open(path, log));
@@ -130,16 +133,17 @@ void RunView::Event(std::string_view event, int64_t step, std::string_view detai
 Status RunView::Draw() {
   const std::lock_guard lock(mutex_);
   const CurvePlotOptions plot{.title = options_->model_name};
+  const std::vector<MetricsPoint> points = points_.All();
   if (log_ != nullptr) {
-    FL_RETURN_IF_ERROR(WriteCurveSvg(LogDir(*options_) + "/curves.svg", points_, plot));
+    FL_RETURN_IF_ERROR(WriteCurveSvg(LogDir(*options_) + "/curves.svg", points, plot));
   }
   if (options_->view.plot.empty() || !WritesFiles(*options_)) return absl::OkStatus();
-  return Annotate(WriteCurveSvg(options_->view.plot, points_, plot), "--plot");
+  return Annotate(WriteCurveSvg(options_->view.plot, points, plot), "--plot");
 }
 
-void RunView::Keep(const MetricsPoint& point) {
+void RunView::Keep(MetricsPoint point) {
   const std::lock_guard lock(mutex_);
-  points_.push_back(point);
+  points_.Add(std::move(point));
 }
 
 void RunView::CheckWrite(const Status& status) {

@@ -8,9 +8,9 @@
 #include <mutex>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/report/curve_points.h"
 #include "flotilla/report/metrics_log.h"
 #include "flotilla/report/progress.h"
 #include "flotilla/run/run_options.h"
@@ -50,7 +50,7 @@ class RunView {
 
  private:
   RunView(const RunOptions* options, std::string unit, Terminal* terminal);
-  void Keep(const MetricsPoint& point);
+  void Keep(MetricsPoint point);
   void TellLauncher(const Progress& progress) const;
   // Writes to the log, and to the file for the launcher.
   void TellLine(const std::string& line) const;
@@ -66,8 +66,8 @@ class RunView {
   ProgressMeter meter_;
   Throttle point_due_;
   std::mutex mutex_;
-  std::vector<MetricsPoint> points_;  // guarded by mutex_
-  bool write_failed_ = false;         // guarded by mutex_
+  CurvePoints points_;         // guarded by mutex_
+  bool write_failed_ = false;  // guarded by mutex_
 };
 
 }  // namespace flotilla
