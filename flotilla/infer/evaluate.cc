@@ -12,11 +12,15 @@
 namespace flotilla {
 namespace {
 
-// The model's metrics, followed by calibration if the model has an AUC.
-std::vector<MetricSpec> SpecsOf(const Predictor& predictor) {
+// The model's metrics, followed by the calibration of the first one that scores clicks.
+StatusOr<std::vector<MetricSpec>> SpecsOf(const Predictor& predictor) {
   std::vector<MetricSpec> specs(predictor.metrics().begin(), predictor.metrics().end());
-  const auto auc = std::ranges::find(specs, "auc", &MetricSpec::kind);
-  if (auc != specs.end()) specs.push_back(CalibrationSpec(auc->vars[0], auc->vars[1]));
+  FL_ASSIGN_OR_RETURN(const MetricSet metrics, MetricSet::Make(specs, predictor.fetches()));
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!metrics.metric(i).scores_clicks()) continue;
+    specs.push_back(CalibrationSpec(specs[i].vars[0], specs[i].vars[1]));
+    break;
+  }
   return specs;
 }
 
@@ -114,7 +118,7 @@ double Evaluation::Metric(const std::string& name) const { return MetricValue(me
 StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, const Clock& clock,
                               const EvaluateOptions& options) {
   FL_RETURN_IF_ERROR(CheckInputs(predictor.inputs(), dataset.inputs()));
-  const std::vector<MetricSpec> specs = SpecsOf(predictor);
+  FL_ASSIGN_OR_RETURN(const std::vector<MetricSpec> specs, SpecsOf(predictor));
   std::vector<MetricSet> metrics;  // by worker
   for (int w = 0; w < options.threads; ++w) {
     FL_ASSIGN_OR_RETURN(MetricSet worker, MetricSet::Make(specs, predictor.fetches()));

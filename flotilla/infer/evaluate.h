@@ -35,8 +35,8 @@ struct Evaluation {
   // The model's metrics in their order. A value that is undefined (one class only) is NaN.
   MetricValues metrics;
   std::vector<std::string> hints;  // likely causes of suspicious metrics
-  // Ratio of predicted to actual clicks, for the prediction that the model's first AUC reads, over
-  // all rows and by decile of the score; NaN and empty for a model without an AUC.
+  // Ratio of predicted to actual clicks, for the prediction of the model's first metric that scores
+  // clicks (an AUC), over all rows and by decile of the score; NaN and empty without such a metric.
   double calibration = std::numeric_limits<double>::quiet_NaN();
   std::vector<CalibrationPart> deciles;
   double seconds = 0;  // from the first read to the last score

@@ -41,6 +41,7 @@ class AucMeter final : public Metric {
   void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
   double Value() const override;
   MetricDirection direction() const override { return MetricDirection::kLarger; }
+  bool scores_clicks() const override { return true; }
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
   void Reset() override;

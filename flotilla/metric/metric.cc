@@ -30,39 +30,31 @@ struct MetricEntry {
   std::unique_ptr<Metric> (*make)(const std::vector<int>& values);
 };
 
+// For metrics without parameters.
+template <typename Meter>
+std::unique_ptr<Metric> Make(const std::vector<int>& /*values*/) {
+  return std::make_unique<Meter>();
+}
+
+std::unique_ptr<Metric> MakeAuc(const std::vector<int>& values) {
+  return std::make_unique<AucMeter>(values[0], values[1]);
+}
+
+std::unique_ptr<Metric> MakeMean(const std::vector<int>& values) {
+  return std::make_unique<MeanMeter>(values[0] != 0);
+}
+
 // All metrics.
 const std::vector<MetricEntry>& Metrics() {
+  constexpr KnownParam kNumThresholds{"num_thresholds", 0, 1, 1 << 24};
+  constexpr KnownParam kSlideSteps{"slide_steps", 20, 0, 1 << 20};
+  constexpr KnownParam kIsBatchMean{"is_batch_mean", 0, 0, 1};
   static const std::vector<MetricEntry> metrics = {
-      {"auc",
-       2,
-       {{"num_thresholds", 0, 1, 1 << 24}, {"slide_steps", 20, 0, 1 << 20}},
-       [](const std::vector<int>& values) -> std::unique_ptr<Metric> {
-         return std::make_unique<AucMeter>(values[0], values[1]);
-       }},
-      {"accuracy",
-       2,
-       {},
-       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
-         return std::make_unique<AccuracyMeter>();
-       }},
-      {"logloss",
-       2,
-       {},
-       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
-         return std::make_unique<LogLossMeter>();
-       }},
-      {"calibration",
-       2,
-       {},
-       [](const std::vector<int>&) -> std::unique_ptr<Metric> {
-         return std::make_unique<CalibrationMeter>();
-       }},
-      {"mean",
-       1,
-       {{"is_batch_mean", 0, 0, 1}},
-       [](const std::vector<int>& values) -> std::unique_ptr<Metric> {
-         return std::make_unique<MeanMeter>(values[0] != 0);
-       }},
+      {"auc", 2, {kNumThresholds, kSlideSteps}, MakeAuc},
+      {"accuracy", 2, {}, Make<AccuracyMeter>},
+      {"logloss", 2, {}, Make<LogLossMeter>},
+      {"calibration", 2, {}, Make<CalibrationMeter>},
+      {"mean", 1, {kIsBatchMean}, MakeMean},
   };
   return metrics;
 }

@@ -3,7 +3,8 @@
 // trainers merge into the global value.
 //
 // To add a metric: name.h/.cc with a subclass and a function that creates its MetricSpec, a test,
-// and one line in the table of metric.cc.
+// and one line in the table of metric.cc. Reports, logs, curves and jobs show it by its name.
+// Models that are built of layers declare it with a function of graph/layers.h.
 #pragma once
 
 #include <cmath>
@@ -37,6 +38,10 @@ class Metric {
   virtual double Value() const = 0;
   // A metric with a direction can decide which model is the best (Model::watch).
   virtual MetricDirection direction() const { return MetricDirection::kNone; }
+
+  // Whether the metric reads the score of a click and the label, so that their calibration
+  // (CalibrationSpec of the same values) makes sense.
+  virtual bool scores_clicks() const { return false; }
 
   // Whether the metric keeps a window of the last batches.
   virtual bool has_window() const { return false; }

@@ -189,5 +189,18 @@ TEST(MetricTest, BadSpecsAreErrorsThatSayWhat) {
   EXPECT_THAT(ErrorOf(spec), HasSubstr("num_thresholds is nan"));
 }
 
+TEST(MetricTest, SaysWhatReportsNeedToKnow) {
+  EXPECT_TRUE(AucMeter(0, 20).has_window());
+  EXPECT_FALSE(AucMeter(0, 0).has_window());
+  EXPECT_FALSE(LogLossMeter().has_window());
+  EXPECT_EQ(AucMeter(0, 20).direction(), MetricDirection::kLarger);
+  EXPECT_EQ(AccuracyMeter().direction(), MetricDirection::kLarger);
+  EXPECT_EQ(LogLossMeter().direction(), MetricDirection::kSmaller);
+  EXPECT_EQ(CalibrationMeter().direction(), MetricDirection::kNone);
+  EXPECT_EQ(MeanMeter(false).direction(), MetricDirection::kNone);
+  EXPECT_TRUE(AucMeter(0, 20).scores_clicks());
+  EXPECT_FALSE(LogLossMeter().scores_clicks());
+}
+
 }  // namespace
 }  // namespace flotilla
