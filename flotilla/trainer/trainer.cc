@@ -239,9 +239,12 @@ MetricSet Trainer::MergedMetrics() const {
 }
 
 void Trainer::AddMetrics(Progress* progress) const {
-  const MetricSet merged = MergedMetrics();
-  progress->metrics = merged.Values();
+  MetricSet merged = *MetricSet::Make(model_->metrics);
+  metrics_->MergeTo(&merged);
+  // The last batches before a resumed epoch continued are not recent.
   progress->window_metrics = merged.WindowValues();
+  if (before_metrics_ != nullptr) merged.Merge(*before_metrics_);
+  progress->metrics = merged.Values();
 }
 
 // Metrics read the first of the fetched values.
