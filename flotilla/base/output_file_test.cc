@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iterator>
 #include <string>
 #include <thread>
 
@@ -41,6 +42,38 @@ TEST(OutputFileTest, WithoutFinishNothingIsLeftBehind) {
     ASSERT_TRUE(file->Write("half").ok());
   }
   EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(OutputFileTest, PiecesMayBeWrittenInAnyOrder) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/file";
+  {
+    StatusOr<OutputFile> file = OutputFile::Create(path);
+    ASSERT_TRUE(file.ok()) << file.status();
+    ASSERT_TRUE(file->Write("ab").ok());
+    ASSERT_TRUE(file->WriteAt(4, "ef").ok());
+    ASSERT_TRUE(file->WriteAt(2, "c").ok());
+    ASSERT_TRUE(file->Write("d").ok());
+    ASSERT_TRUE(file->Finish().ok());
+  }
+  EXPECT_EQ(ContentOf(path), "abcdef");
+}
+
+TEST(OutputFileTest, OfSharedWritersTheLastToFinishWins) {
+  const TempDir dir;
+  const std::string path = dir.path() + "/file";
+  {
+    StatusOr<OutputFile> first = OutputFile::Create(path, {.sync = false, .shared = true});
+    StatusOr<OutputFile> second = OutputFile::Create(path, {.sync = false, .shared = true});
+    ASSERT_TRUE(first.ok() && second.ok());
+    ASSERT_TRUE(first->Write("first").ok() && second->Write("second").ok());
+    ASSERT_TRUE(second->Finish().ok());
+    EXPECT_EQ(ContentOf(path), "second");
+    ASSERT_TRUE(first->Finish().ok());
+  }
+  EXPECT_EQ(ContentOf(path), "first");
+  const std::filesystem::directory_iterator files(dir.path());
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1);
 }
 
 TEST(OutputFileTest, ALinkStaysAndItsTargetIsReplaced) {

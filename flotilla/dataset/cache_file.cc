@@ -5,9 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <cstdio>
 #include <cstring>
 #include <utility>
 
@@ -83,47 +81,24 @@ std::string FooterOf(const std::vector<CacheBlock>& blocks, int64_t skipped,
   return footer;
 }
 
-std::string TemporaryName(const std::string& path) {
-  static std::atomic<int64_t> count{0};
-  return fmt::format("{}.tmp-{}-{}", path, getpid(), count++);
-}
-
 }  // namespace
 
 StatusOr<std::unique_ptr<CacheWriter>> CacheWriter::Make(std::string path, std::string_view key,
                                                          std::vector<InputSpec> inputs) {
-  std::string temporary = TemporaryName(path);
-  const int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-  if (fd < 0) return FailedPrecondition("{}: cannot create: {}", temporary, std::strerror(errno));
-  std::unique_ptr<CacheWriter> writer(
-      new CacheWriter(std::move(path), std::move(temporary), fd, std::move(inputs)));
+  // Readers verify checksums and rebuild a damaged file, so it need not be synced.
+  FL_ASSIGN_OR_RETURN(OutputFile file,
+                      OutputFile::Create(std::move(path), {.sync = false, .shared = true}));
+  std::unique_ptr<CacheWriter> writer(new CacheWriter(std::move(file), std::move(inputs)));
   FL_RETURN_IF_ERROR(writer->Write(HeaderOf(key)));
   return writer;
 }
 
-CacheWriter::CacheWriter(std::string path, std::string temporary, int fd,
-                         std::vector<InputSpec> inputs)
-    : path_(std::move(path)),
-      temporary_(std::move(temporary)),
-      fd_(fd),
-      inputs_(std::move(inputs)) {}
-
-CacheWriter::~CacheWriter() {
-  close(fd_);
-  if (!finished_) unlink(temporary_.c_str());
-}
+CacheWriter::CacheWriter(OutputFile file, std::vector<InputSpec> inputs)
+    : inputs_(std::move(inputs)), file_(std::move(file)) {}
 
 Status CacheWriter::Write(std::string_view bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd_, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) {
-      return ResourceExhausted("{}: cannot write: {}", temporary_, std::strerror(errno));
-    }
-    bytes.remove_prefix(written);
-    bytes_written_ += written;
-  }
-  return absl::OkStatus();
+  bytes_written_ += bytes.size();
+  return file_.Write(bytes);
 }
 
 Status CacheWriter::Add(const Batch& batch) {
@@ -150,11 +125,7 @@ Status CacheWriter::Finish(int64_t skipped, const std::vector<std::string>& samp
   AppendRaw(footer_bytes, &footer);
   footer += kEndMagic;
   FL_RETURN_IF_ERROR(Write(footer));
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
-    return FailedPrecondition("{}: cannot rename: {}", temporary_, std::strerror(errno));
-  }
-  finished_ = true;
-  return absl::OkStatus();
+  return file_.Finish();
 }
 
 struct CacheFile::Loaded {

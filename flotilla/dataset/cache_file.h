@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/output_file.h"
 #include "flotilla/base/status.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"
@@ -27,18 +28,13 @@ struct CacheBlock {
   uint64_t checksum = 0;  // XXH64 of the bytes
 };
 
-// Writes a cache file under a temporary name in the same directory and renames it when it is
-// complete, so that a file of the final name is either complete or absent. The destructor removes
-// an unfinished file.
+// Writes a cache file through OutputFile, so that a file of the final name is either complete or
+// absent. The destructor removes an unfinished file. Several processes may write the same file.
 class CacheWriter {
  public:
   // `key` identifies what the rows were generated from, as lines "name=value".
   static StatusOr<std::unique_ptr<CacheWriter>> Make(std::string path, std::string_view key,
                                                      std::vector<InputSpec> inputs);
-  ~CacheWriter();
-  CacheWriter(const CacheWriter&) = delete;
-  CacheWriter& operator=(const CacheWriter&) = delete;
-
   // Adds the rows of a batch; batch.ordinal is its position among the batches. Thread-safe; the
   // order of the calls does not matter. REQUIRES: 0 < batch.rows <= kCacheBlockRows.
   Status Add(const Batch& batch);
@@ -47,20 +43,16 @@ class CacheWriter {
   Status Finish(int64_t skipped, const std::vector<std::string>& samples);
 
  private:
-  CacheWriter(std::string path, std::string temporary, int fd, std::vector<InputSpec> inputs);
+  CacheWriter(OutputFile file, std::vector<InputSpec> inputs);
   Status Write(std::string_view bytes);
 
-  // Constant after construction.
-  const std::string path_;
-  const std::string temporary_;
-  const int fd_;
   const std::vector<InputSpec> inputs_;
 
   std::mutex mutex_;
   // Guarded by mutex_.
+  OutputFile file_;
   uint64_t bytes_written_ = 0;
   std::vector<std::pair<int64_t, CacheBlock>> blocks_;  // with their ordinals
-  bool finished_ = false;
 };
 
 // Reads a cache file. Thread-safe: workers may read the same or different rows concurrently. Each

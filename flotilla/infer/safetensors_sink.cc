@@ -2,8 +2,9 @@
 #include <map>
 #include <utility>
 
+#include "flotilla/base/output_file.h"
+#include "flotilla/checkpoint/block_file.h"
 #include "flotilla/checkpoint/safetensors.h"
-#include "flotilla/infer/replaced_file.h"
 #include "flotilla/infer/tensor_sink.h"
 
 namespace flotilla {
@@ -12,7 +13,7 @@ namespace {
 class SafetensorsSink : public TensorSink {
  public:
   SafetensorsSink(std::string path, std::map<std::string, int64_t, std::less<>> offsets,
-                  std::unique_ptr<ReplacedFile> file)
+                  OutputFile file)
       : path_(std::move(path)), offsets_(std::move(offsets)), file_(std::move(file)) {}
 
   Status WriteParameter(const SavedParameter& parameter, std::span<const float> weights) override {
@@ -29,22 +30,20 @@ class SafetensorsSink : public TensorSink {
   }
   Status EndTable() override { return absl::OkStatus(); }
 
-  Status Finish() override { return file_->Finish(); }
+  Status Finish() override { return file_.Finish(); }
 
   std::vector<std::string> FilesOf(const std::string&, bool) const override { return {path_}; }
 
  private:
   Status Append(const std::string& tensor, std::string_view bytes) {
-    if (bytes.empty()) return absl::OkStatus();
     int64_t& offset = offsets_.at(tensor);
-    FL_RETURN_IF_ERROR(file_->Write(offset, bytes));
-    offset += static_cast<int64_t>(bytes.size());
-    return absl::OkStatus();
+    const int64_t begin = std::exchange(offset, offset + static_cast<int64_t>(bytes.size()));
+    return file_.WriteAt(begin, bytes);
   }
 
   const std::string path_;
   std::map<std::string, int64_t, std::less<>> offsets_;  // offset of each tensor's next byte
-  const std::unique_ptr<ReplacedFile> file_;
+  OutputFile file_;
   std::string table_;  // name of the current table
 };
 
@@ -63,9 +62,8 @@ StatusOr<std::unique_ptr<TensorSink>> MakeSafetensorsSink(const ExportPlan& plan
         {.name = table->name + ".weights", .dtype = "F32", .shape = {rows, table->dim}});
   }
   FL_ASSIGN_OR_RETURN(const std::string head, header.Lay({}));
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<ReplacedFile> file,
-                      ReplacedFile::Make(path, header.file_bytes));
-  FL_RETURN_IF_ERROR(file->Write(0, head));
+  FL_ASSIGN_OR_RETURN(OutputFile file, OutputFile::Create(path));
+  FL_RETURN_IF_ERROR(file.Write(head));
   std::map<std::string, int64_t, std::less<>> offsets;
   for (const TensorEntry& tensor : header.tensors) offsets[tensor.name] = tensor.offset;
   return std::unique_ptr<TensorSink>(
