@@ -54,12 +54,15 @@ void Turns::Turn::GiveUp() {
   if (turns_ != nullptr) std::exchange(turns_, nullptr)->GiveBack(fd_);
 }
 
-Turns::Turns(int fd, int count, Shared* shared)
-    : fd_(fd), count_(count), shared_(shared), name_(fmt::format("/proc/{}/fd/{}", getpid(), fd)) {}
+Turns::Turns(int fd, int count, MappedMemory memory)
+    : fd_(fd),
+      count_(count),
+      memory_(std::move(memory)),
+      shared_(reinterpret_cast<Shared*>(memory_.data())),
+      name_(fmt::format("/proc/{}/fd/{}", getpid(), fd)) {}
 
 Turns::~Turns() {
   for (const int fd : free_) close(fd);
-  munmap(shared_, sizeof(Shared));
   close(fd_);
 }
 
@@ -73,7 +76,7 @@ StatusOr<std::unique_ptr<Turns>> Turns::Make(int count) {
     return ResourceExhausted("turns: cannot allocate {} bytes: {}", kFirstByte + count,
                              strerror(error));
   }
-  return Map(fd);
+  return Map(fd, count);
 }
 
 StatusOr<std::unique_ptr<Turns>> Turns::Open(const std::string& name) {
@@ -85,21 +88,16 @@ StatusOr<std::unique_ptr<Turns>> Turns::Open(const std::string& name) {
     close(fd);
     return InvalidArgument("turns {}: not a turns file", name);
   }
-  return Map(fd);
+  return Map(fd, static_cast<int>(file.st_size - kFirstByte));
 }
 
-StatusOr<std::unique_ptr<Turns>> Turns::Map(int fd) {
-  struct stat file = {};
-  void* const shared = fstat(fd, &file) != 0 ? MAP_FAILED
-                                             : mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE,
-                                                    MAP_SHARED, fd, 0);
-  if (shared == MAP_FAILED) {
-    const int error = errno;
+StatusOr<std::unique_ptr<Turns>> Turns::Map(int fd, int count) {
+  StatusOr<MappedMemory> memory = MappedMemory::MakeShared(fd, sizeof(Shared));
+  if (!memory.ok()) {
     close(fd);
-    return ResourceExhausted("turns: {}", strerror(error));
+    return Annotate(memory.status(), "turns");
   }
-  return std::unique_ptr<Turns>(
-      new Turns(fd, static_cast<int>(file.st_size - kFirstByte), static_cast<Shared*>(shared)));
+  return std::unique_ptr<Turns>(new Turns(fd, count, *std::move(memory)));
 }
 
 StatusOr<int> Turns::FreeDescriptor() {

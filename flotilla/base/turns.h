@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -59,8 +60,8 @@ class Turns {
     std::atomic<uint32_t> given_up;  // counts releases; waiters sleep on it (futex)
   };
 
-  Turns(int fd, int count, Shared* shared);
-  static StatusOr<std::unique_ptr<Turns>> Map(int fd);
+  Turns(int fd, int count, MappedMemory memory);
+  static StatusOr<std::unique_ptr<Turns>> Map(int fd, int count);
   StatusOr<int> FreeDescriptor();
   // Tries to take a turn without waiting; returns whether it succeeded.
   bool TryLock(int fd) const;
@@ -70,7 +71,8 @@ class Turns {
   // Constant after construction.
   const int fd_;
   const int count_;
-  Shared* const shared_;
+  const MappedMemory memory_;
+  Shared* const shared_;  // in memory_
   const std::string name_;
 
   std::mutex mutex_;

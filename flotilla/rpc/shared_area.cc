@@ -31,6 +31,20 @@ Status SystemError(const std::string& what) {
   return absl::UnavailableError(fmt::format("shared memory: {}: {}", what, std::strerror(errno)));
 }
 
+SharedHeader& HeaderOf(const MappedMemory& mapping) {
+  return *reinterpret_cast<SharedHeader*>(mapping.data());
+}
+
+std::atomic<uint32_t>& SlotIn(const MappedMemory& mapping, uint32_t slot) {
+  return HeaderOf(mapping).slots[slot];
+}
+
+StatusOr<MappedMemory> MapArea(int file, size_t bytes) {
+  StatusOr<MappedMemory> mapping = MappedMemory::MakeShared(file, bytes);
+  if (mapping.ok()) return mapping;
+  return absl::UnavailableError(fmt::format("shared memory: {}", Message(mapping.status())));
+}
+
 class FileCloser {
  public:
   explicit FileCloser(int file) : file_(file) {}
@@ -46,28 +60,6 @@ class FileCloser {
 
 }  // namespace
 
-SharedMapping::SharedMapping(SharedMapping&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-SharedMapping& SharedMapping::operator=(SharedMapping&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(size_, other.size_);
-  return *this;
-}
-
-SharedMapping::~SharedMapping() {
-  if (data_ != nullptr) munmap(data_, size_);
-}
-
-StatusOr<SharedMapping> SharedMapping::Make(int file, size_t bytes) {
-  void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-  if (data == MAP_FAILED) return SystemError(fmt::format("mapping {} bytes", bytes));
-  SharedMapping mapping;
-  mapping.data_ = static_cast<std::byte*>(data);
-  mapping.size_ = bytes;
-  return mapping;
-}
-
 StatusOr<std::unique_ptr<SharedArea>> SharedArea::Make(size_t bytes) {
   FL_CHECK(bytes > kFirstOffset);
   FileCloser file(memfd_create("flotilla", MFD_CLOEXEC | MFD_ALLOW_SEALING));
@@ -75,7 +67,7 @@ StatusOr<std::unique_ptr<SharedArea>> SharedArea::Make(size_t bytes) {
   if (ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return SystemError("ftruncate");
   if (fcntl(file.get(), F_ADD_SEALS, kSeals) != 0) return SystemError("sealing");
   std::unique_ptr<SharedArea> area(new SharedArea());
-  FL_ASSIGN_OR_RETURN(area->mapping_, SharedMapping::Make(file.get(), bytes));
+  FL_ASSIGN_OR_RETURN(area->mapping_, MapArea(file.get(), bytes));
   uint64_t token = 0;
   if (getrandom(&token, sizeof(token), 0) != sizeof(token)) return SystemError("getrandom");
   new (area->mapping_.data()) SharedHeader{.token = token};
@@ -97,7 +89,7 @@ std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint
   if (!part.has_value()) return part;
   std::memcpy(mapping_.data() + part->offset, bytes.data(), bytes.size());
   // Release: another process that claims the part, or finds it released, sees this copy.
-  mapping_.header().slots[part->slot].store(SlotOf(*part, kOffered), std::memory_order_release);
+  SlotIn(mapping_, part->slot).store(SlotOf(*part, kOffered), std::memory_order_release);
   return part;
 }
 
@@ -117,14 +109,14 @@ std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader, uint64_
                         .slot = free_slots_.back(),
                         .generation = ++generation_ & kMaxGeneration};
   free_slots_.pop_back();
-  mapping_.header().slots[part.slot].store(SlotOf(part, kBeingFilled), std::memory_order_relaxed);
+  SlotIn(mapping_, part.slot).store(SlotOf(part, kBeingFilled), std::memory_order_relaxed);
   parts_.emplace(offset, Taken{.part = part, .reader = reader, .call = call});
   return part;
 }
 
 void SharedArea::TakeBack(const SharedPart& part) {
   uint32_t offered = SlotOf(part, kOffered);
-  mapping_.header().slots[part.slot].compare_exchange_strong(offered, 0);
+  SlotIn(mapping_, part.slot).compare_exchange_strong(offered, 0);
 }
 
 void SharedArea::TakeBack(uint64_t reader, uint64_t calls_below) {
@@ -140,7 +132,7 @@ void SharedArea::Forget(uint64_t reader) {
     if (taken.reader != reader) continue;
     TakeBack(taken.part);
     uint32_t claimed = SlotOf(taken.part, kClaimed);
-    mapping_.header().slots[taken.part.slot].compare_exchange_strong(claimed, 0);
+    SlotIn(mapping_, taken.part.slot).compare_exchange_strong(claimed, 0);
   }
   Reclaim();
 }
@@ -148,7 +140,7 @@ void SharedArea::Forget(uint64_t reader) {
 void SharedArea::Reclaim() {
   std::erase_if(parts_, [this](const auto& entry) {
     const uint32_t slot = entry.second.part.slot;
-    if (mapping_.header().slots[slot].load(std::memory_order_acquire) != 0) return false;
+    if (SlotIn(mapping_, slot).load(std::memory_order_acquire) != 0) return false;
     free_slots_.push_back(slot);
     return true;
   });
@@ -173,9 +165,8 @@ StatusOr<std::shared_ptr<SharedView>> SharedView::Open(const SharedName& name) {
       static_cast<uint64_t>(info.st_size) <= kFirstOffset) {
     return absl::NotFoundError(fmt::format("shared memory: {} is not an area", path));
   }
-  FL_ASSIGN_OR_RETURN(SharedMapping mapping,
-                      SharedMapping::Make(file.get(), static_cast<size_t>(info.st_size)));
-  if (mapping.header().token != name.token) {
+  FL_ASSIGN_OR_RETURN(MappedMemory mapping, MapArea(file.get(), static_cast<size_t>(info.st_size)));
+  if (HeaderOf(mapping).token != name.token) {
     return absl::NotFoundError(fmt::format("shared memory: {} is another area", path));
   }
   return std::shared_ptr<SharedView>(new SharedView(std::move(mapping)));
@@ -188,16 +179,16 @@ StatusOr<ByteSlice> SharedView::Read(const SharedPart& part) {
                            part.size, part.offset, part.slot, mapping_.size());
   }
   uint32_t offered = SlotOf(part, kOffered);
-  if (!mapping_.header().slots[part.slot].compare_exchange_strong(offered, SlotOf(part, kClaimed),
-                                                                  std::memory_order_acq_rel)) {
+  if (!SlotIn(mapping_, part.slot)
+           .compare_exchange_strong(offered, SlotOf(part, kClaimed), std::memory_order_acq_rel)) {
     return FailedPrecondition("shared memory: the sender has taken back {} bytes of slot {}",
                               part.size, part.slot);
   }
   const std::byte* data = mapping_.data() + part.offset;
   const auto let_go = [view = shared_from_this(), part](const std::byte*) {
     uint32_t claimed = SlotOf(part, kClaimed);
-    view->mapping_.header().slots[part.slot].compare_exchange_strong(claimed, 0,
-                                                                     std::memory_order_acq_rel);
+    SlotIn(view->mapping_, part.slot)
+        .compare_exchange_strong(claimed, 0, std::memory_order_acq_rel);
   };
   return ByteSlice{data, part.size, std::shared_ptr<const std::byte>(data, let_go)};
 }

@@ -17,6 +17,7 @@
 #include <span>
 #include <vector>
 
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/payload.h"
 
@@ -49,26 +50,6 @@ struct SharedHeader {
   // 0: free. Otherwise 4 * generation + 1: offered, not claimed yet; 2: being filled; 3: claimed by
   // its reader.
   std::atomic<uint32_t> slots[kSlots] = {};
-};
-
-// A mapping of a whole area. Move-only.
-class SharedMapping {
- public:
-  SharedMapping() = default;
-  SharedMapping(SharedMapping&& other) noexcept;
-  SharedMapping& operator=(SharedMapping&& other) noexcept;
-  ~SharedMapping();
-
-  // An error says why the file cannot be mapped.
-  static StatusOr<SharedMapping> Make(int file, size_t bytes);
-
-  std::byte* data() const { return data_; }
-  size_t size() const { return size_; }
-  SharedHeader& header() const { return *reinterpret_cast<SharedHeader*>(data_); }
-
- private:
-  std::byte* data_ = nullptr;
-  size_t size_ = 0;
 };
 
 // The writing side. Thread-safe.
@@ -111,7 +92,7 @@ class SharedArea {
 
   // Constant after construction.
   int file_ = -1;
-  SharedMapping mapping_;
+  MappedMemory mapping_;
   SharedName name_;
 
   std::mutex mutex_;
@@ -132,9 +113,9 @@ class SharedView : public std::enable_shared_from_this<SharedView> {
   StatusOr<ByteSlice> Read(const SharedPart& part);
 
  private:
-  explicit SharedView(SharedMapping mapping) : mapping_(std::move(mapping)) {}
+  explicit SharedView(MappedMemory mapping) : mapping_(std::move(mapping)) {}
 
-  const SharedMapping mapping_;
+  const MappedMemory mapping_;
 };
 
 }  // namespace flotilla

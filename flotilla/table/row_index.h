@@ -20,8 +20,8 @@
 #include <cstdint>
 #include <memory>
 
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
-#include "flotilla/table/mapped_memory.h"
 
 namespace flotilla {
 

@@ -11,8 +11,8 @@
 #include <memory>
 #include <utility>
 
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
-#include "flotilla/table/mapped_memory.h"
 #include "flotilla/table/row_index.h"
 
 namespace flotilla {

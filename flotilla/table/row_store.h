@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
-#include "flotilla/table/mapped_memory.h"
 #include "flotilla/table/table.h"
 
 namespace flotilla {

@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/rng.h"
-#include "flotilla/table/mapped_memory.h"
 #include "flotilla/table/sparse_table.h"
 #include "flotilla/tensor/unique_ids.h"
 

@@ -1,5 +1,6 @@
-// Memory mapped directly from the operating system: zero-filled, and backed by pages only where it
-// was touched. RowStore keeps rows in it, the indexes their slots.
+// Memory mapped directly from the operating system, backed by pages only where it was touched:
+// zeros of this process (the rows and indexes of tables), or a file shared with other processes
+// (tensors on their way to another process, turns).
 #pragma once
 
 #include <cstddef>
@@ -23,8 +24,13 @@ class MappedMemory {
   // may decline. Error when the address space is exhausted. REQUIRES: bytes > 0.
   static StatusOr<MappedMemory> Make(size_t bytes, bool huge_pages);
 
+  // Maps the first `bytes` bytes of an open file, for reading and writing, shared with the other
+  // processes that map it. The descriptor may be closed afterwards. Error when the operating system
+  // declines. REQUIRES: bytes > 0.
+  static StatusOr<MappedMemory> MakeShared(int file, size_t bytes);
+
   std::byte* data() const { return data_; }
-  // Rounded up to whole pages.
+  // Of Make: rounded up to whole pages.
   size_t size() const { return size_; }
 
  private:

@@ -1,4 +1,4 @@
-#include "flotilla/table/mapped_memory.h"
+#include "flotilla/base/mapped_memory.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -9,6 +9,13 @@
 #include <utility>
 
 namespace flotilla {
+namespace {
+
+Status CannotMap(size_t bytes) {
+  return ResourceExhausted("cannot map {} bytes: {}", bytes, std::strerror(errno));
+}
+
+}  // namespace
 
 MappedMemory::MappedMemory(MappedMemory&& other) noexcept
     : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
@@ -29,9 +36,7 @@ StatusOr<MappedMemory> MappedMemory::Make(size_t bytes, bool huge_pages) {
   const size_t spare = size >= kHugePageBytes ? kHugePageBytes : 0;
   void* start = mmap(nullptr, size + spare, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (start == MAP_FAILED) {
-    return ResourceExhausted("cannot map {} bytes: {}", size + spare, std::strerror(errno));
-  }
+  if (start == MAP_FAILED) return CannotMap(size + spare);
   auto* data = static_cast<std::byte*>(start);
   if (spare > 0) {
     const size_t past = reinterpret_cast<uintptr_t>(data) % kHugePageBytes;
@@ -42,6 +47,12 @@ StatusOr<MappedMemory> MappedMemory::Make(size_t bytes, bool huge_pages) {
     if (huge_pages) madvise(data, size, MADV_HUGEPAGE);
   }
   return MappedMemory(data, size);
+}
+
+StatusOr<MappedMemory> MappedMemory::MakeShared(int file, size_t bytes) {
+  void* const data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  if (data == MAP_FAILED) return CannotMap(bytes);
+  return MappedMemory(static_cast<std::byte*>(data), bytes);
 }
 
 }  // namespace flotilla
