@@ -2,11 +2,12 @@
 
 #include <algorithm>
 #include <charconv>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "flotilla/base/hash.h"
+#include "flotilla/base/json_value.h"
 #include "flotilla/checkpoint/block_file.h"
-#include "flotilla/checkpoint/json_object.h"
 #include "flotilla/checkpoint/manifest_check.h"
 #include "flotilla/checkpoint/optimizer_json.h"
 
@@ -76,82 +77,74 @@ Json ListToJson(const std::vector<T>& values) {
 
 // ---- Reading: errors go to the status behind the object ----
 
-void CheckDtype(const JsonObject& json) {
-  if (json.Text("dtype") != "F32") json.Fail("dtype", "is not F32");
+void CheckDtype(const JsonValue& json) {
+  if (json["dtype"].Text() != "F32") json["dtype"].Fail("not F32");
 }
 
-SavedParameter ParameterFromJson(const JsonObject& json) {
+SavedParameter ParameterFromJson(const JsonValue& json) {
   CheckDtype(json);
-  SavedParameter parameter{.name = json.Text("name"),
-                           .shape = json.Wholes("shape"),
-                           .states = static_cast<int>(json.Whole("states", 0, kMaxStates)),
-                           .file = json.Text("file"),
-                           .tensor = json.Text("tensor"),
+  SavedParameter parameter{.name = json["name"].Text(),
+                           .shape = json["shape"].Wholes(),
+                           .states = static_cast<int>(json["states"].Whole(0, kMaxStates)),
+                           .file = json["file"].Text(),
+                           .tensor = json["tensor"].Text(),
                            .state_tensor = ""};
-  if (parameter.states > 0) parameter.state_tensor = json.Text("state_tensor");
+  if (parameter.states > 0) parameter.state_tensor = json["state_tensor"].Text();
   return parameter;
 }
 
-SavedTable TableFromJson(const JsonObject& json) {
+SavedTable TableFromJson(const JsonValue& json) {
   CheckDtype(json);
-  SavedTable table{.name = json.Text("name"),
-                   .dim = json.Whole("dim", 1, kMaxDim),
-                   .id_limit = json.Whole("id_limit"),
-                   .states = static_cast<int>(json.Whole("states", 0, kMaxStates)),
-                   .meta = json.Flag("meta"),
+  SavedTable table{.name = json["name"].Text(),
+                   .dim = json["dim"].Whole(1, kMaxDim),
+                   .id_limit = json["id_limit"].Whole(),
+                   .states = static_cast<int>(json["states"].Whole(0, kMaxStates)),
+                   .meta = json["meta"].Flag(),
                    .parts = {}};
-  for (const JsonObject& part : json.Objects("parts")) {
+  for (const JsonValue& part : json["parts"].List()) {
     table.parts.push_back(
-        {.file = part.Text("file"),
-         .shards = {.first = static_cast<int>(part.Whole("first_shard", 0, kVirtualShards)),
-                    .count = static_cast<int>(part.Whole("shards", 0, kVirtualShards))},
-         .rows = part.Whole("rows", 0, kMaxRows)});
+        {.file = part["file"].Text(),
+         .shards = {.first = static_cast<int>(part["first_shard"].Whole(0, kVirtualShards)),
+                    .count = static_cast<int>(part["shards"].Whole(0, kVirtualShards))},
+         .rows = part["rows"].Whole(0, kMaxRows)});
   }
-  if (json.Whole("rows") != table.rows()) json.Fail("rows", "is not the sum of its parts");
+  if (json["rows"].Whole() != table.rows()) json["rows"].Fail("not the sum of its parts");
   return table;
 }
 
-SavedFile FileFromJson(const JsonObject& json) {
-  SavedFile file{.name = json.Text("name"), .bytes = json.Whole("bytes"), .blocks = {}};
-  if (json.Whole("block_bytes") != kBlockBytes) json.Fail("block_bytes", "is not 1048576");
-  const std::string blocks = json.Text("blocks");
+SavedFile FileFromJson(const JsonValue& json) {
+  SavedFile file{.name = json["name"].Text(), .bytes = json["bytes"].Whole(), .blocks = {}};
+  if (json["block_bytes"].Whole() != kBlockBytes) json["block_bytes"].Fail("not 1048576");
+  const std::string blocks = json["blocks"].Text();
   for (size_t at = 0; at < blocks.size(); at += kHexDigits) {
     uint64_t block = 0;
     if (!FromHex(std::string_view(blocks).substr(at, kHexDigits), &block)) {
-      json.Fail("blocks", "is not checksums of 16 hex digits");
+      json["blocks"].Fail("not checksums of 16 hex digits");
       break;
     }
     file.blocks.push_back(block);
   }
-  if (json.Text("checksum") != Hex(file.checksum())) {
-    json.Fail("checksum", "is not that of its blocks");
+  if (json["checksum"].Text() != Hex(file.checksum())) {
+    json["checksum"].Fail("not that of its blocks");
   }
   return file;
 }
 
-template <typename T, typename Read>
-std::vector<T> ListFromJson(const JsonObject& json, const char* key, Read read) {
-  std::vector<T> values;
-  for (const JsonObject& value : json.Objects(key)) values.push_back(read(value));
-  return values;
-}
-
 template <typename T>
-void ReadContents(const JsonObject& json, T* out) {
-  out->parameters = ListFromJson<SavedParameter>(json, "parameters", ParameterFromJson);
-  out->tables = ListFromJson<SavedTable>(json, "tables", TableFromJson);
-  out->files = ListFromJson<SavedFile>(json, "files", FileFromJson);
+void ReadContents(const JsonValue& json, T* out) {
+  out->parameters = json["parameters"].Each(ParameterFromJson);
+  out->tables = json["tables"].Each(TableFromJson);
+  out->files = json["files"].Each(FileFromJson);
 }
 
-CheckpointInfo InfoFromJson(const JsonObject& json) {
-  CheckpointInfo info{.step = json.Whole("step"),
-                      .seed = json.Unsigned("seed"),
-                      .optimizer_state = json.Flag("optimizer_state"),
-                      .inference = json.Has("inference") && json.Flag("inference"),
-                      .optimizer = OptimizerFromJson(json.Object("optimizer")),
-                      .sections = {}};
-  json.Whole("virtual_shards", kVirtualShards, kVirtualShards);
-  for (auto& [name, text] : json.Object("sections").Texts()) info.sections[name] = text;
+CheckpointInfo InfoFromJson(const JsonValue& json) {
+  CheckpointInfo info{.step = json["step"].Whole(),
+                      .seed = json["seed"].Unsigned(),
+                      .optimizer_state = json["optimizer_state"].Flag(),
+                      .inference = json["inference"].exists() && json["inference"].Flag(),
+                      .optimizer = OptimizerFromJson(json["optimizer"]),
+                      .sections = json["sections"].EachMember(&JsonValue::Text)};
+  json["virtual_shards"].Whole(kVirtualShards, kVirtualShards);
   return info;
 }
 
@@ -218,7 +211,7 @@ StatusOr<CheckpointPart> CheckpointPart::FromText(std::string_view text) {
   if (!json.ok()) return Annotate(json.status(), "part of a checkpoint");
   CheckpointPart part;
   Status status;
-  ReadContents(JsonObject(*json, "", &status), &part);
+  ReadContents(JsonValue(*json, &status), &part);
   if (!status.ok()) return Annotate(status, "part of a checkpoint");
   return part;
 }
@@ -266,7 +259,7 @@ StatusOr<Manifest> Manifest::FromText(std::string_view text) {
   if (!json.ok()) return DataLoss("{}", Message(json.status()));
   Manifest manifest;
   Status status;
-  const JsonObject object(*json, "", &status);
+  const JsonValue object(*json, &status);
   manifest.info = InfoFromJson(object);
   ReadContents(object, &manifest);
   if (status.ok()) status = CheckManifest(manifest);

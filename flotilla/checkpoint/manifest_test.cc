@@ -123,15 +123,15 @@ TEST(ManifestTest, MembersThatAreMissingOrOfAnotherTypeAreNamed) {
     body.replace(at, from.size(), to);
     return std::string(Message(Manifest::FromText(WithBody(body)).status()));
   };
-  EXPECT_EQ(error("\"step\"", "\"stop\""), "step is missing");
-  EXPECT_EQ(error("\"step\": 12", "\"step\": -1"),
-            "step is not a whole number in [0, 9223372036854775807]");
-  EXPECT_EQ(error("\"seed\": ", "\"seed\": -"), "seed is not an unsigned number");
-  EXPECT_EQ(error("\"dtype\": \"F32\"", "\"dtype\": \"F16\""), "parameters[0].dtype is not F32");
-  EXPECT_EQ(error("\"rows\": 8", "\"rows\": 9"), "tables[0].rows is not the sum of its parts");
-  EXPECT_EQ(error("\"l1\": 0.25", "\"l1\": []"), "optimizer.decay.l1 is not a number");
+  EXPECT_EQ(error("\"step\"", "\"stop\""), "step: expected a whole number, it is missing");
+  EXPECT_EQ(error("\"step\": 12", "\"step\": -1"), "step: -1 is out of range");
+  EXPECT_THAT(error("\"seed\": ", "\"seed\": -"),
+              StartsWith("seed: expected a whole number >= 0, found -"));
+  EXPECT_EQ(error("\"dtype\": \"F32\"", "\"dtype\": \"F16\""), "parameters[0].dtype: not F32");
+  EXPECT_EQ(error("\"rows\": 8", "\"rows\": 9"), "tables[0].rows: not the sum of its parts");
+  EXPECT_EQ(error("\"l1\": 0.25", "\"l1\": []"), "optimizer.decay.l1: expected a number");
   EXPECT_EQ(error("\"kind\": \"none\"", "\"kind\": \"\""),
-            "optimizer.clip.kind is not none, value, norm or global_norm");
+            "optimizer.clip.kind: '' is not one of none, value, norm, global_norm");
   EXPECT_THAT(error("\"step\": 12", "\"step\": 1e400"), HasSubstr("number overflow"));
 }
 
@@ -189,7 +189,7 @@ TEST(CheckpointPartTest, TextGivesBackTheSamePart) {
     EXPECT_EQ(*again, part);
   }
   EXPECT_THAT(std::string(Message(CheckpointPart::FromText("[]").status())),
-              HasSubstr("part of a checkpoint: the text is not an object"));
+              HasSubstr("part of a checkpoint: expected an object"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
 
@@ -23,23 +24,6 @@ bool AllFinite(const std::vector<double>& values) {
 bool AllFinite(const std::map<std::string, double>& params) {
   return std::all_of(params.begin(), params.end(),
                      [](const auto& param) { return std::isfinite(param.second); });
-}
-
-std::map<std::string, double> ParamsOf(const JsonObject& json) {
-  std::map<std::string, double> params;
-  for (auto& [name, value] : json.Object("params").Doubles()) params[name] = value;
-  return params;
-}
-
-ClipSpec ClipFromJson(const JsonObject& json) {
-  ClipSpec clip{.limit = json.Number("limit")};
-  const auto kind = std::find(kClipKinds.begin(), kClipKinds.end(), json.Text("kind"));
-  if (kind == kClipKinds.end()) {
-    json.Fail("kind", "is not none, value, norm or global_norm");
-  } else {
-    clip.kind = static_cast<ClipSpec::Kind>(kind - kClipKinds.begin());
-  }
-  return clip;
 }
 
 }  // namespace
@@ -67,18 +51,20 @@ bool AreFinite(const OptimizerSpec& optimizer) {
              std::vector<double>{optimizer.decay.l1, optimizer.decay.l2, optimizer.clip.limit});
 }
 
-OptimizerSpec OptimizerFromJson(const JsonObject& json) {
+OptimizerSpec OptimizerFromJson(const JsonValue& json) {
   OptimizerSpec optimizer;
-  optimizer.name = json.Text("name");
-  optimizer.params = ParamsOf(json);
-  const JsonObject rate = json.Object("learning_rate");
-  optimizer.learning_rate = {.name = rate.Text("name"),
-                             .params = ParamsOf(rate),
-                             .boundaries = rate.Numbers("boundaries"),
-                             .values = rate.Numbers("values")};
-  const JsonObject decay = json.Object("decay");
-  optimizer.decay = {.l1 = decay.Number("l1"), .l2 = decay.Number("l2")};
-  optimizer.clip = ClipFromJson(json.Object("clip"));
+  optimizer.name = json["name"].Text();
+  optimizer.params = json["params"].EachMember(&JsonValue::Number);
+  const JsonValue rate = json["learning_rate"];
+  optimizer.learning_rate = {.name = rate["name"].Text(),
+                             .params = rate["params"].EachMember(&JsonValue::Number),
+                             .boundaries = rate["boundaries"].Each(&JsonValue::Number),
+                             .values = rate["values"].Each(&JsonValue::Number)};
+  const JsonValue decay = json["decay"];
+  optimizer.decay = {.l1 = decay["l1"].Number(), .l2 = decay["l2"].Number()};
+  const JsonValue clip = json["clip"];
+  optimizer.clip = {.kind = static_cast<ClipSpec::Kind>(clip["kind"].OneOf(kClipKinds)),
+                    .limit = clip["limit"].Number()};
   return optimizer;
 }
 

@@ -1,10 +1,10 @@
 // The optimizer in the manifest: converts OptimizerSpec to JSON and back.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 
+#include "flotilla/base/json_value.h"
 #include "flotilla/base/status.h"
-#include "flotilla/checkpoint/json_object.h"
 #include "flotilla/tensor/optimizer_spec.h"
 
 namespace flotilla {
@@ -15,6 +15,6 @@ bool AreFinite(const OptimizerSpec& optimizer);
 
 // Reads the spec; errors are recorded in the status of `json`. Does not check whether the names are
 // known: only training needs them.
-OptimizerSpec OptimizerFromJson(const JsonObject& json);
+OptimizerSpec OptimizerFromJson(const JsonValue& json);
 
 }  // namespace flotilla

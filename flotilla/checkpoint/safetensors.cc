@@ -5,10 +5,11 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
 
-#include "flotilla/checkpoint/json_object.h"
+#include "flotilla/base/json_value.h"
 
 namespace flotilla {
 
@@ -133,13 +134,13 @@ StatusOr<SafetensorsHeader> ParseSafetensors(std::string_view head, int64_t file
   FL_ASSIGN_OR_RETURN(const nlohmann::json json, ParseJson(head.substr(kLengthBytes)));
   SafetensorsHeader header{.tensors = {}, .file_bytes = file_bytes};
   Status status;
-  for (const auto& [name, fields] : JsonObject(json, "", &status).NamedObjects()) {
+  for (const auto& [name, fields] : JsonValue(json, &status).Members()) {
     if (name == kMetadata) continue;
     TensorEntry tensor{
-        .name = name, .dtype = fields.Text("dtype"), .shape = fields.Wholes("shape")};
-    const std::vector<int64_t> offsets = fields.Wholes("data_offsets");
+        .name = name, .dtype = fields["dtype"].Text(), .shape = fields["shape"].Wholes()};
+    const std::vector<int64_t> offsets = fields["data_offsets"].Wholes();
     if (offsets.size() != 2 || offsets[0] > offsets[1] || offsets[1] > file_bytes - data_begin) {
-      fields.Fail("data_offsets", "are not a range inside the file");
+      fields["data_offsets"].Fail("not a range inside the file");
       break;
     }
     tensor.offset = data_begin + offsets[0];

@@ -51,7 +51,7 @@ TEST(SafetensorsTest, TensorsThatDoNotFillTheFileAreRefused) {
   const std::string good = R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}})";
   EXPECT_EQ(ErrorOf(good, 8), "");
   EXPECT_THAT(ErrorOf(good, 9), HasSubstr("tensors end at offset"));
-  EXPECT_THAT(ErrorOf(good, 7), HasSubstr("a.data_offsets are not a range inside the file"));
+  EXPECT_THAT(ErrorOf(good, 7), HasSubstr("a.data_offsets: not a range inside the file"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,8]}})", 8),
               HasSubstr("tensor a: 8 bytes do not match its dtype and shape"));
   EXPECT_THAT(ErrorOf(R"({"a":{"dtype":"Q3","shape":[2],"data_offsets":[0,8]}})", 8),
@@ -64,8 +64,8 @@ TEST(SafetensorsTest, TensorsThatDoNotFillTheFileAreRefused) {
       ErrorOf(R"({"a":{"dtype":"F32","shape":[4611686018427387904,4,4],"data_offsets":[0,0]}})", 0),
       HasSubstr("not match its dtype and shape"));
   EXPECT_THAT(ErrorOf(R"({"a":{"shape":[2],"data_offsets":[0,8]}})", 8),
-              HasSubstr("a.dtype is missing"));
-  EXPECT_THAT(ErrorOf(R"([])", 0), HasSubstr("is not an object"));
+              HasSubstr("a.dtype: expected a string, it is missing"));
+  EXPECT_THAT(ErrorOf(R"([])", 0), HasSubstr("expected an object"));
   EXPECT_THAT(ErrorOf(R"({"a":)", 0), HasSubstr("parse error"));
 }
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "flotilla/base/json_value.h"
 #include "flotilla/base/text_file.h"
 
 namespace flotilla {
@@ -27,40 +28,21 @@ StatusOr<std::string> ParserSpecToJson(const ParserSpec& spec) {
     FL_ASSIGN_OR_RETURN(params[param.text], ReadWholeFile(file->second, kMaxFileBytes));
     params.erase(file);
   }
-  try {
-    nlohmann::json json = {{"format", spec.format}, {"params", params}};
-    if (spec.pipe_command) json["pipe_command"] = *spec.pipe_command;
-    return json.dump();
-  } catch (const nlohmann::json::exception& error) {
-    return InvalidArgument("format {}: {}", spec.format, error.what());
-  }
+  nlohmann::json json = {{"format", spec.format}, {"params", params}};
+  if (spec.pipe_command) json["pipe_command"] = *spec.pipe_command;
+  const StatusOr<std::string> text = DumpJson(json);
+  if (!text.ok()) return Annotate(text.status(), "format " + spec.format);
+  return text;
 }
 
 StatusOr<ParserSpec> ParserSpecFromJson(std::string_view text) {
-  nlohmann::json json;
-  try {
-    json = nlohmann::json::parse(text);
-  } catch (const nlohmann::json::exception& error) {
-    return InvalidArgument("{}", error.what());
-  }
-  if (!json.is_object()) return InvalidArgument("expected an object");
-  const auto format = json.find("format");
-  if (format == json.end() || !format->is_string()) {
-    return InvalidArgument("format: expected a string");
-  }
-  const auto params = json.find("params");
-  if (params == json.end() || !params->is_object()) {
-    return InvalidArgument("params: expected an object");
-  }
-  ParserSpec spec{.format = format->get<std::string>()};
-  for (const auto& [name, value] : params->items()) {
-    if (!value.is_string()) return InvalidArgument("params.{}: expected a string", name);
-    spec.params[name] = value.get<std::string>();
-  }
-  if (const auto pipe = json.find("pipe_command"); pipe != json.end()) {
-    if (!pipe->is_string()) return InvalidArgument("pipe_command: expected a string");
-    spec.pipe_command = pipe->get<std::string>();
-  }
+  FL_ASSIGN_OR_RETURN(const nlohmann::json parsed, ParseJson(text));
+  Status status;
+  const JsonValue json(parsed, &status);
+  ParserSpec spec{.format = json["format"].Text(),
+                  .params = json["params"].EachMember(&JsonValue::Text)};
+  if (const JsonValue pipe = json["pipe_command"]; pipe.exists()) spec.pipe_command = pipe.Text();
+  FL_RETURN_IF_ERROR(status);
   return spec;
 }
 

@@ -83,11 +83,12 @@ TEST(ParserSpecIoTest, TheContentOfAStatisticsFileIsStoredInItsPlace) {
 TEST(ParserSpecIoTest, ErrorsSayWhere) {
   EXPECT_THAT(SpecError("{"), HasSubstr("parse error"));
   EXPECT_EQ(SpecError("[]"), "expected an object");
-  EXPECT_EQ(SpecError("{}"), "format: expected a string");
-  EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: expected an object");
-  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"), "params.k: expected a string");
+  EXPECT_EQ(SpecError("{}"), "format: expected a string, it is missing");
+  EXPECT_EQ(SpecError(R"({"format": "csv"})"), "params: expected an object, it is missing");
+  EXPECT_EQ(SpecError(R"({"format": "csv", "params": {"k": 1}})"),
+            "params.k: expected a string, found 1");
   EXPECT_EQ(SpecError(R"({"format": "csv", "params": {}, "pipe_command": 1})"),
-            "pipe_command: expected a string");
+            "pipe_command: expected a string, found 1");
   EXPECT_FALSE(ParserSpecToJson({.format = "\xff"}).ok());
 }
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "flotilla/base/json_value.h"
 #include "flotilla/graph/graph_validation.h"
 
 namespace flotilla {
@@ -112,248 +113,137 @@ Json ToJson(const GraphDef& graph) {
 
 // ---- Reading ----
 
-// A JSON value and its path in the text.
-struct Cursor {
-  const Json& json;
-  std::string where;
-
-  std::string place() const { return where.empty() ? "top level" : where; }
-  Status Wrong(std::string_view wanted) const {
-    return InvalidArgument("{}: {} where {} is expected", place(), json.type_name(), wanted);
-  }
-};
-
-Status Read(const Cursor& at, std::string* out) {
-  if (!at.json.is_string()) return at.Wrong("text");
-  *out = at.json.get<std::string>();
-  return absl::OkStatus();
-}
-
-Status Read(const Cursor& at, bool* out) {
-  if (!at.json.is_boolean()) return at.Wrong("true or false");
-  *out = at.json.get<bool>();
-  return absl::OkStatus();
-}
-
-Status Read(const Cursor& at, int64_t* out) {
-  const bool too_large =
-      at.json.is_number_unsigned() && at.json.get<uint64_t>() > std::numeric_limits<int64_t>::max();
-  if (!at.json.is_number_integer() || too_large) return at.Wrong("a whole number");
-  *out = at.json.get<int64_t>();
-  return absl::OkStatus();
-}
-
-Status Read(const Cursor& at, int* out) {
-  int64_t wide = 0;
-  FL_RETURN_IF_ERROR(Read(at, &wide));
-  if (wide < std::numeric_limits<int>::min() || wide > std::numeric_limits<int>::max()) {
-    return InvalidArgument("{}: {} is out of range", at.where, wide);
-  }
-  *out = static_cast<int>(wide);
-  return absl::OkStatus();
-}
-
-bool IsSpecialFloat(const Json& json) {
-  return json.is_object() && json.size() == 1 && json.contains("float") &&
-         json["float"].is_string();
-}
-
-Status Read(const Cursor& at, double* out) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (at.json.is_number()) {
-    *out = at.json.get<double>();
-    return absl::OkStatus();
-  }
-  if (!IsSpecialFloat(at.json)) return at.Wrong("a number");
-  const std::string text = at.json["float"].get<std::string>();
-  if (text != "inf" && text != "-inf" && text != "nan") return at.Wrong("inf, -inf or nan");
-  *out = text == "nan" ? std::nan("") : text == "inf" ? kInfinity : -kInfinity;
-  return absl::OkStatus();
-}
-
-// Calls f(cursor) for each element of a list.
-template <typename F>
-Status ForEach(const Cursor& at, F f) {
-  if (!at.json.is_array()) return at.Wrong("a list");
-  for (size_t i = 0; i < at.json.size(); ++i) {
-    FL_RETURN_IF_ERROR(f(Cursor{at.json[i], fmt::format("{}[{}]", at.where, i)}));
-  }
-  return absl::OkStatus();
-}
-
-template <typename T>
-Status Read(const Cursor& at, std::vector<T>* out) {
-  return ForEach(at, [&](const Cursor& element) { return Read(element, &out->emplace_back()); });
-}
+constexpr int64_t kAnyWhole = std::numeric_limits<int64_t>::min();
 
 template <typename Enum, size_t n>
-Status ReadEnum(const Cursor& at, const std::array<std::string_view, n>& names, Enum* out) {
-  std::string text;
-  FL_RETURN_IF_ERROR(Read(at, &text));
-  for (size_t i = 0; i < n; ++i) {
-    if (names[i] != text) continue;
-    *out = static_cast<Enum>(i);
-    return absl::OkStatus();
+Enum ReadEnum(const JsonValue& json, const std::array<std::string_view, n>& names) {
+  return static_cast<Enum>(json.OneOf(names));
+}
+
+int ReadIndex(const JsonValue& json) {
+  return static_cast<int>(
+      json.Whole(std::numeric_limits<int>::min(), std::numeric_limits<int>::max()));
+}
+
+double ReadFloat(const JsonValue& json) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  constexpr std::array<std::string_view, 3> kNames = {"nan", "inf", "-inf"};
+  constexpr double kValues[] = {std::numeric_limits<double>::quiet_NaN(), kInfinity, -kInfinity};
+  const bool special = json.exists() && json.json()->is_object();
+  return special ? kValues[json["float"].OneOf(kNames)] : json.Number();
+}
+
+Shape ReadShape(const JsonValue& json) {
+  Shape shape;
+  for (const JsonValue& dim : json.List()) {
+    const bool batch = shape.dims.empty() && *dim.json() == "batch";
+    shape.dims.push_back(batch ? Shape::kBatch : dim.Whole(1));
   }
-  return InvalidArgument("{}: '{}' is not one of {}", at.where, text, fmt::join(names, ", "));
+  return shape;
 }
 
-Status Read(const Cursor& at, InputKind* out) { return ReadEnum(at, kInputKinds, out); }
-Status Read(const Cursor& at, DType* out) { return ReadEnum(at, kDTypes, out); }
-Status Read(const Cursor& at, InitializerSpec::Kind* out) { return ReadEnum(at, kInitKinds, out); }
-
-Status Read(const Cursor& at, Shape* out) {
-  return ForEach(at, [&](const Cursor& element) -> Status {
-    if (element.json == "batch" && out->dims.empty()) {
-      out->dims.push_back(Shape::kBatch);
-      return absl::OkStatus();
-    }
-    int64_t& dim = out->dims.emplace_back();
-    FL_RETURN_IF_ERROR(Read(element, &dim));
-    if (dim >= 1) return absl::OkStatus();
-    return InvalidArgument("{}: dimension {} is not positive", element.where, dim);
-  });
+ParameterAttributes ReadAttributes(const JsonValue& json) {
+  const JsonValue init = json["init"];
+  const JsonValue decay = json["decay"];
+  ParameterAttributes attributes{
+      .init = {.kind = ReadEnum<InitializerSpec::Kind>(init["kind"], kInitKinds),
+               .a = ReadFloat(init["a"]),
+               .b = ReadFloat(init["b"])},
+      .learning_rate_factor = ReadFloat(json["learning_rate_factor"]),
+      .decay = std::nullopt,
+      .trainable = json["trainable"].Flag()};
+  if (!decay.exists() || !decay.json()->is_null()) {
+    attributes.decay = {.l1 = ReadFloat(decay["l1"]), .l2 = ReadFloat(decay["l2"])};
+  }
+  return attributes;
 }
 
-// Member `key` of an object, through Read.
-template <typename T>
-Status Member(const Cursor& at, const std::string& key, T* out) {
-  if (!at.json.is_object()) return at.Wrong("an object");
-  const auto found = at.json.find(key);
-  if (found == at.json.end()) return InvalidArgument("{}: '{}' is missing", at.place(), key);
-  return Read(Cursor{*found, at.where.empty() ? key : at.where + "." + key}, out);
+InputSpec ReadInput(const JsonValue& json) {
+  return {.name = json["name"].Text(),
+          .kind = ReadEnum<InputKind>(json["kind"], kInputKinds),
+          .width = json["width"].Whole(kAnyWhole)};
 }
 
-template <typename T>
-Status OptionalMember(const Cursor& at, const std::string& key, T* out) {
-  return at.json.is_object() && at.json.contains(key) ? Member(at, key, out) : absl::OkStatus();
+ParameterSpec ReadParameter(const JsonValue& json) {
+  return {.name = json["name"].Text(),
+          .shape = json["shape"].Wholes(kAnyWhole),
+          .attributes = ReadAttributes(json["attributes"]),
+          .moving_average_keep = ReadFloat(json["moving_average_keep"])};
 }
 
-Status Read(const Cursor& at, InitializerSpec* out) {
-  FL_RETURN_IF_ERROR(Member(at, "kind", &out->kind));
-  FL_RETURN_IF_ERROR(Member(at, "a", &out->a));
-  return Member(at, "b", &out->b);
+TableSpec ReadTable(const JsonValue& json) {
+  return {.name = json["name"].Text(),
+          .dim = json["dim"].Whole(kAnyWhole),
+          .rows = json["rows"].Whole(kAnyWhole),
+          .attributes = ReadAttributes(json["attributes"]),
+          .keep_meta = json["keep_meta"].Flag()};
 }
 
-Status Read(const Cursor& at, std::optional<Decay>* out) {
-  if (at.json.is_null()) return absl::OkStatus();
-  Decay& decay = out->emplace();
-  FL_RETURN_IF_ERROR(Member(at, "l1", &decay.l1));
-  return Member(at, "l2", &decay.l2);
-}
-
-Status Read(const Cursor& at, ParameterAttributes* out) {
-  FL_RETURN_IF_ERROR(Member(at, "init", &out->init));
-  FL_RETURN_IF_ERROR(Member(at, "learning_rate_factor", &out->learning_rate_factor));
-  FL_RETURN_IF_ERROR(Member(at, "decay", &out->decay));
-  return Member(at, "trainable", &out->trainable);
-}
-
-Status Read(const Cursor& at, InputSpec* out) {
-  FL_RETURN_IF_ERROR(Member(at, "name", &out->name));
-  FL_RETURN_IF_ERROR(Member(at, "kind", &out->kind));
-  return Member(at, "width", &out->width);
-}
-
-Status Read(const Cursor& at, ParameterSpec* out) {
-  FL_RETURN_IF_ERROR(Member(at, "name", &out->name));
-  FL_RETURN_IF_ERROR(Member(at, "shape", &out->shape));
-  FL_RETURN_IF_ERROR(Member(at, "attributes", &out->attributes));
-  return Member(at, "moving_average_keep", &out->moving_average_keep);
-}
-
-Status Read(const Cursor& at, TableSpec* out) {
-  FL_RETURN_IF_ERROR(Member(at, "name", &out->name));
-  FL_RETURN_IF_ERROR(Member(at, "dim", &out->dim));
-  FL_RETURN_IF_ERROR(Member(at, "rows", &out->rows));
-  FL_RETURN_IF_ERROR(Member(at, "attributes", &out->attributes));
-  return Member(at, "keep_meta", &out->keep_meta);
-}
-
-Status Read(const Cursor& at, VarDef* out) {
-  FL_RETURN_IF_ERROR(Member(at, "name", &out->name));
-  FL_RETURN_IF_ERROR(Member(at, "dtype", &out->dtype));
-  FL_RETURN_IF_ERROR(Member(at, "shape", &out->shape));
-  FL_RETURN_IF_ERROR(Member(at, "stop_gradient", &out->stop_gradient));
-  FL_RETURN_IF_ERROR(OptionalMember(at, "input", &out->input));
-  FL_RETURN_IF_ERROR(OptionalMember(at, "parameter", &out->parameter));
-  return OptionalMember(at, "node", &out->node);
+VarDef ReadVar(const JsonValue& json) {
+  const auto source = [&](const char* key) {
+    return json[key].exists() ? ReadIndex(json[key]) : -1;
+  };
+  return {.name = json["name"].Text(),
+          .dtype = ReadEnum<DType>(json["dtype"], kDTypes),
+          .shape = ReadShape(json["shape"]),
+          .node = source("node"),
+          .input = source("input"),
+          .parameter = source("parameter"),
+          .stop_gradient = json["stop_gradient"].Flag()};
 }
 
 // The JSON type of the value determines the type of the attribute.
-template <typename T>
-Status ReadAs(const Cursor& at, Attribute* out) {
-  T value{};
-  FL_RETURN_IF_ERROR(Read(at, &value));
-  *out = std::move(value);
-  return absl::OkStatus();
+Attribute ReadAttribute(const JsonValue& value) {
+  const Json& json = *value.json();
+  if (json.is_boolean()) return value.Flag();
+  if (json.is_number_integer()) return value.Whole(kAnyWhole);
+  if (json.is_number() || json.is_object()) return ReadFloat(value);
+  if (json.is_string()) return value.Text();
+  return value.Wholes(kAnyWhole);
 }
 
-Status Read(const Cursor& at, Attribute* out) {
-  if (at.json.is_boolean()) return ReadAs<bool>(at, out);
-  if (at.json.is_number_integer()) return ReadAs<int64_t>(at, out);
-  if (at.json.is_number() || IsSpecialFloat(at.json)) return ReadAs<double>(at, out);
-  if (at.json.is_string()) return ReadAs<std::string>(at, out);
-  return ReadAs<std::vector<int64_t>>(at, out);
+NodeDef ReadNode(const JsonValue& json) {
+  return {.op = json["op"].Text(),
+          .name = json["name"].Text(),
+          .inputs = json["inputs"].Each(ReadIndex),
+          .outputs = json["outputs"].Each(ReadIndex),
+          .table = ReadIndex(json["table"]),
+          .attributes = json["attributes"].EachMember(ReadAttribute)};
 }
 
-template <typename T>
-Status Read(const Cursor& at, std::map<std::string, T>* out) {
-  if (!at.json.is_object()) return at.Wrong("an object");
-  for (const auto& [key, value] : at.json.items()) {
-    FL_RETURN_IF_ERROR(Read(Cursor{value, at.where + "." + key}, &(*out)[key]));
+void ReadGraph(const JsonValue& json, GraphDef* out) {
+  if (const std::string format = json["format"].Text(); format != kFormat) {
+    json["format"].Fail(fmt::format("'{}' is not '{}'", format, kFormat));
   }
-  return absl::OkStatus();
-}
-
-Status Read(const Cursor& at, NodeDef* out) {
-  FL_RETURN_IF_ERROR(Member(at, "op", &out->op));
-  FL_RETURN_IF_ERROR(Member(at, "name", &out->name));
-  FL_RETURN_IF_ERROR(Member(at, "inputs", &out->inputs));
-  FL_RETURN_IF_ERROR(Member(at, "outputs", &out->outputs));
-  FL_RETURN_IF_ERROR(Member(at, "table", &out->table));
-  return Member(at, "attributes", &out->attributes);
-}
-
-Status Read(const Cursor& at, GraphDef* out) {
-  std::string format;
-  int version = 0;
-  FL_RETURN_IF_ERROR(Member(at, "format", &format));
-  if (format != kFormat) return InvalidArgument("format: '{}' is not '{}'", format, kFormat);
-  FL_RETURN_IF_ERROR(Member(at, "version", &version));
-  if (version != kGraphFormatVersion) {
-    return InvalidArgument("version: {} is not one that this program reads ({})", version,
-                           kGraphFormatVersion);
+  if (const int version = ReadIndex(json["version"]); version != kGraphFormatVersion) {
+    json["version"].Fail(
+        fmt::format("{} is not one that this program reads ({})", version, kGraphFormatVersion));
   }
-  FL_RETURN_IF_ERROR(Member(at, "inputs", &out->inputs));
-  FL_RETURN_IF_ERROR(Member(at, "parameters", &out->parameters));
-  FL_RETURN_IF_ERROR(Member(at, "tables", &out->tables));
-  FL_RETURN_IF_ERROR(Member(at, "vars", &out->vars));
-  FL_RETURN_IF_ERROR(Member(at, "nodes", &out->nodes));
-  return Member(at, "name_counts", &out->name_counts);
+  out->inputs = json["inputs"].Each(ReadInput);
+  out->parameters = json["parameters"].Each(ReadParameter);
+  out->tables = json["tables"].Each(ReadTable);
+  out->vars = json["vars"].Each(ReadVar);
+  out->nodes = json["nodes"].Each(ReadNode);
+  out->name_counts = json["name_counts"].EachMember(ReadIndex);
 }
 
 }  // namespace
 
 StatusOr<std::string> GraphToJson(const GraphDef& graph) {
   FL_RETURN_IF_ERROR(graph.status);
-  try {
-    return ToJson(graph).dump(1);
-  } catch (const Json::exception& error) {
-    return InvalidArgument("graph: {}", error.what());
-  }
+  const StatusOr<std::string> text = DumpJson(ToJson(graph), 1);
+  if (!text.ok()) return Annotate(text.status(), "graph");
+  return text;
 }
 
 StatusOr<Graph> GraphFromJson(std::string_view text) {
-  Json json;
-  try {
-    json = Json::parse(text);
-  } catch (const Json::exception& error) {
-    return InvalidArgument("graph: {}", error.what());
-  }
+  const StatusOr<Json> json = ParseJson(text);
+  if (!json.ok()) return Annotate(json.status(), "graph");
   auto graph = std::make_unique<GraphDef>();
-  FL_RETURN_IF_ERROR(Annotate(Read(Cursor{json, ""}, graph.get()), "graph"));
-  FL_RETURN_IF_ERROR(Annotate(ValidateGraph(*graph), "graph"));
+  Status status;
+  ReadGraph(JsonValue(*json, &status), graph.get());
+  if (status.ok()) status = ValidateGraph(*graph);
+  FL_RETURN_IF_ERROR(Annotate(status, "graph"));
   return Graph(std::move(graph));
 }
 

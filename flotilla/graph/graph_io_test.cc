@@ -151,19 +151,20 @@ TEST(GraphIoTest, ErrorsSayWhere) {
             "graph: version: 2 is not one that this program reads (1)");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["format"] = "x"; }),
             "graph: format: 'x' is not 'flotilla graph'");
-  EXPECT_EQ(ErrorAfter([](Json& j) { j.erase("nodes"); }), "graph: top level: 'nodes' is missing");
+  EXPECT_EQ(ErrorAfter([](Json& j) { j.erase("nodes"); }),
+            "graph: nodes: expected a list, it is missing");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][2]["op"] = "fcc"; }),
             "graph: nodes[2]: fcc fc_0: unknown op fcc, did you mean fc?");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][2]["inputs"][0] = 99; }),
             "graph: nodes[2].inputs[0]: value 99 is out of range (the graph has 8)");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][2]["inputs"][0] = "x"; }),
-            "graph: nodes[2].inputs[0]: string where a whole number is expected");
+            "graph: nodes[2].inputs[0]: expected a whole number, found \"x\"");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 7; }),
             "graph: nodes[1].inputs[0]: reduce_sum_0 is not computed before it");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 3; }),
             "graph: nodes[1].inputs[0]: concat_0 is not computed before it");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["inputs"][0] = 0.5; }),
-            "graph: nodes[1].inputs[0]: number where a whole number is expected");
+            "graph: nodes[1].inputs[0]: expected a whole number, found 0.5");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][0]["table"] = 1; }),
             "graph: nodes[0]: embedding embedding_0: unknown table 1 (the graph has 1)");
   EXPECT_EQ(ErrorAfter([](Json& j) { j["nodes"][1]["table"] = 0; }),
@@ -186,7 +187,7 @@ TEST(GraphIoTest, ErrorsSayWhere) {
 TEST(GraphIoTest, WhatIsNotJsonIsAnErrorWithItsPlace) {
   EXPECT_NE(ReadError("").find("graph: "), std::string::npos);
   EXPECT_NE(ReadError("{\"format\": ").find("column"), std::string::npos);
-  EXPECT_EQ(ReadError("[]"), "graph: top level: array where an object is expected");
+  EXPECT_EQ(ReadError("[]"), "graph: expected an object");
   EXPECT_NE(ReadError(std::string(100000, '[')).find("graph: "), std::string::npos);
 }
 

@@ -9,6 +9,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 std::string MetricsError(std::string_view text) {
   const auto metrics = MetricsFromJson(text);
@@ -40,17 +41,18 @@ TEST(MetricIoTest, WhatTextCannotSayIsRefused) {
 TEST(MetricIoTest, ErrorsSayWhere) {
   EXPECT_THAT(MetricsError("[{"), HasSubstr("parse error"));
   EXPECT_EQ(MetricsError("{}"), "expected a list");
-  EXPECT_EQ(MetricsError("[1]"), "[0]: expected an object");
-  EXPECT_EQ(MetricsError(R"([{"kind": "auc"}])"), "[0].name: expected a string");
+  EXPECT_EQ(MetricsError("[1]"), "[0]: expected an object, found 1");
+  EXPECT_EQ(MetricsError(R"([{"kind": "auc"}])"), "[0].name: expected a string, it is missing");
   const std::string start = R"([{"name": "a", "kind": "b", )";
-  EXPECT_EQ(MetricsError(start + R"("vars": 1}])"), "[0].vars: expected a list");
+  EXPECT_EQ(MetricsError(start + R"("vars": 1}])"), "[0].vars: expected a list, found 1");
   for (const char* var : {"-1", "1.5", "2147483648", "\"x\"", "null"}) {
-    EXPECT_EQ(MetricsError(start + R"("vars": [)" + var + R"(], "params": {}}])"),
-              "[0].vars: expected the index of a value");
+    EXPECT_THAT(MetricsError(start + R"("vars": [)" + var + R"(], "params": {}}])"),
+                StartsWith("[0].vars[0]: "));
   }
-  EXPECT_EQ(MetricsError(start + R"("vars": []}])"), "[0].params: expected an object");
+  EXPECT_EQ(MetricsError(start + R"("vars": []}])"),
+            "[0].params: expected an object, it is missing");
   EXPECT_EQ(MetricsError(start + R"("vars": [], "params": {"k": "v"}}])"),
-            "[0].params.k: expected a number");
+            "[0].params.k: expected a number, found \"v\"");
 }
 
 }  // namespace
