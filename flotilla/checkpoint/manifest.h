@@ -22,16 +22,6 @@ inline constexpr char kManifestName[] = "manifest.json";
 // Opaque here; names and texts must be UTF-8.
 using Sections = std::map<std::string, std::string>;
 
-// Virtual shards [first, first + count).
-struct ShardRange {
-  int first = 0;
-  int count = kVirtualShards;
-
-  int end() const { return first + count; }
-  bool contains(int shard) const { return shard >= first && shard < end(); }
-  bool operator==(const ShardRange&) const = default;
-};
-
 // A dense parameter. Its state is an array (states, shape..).
 struct SavedParameter {
   std::string name;

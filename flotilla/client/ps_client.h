@@ -35,6 +35,7 @@
 #include "flotilla/rpc/stored_rows.h"
 #include "flotilla/rpc/transport.h"
 #include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/load_parts.h"
 #include "flotilla/tensor/model_spec.h"
 #include "flotilla/tensor/shard.h"
 #include "flotilla/tensor/sparse_rows.h"
@@ -117,14 +118,6 @@ struct SavedCounts {
   std::vector<int64_t> shard_rows;  // of each of its virtual shards, in ascending order
   int states = 0;                   // arrays of state that its rows have
   bool meta = false;                // whether they have meta
-};
-
-// The parts of a model directory that servers load.
-struct LoadParts {
-  std::vector<int> tables;      // which must be empty
-  std::vector<int> parameters;  // which must fit
-  bool optimizer_state = true;  // otherwise only weights
-  bool go_on = true;            // continue from the model's global step; otherwise from 0
 };
 
 class PsClient {

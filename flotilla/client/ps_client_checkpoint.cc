@@ -13,13 +13,6 @@ constexpr int64_t kMaxStates = 16;
 // Rows of a table at a server: numbers of rows have 32 bits.
 constexpr uint64_t kMaxTableRows = uint64_t{1} << 32;
 
-// The first virtual shard of a server, which has all up to the first of the next server.
-int FirstShardOf(int server, int servers) {
-  int shard = 0;
-  while (shard < kVirtualShards && ServerOfShard(shard, servers) < server) ++shard;
-  return shard;
-}
-
 }  // namespace
 
 // The calls of a request that changes something, waits for disks and is the same for all servers.
@@ -110,7 +103,7 @@ StatusOr<SavedCounts> PsClient::CountSave(int server, int table) {
   head.mutable_save()->set_table(static_cast<uint32_t>(table));
   SavedCounts counts;
   ServerCall call = OneCall(server, std::move(head), {});
-  const int shards = FirstShardOf(server + 1, servers()) - FirstShardOf(server, servers());
+  const int shards = ShardsOf(server, servers()).count;
   call.take = [&counts, shards](ResponseMessage& response) -> Status {
     std::vector<uint64_t> rows(static_cast<size_t>(shards));
     FL_RETURN_IF_ERROR(response.tensors.Read(std::span(rows)));
@@ -143,7 +136,7 @@ StatusOr<int> PsClient::ReadSave(int server, int table, int first_shard, StoredR
     return ReadStoredRows(spec_.tables[table].dim, &response.tensors, rows);
   };
   FL_RETURN_IF_ERROR(calls_.Run("read save", {call}));
-  const int end = FirstShardOf(server + 1, servers());
+  const int end = ShardsOf(server, servers()).end();
   if (next <= first_shard || next > end) {
     return InvalidArgument("read save: server {} read shards [{}, {}), it has those below {}",
                            server, first_shard, next, end);

@@ -154,7 +154,7 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
                      .sections = info.sections,
                      .missing = std::move(match.missing),
                      .left_out = std::move(match.left_out),
-                     .fresh_optimizer = options.optimizer_state && !match.optimizer_state};
+                     .fresh_optimizer = match.fresh_optimizer};
 }
 
 }  // namespace flotilla

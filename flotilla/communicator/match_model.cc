@@ -79,6 +79,13 @@ void FindLeftOut(const ModelSpec& spec, const Manifest& manifest, ModelMatch* ma
 
 }  // namespace
 
+LoadParts ModelMatch::Parts(bool go_on) const {
+  LoadParts parts{.optimizer_state = optimizer_state, .go_on = go_on};
+  for (const auto& [t, saved] : tables) parts.tables.push_back(t);
+  for (const auto& [p, saved] : parameters) parts.parameters.push_back(p);
+  return parts;
+}
+
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options) {
   int states = 0;
@@ -96,6 +103,7 @@ StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
   std::vector<std::string> differ;
   ModelMatch match = MatchNames(spec, manifest, states, &differ);
   match.optimizer_state = with_state;
+  match.fresh_optimizer = options.optimizer_state && !with_state;
   FindLeftOut(spec, manifest, &match);
   std::vector<std::string> problems;
   if (!match.missing.empty() && !options.allow_missing) {

@@ -9,6 +9,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/manifest.h"
 #include "flotilla/communicator/communicator.h"
+#include "flotilla/tensor/load_parts.h"
 #include "flotilla/tensor/model_spec.h"
 
 namespace flotilla {
@@ -20,6 +21,10 @@ struct ModelMatch {
   std::vector<std::string> missing;   // only the model has them
   std::vector<std::string> left_out;  // only the manifest has them
   bool optimizer_state = true;        // whether to read the state and continue from its step
+  bool fresh_optimizer = false;       // the state was wanted, but the model was saved without it
+
+  // The same for servers.
+  LoadParts Parts(bool go_on) const;
 };
 
 // What Load must read. If the models do not match: one error that lists all names that are missing,

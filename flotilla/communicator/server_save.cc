@@ -10,16 +10,6 @@
 namespace flotilla {
 namespace {
 
-// The virtual shards of a server.
-ShardRange ShardsOf(int server, int servers) {
-  ShardRange shards{.first = 0, .count = 0};
-  for (int shard = 0; shard < kVirtualShards; ++shard) {
-    if (ServerOfShard(shard, servers) < server) ++shards.first;
-    if (ServerOfShard(shard, servers) == server) ++shards.count;
-  }
-  return shards;
-}
-
 // Sends rows of a saved table to the servers, in chunks.
 Status SendTable(const CheckpointReader& reader, const SavedTable& saved, bool with_state,
                  int table, PsClient* client) {
@@ -228,11 +218,7 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
   const Manifest& manifest = (*reader)->manifest();
   auto match = MatchModel(client->spec(), manifest, wanted);
   if (!match.ok()) return Annotate(match.status(), fmt::format("load {}", dir));
-  const bool fresh = wanted.optimizer_state && !match->optimizer_state;
-  LoadParts parts{.optimizer_state = match->optimizer_state,
-                  .go_on = options.optimizer_state && !fresh};
-  for (const auto& [t, saved] : match->tables) parts.tables.push_back(t);
-  for (const auto& [p, saved] : match->parameters) parts.parameters.push_back(p);
+  const LoadParts parts = match->Parts(options.optimizer_state && !match->fresh_optimizer);
   FL_RETURN_IF_ERROR(client->options().shared_storage
                          ? client->Load(dir, parts)
                          : LoadForServers(**reader, *match, parts, client));
@@ -241,7 +227,7 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
                      .sections = manifest.info.sections,
                      .missing = std::move(match->missing),
                      .left_out = std::move(match->left_out),
-                     .fresh_optimizer = fresh};
+                     .fresh_optimizer = match->fresh_optimizer};
 }
 
 }  // namespace flotilla

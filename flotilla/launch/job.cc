@@ -43,15 +43,10 @@ Status LoadInitModel(const ModelSpec& spec, const JobOptions& options, const Log
   if (GetMode(options.mode.mode).exchanges) wanted.optimizer_state = false;
   FL_ASSIGN_OR_RETURN(const Manifest manifest, ReadManifest(dir));
   FL_ASSIGN_OR_RETURN(const ModelMatch match, MatchModel(spec, manifest, wanted));
-  const bool fresh = wanted.optimizer_state && !match.optimizer_state;
-  ServerLoad load{.optimizer_state = match.optimizer_state,
-                  .go_on = options.init_options.optimizer_state && !fresh,
-                  .threads = wanted.threads};
-  for (const auto& [t, saved] : match.tables) load.tables.push_back(t);
-  for (const auto& [p, saved] : match.parameters) load.parameters.push_back(p);
-  FL_RETURN_IF_ERROR(service.LoadModel(dir, load));
+  const bool go_on = options.init_options.optimizer_state && !match.fresh_optimizer;
+  FL_RETURN_IF_ERROR(service.LoadModel(dir, match.Parts(go_on), wanted.threads));
   log(fmt::format("starts from {}, step {}", dir, service.global_step()));
-  if (fresh) log(kFreshOptimizer);
+  if (match.fresh_optimizer) log(kFreshOptimizer);
   for (const std::string& name : match.missing) {
     log(fmt::format("{}: not in the model, starts with its initial values", name));
   }

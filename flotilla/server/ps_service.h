@@ -59,8 +59,9 @@ class PsService : public Service {
   void Handle(Payload request, ReplyCallback reply) override;
 
   // Loads a model directory before trainers connect; over the wire it is METHOD_LOAD. The caller
-  // decides what to load. Errors name the directory and the cause.
-  Status LoadModel(const std::string& directory, const ServerLoad& load);
+  // decides what to load. `threads` verify and load; 0: one per core. Errors name the directory and
+  // the cause.
+  Status LoadModel(const std::string& directory, const LoadParts& parts, int threads = 0);
 
   // Periodic work: detects silent trainers, logs long waits. Call it every options.tick_ms; a call
   // that comes much later means that this process was paused.

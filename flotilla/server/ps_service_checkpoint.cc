@@ -101,12 +101,12 @@ void PsService::Load(const std::shared_ptr<Call>& call) {
   StatusOr<std::vector<int>> parameters = Indices(request.parameters(), spec.parameters.size());
   if (!tables.ok()) return Answer(call, tables.status());
   if (!parameters.ok()) return Answer(call, parameters.status());
-  const ServerLoad load{.tables = *std::move(tables),
+  const LoadParts parts{.tables = *std::move(tables),
                         .parameters = *std::move(parameters),
                         .optimizer_state = request.optimizer_state(),
                         .go_on = request.go_on()};
-  checkpoint_.Load(request.directory(), load, [this, call, load](StatusOr<int64_t> step) {
-    if (step.ok()) step = StepOf(static_cast<uint64_t>(load.go_on ? *step : 0));
+  checkpoint_.Load(request.directory(), parts, [this, call, parts](StatusOr<int64_t> step) {
+    if (step.ok()) step = StepOf(static_cast<uint64_t>(parts.go_on ? *step : 0));
     if (!step.ok()) return Answer(call, step.status());
     step_ = *step;
     Answer(call, true, [step = global_step(), seed = tables_->seed()] {
@@ -152,9 +152,9 @@ Status PsService::LoadPart(Call& call) {
   }
 }
 
-Status PsService::LoadModel(const std::string& directory, const ServerLoad& load) {
-  StatusOr<int64_t> step = checkpoint_.LoadNow(directory, load);
-  if (step.ok()) step = StepOf(static_cast<uint64_t>(load.go_on ? *step : 0));
+Status PsService::LoadModel(const std::string& directory, const LoadParts& parts, int threads) {
+  StatusOr<int64_t> step = checkpoint_.LoadNow(directory, parts, threads);
+  if (step.ok()) step = StepOf(static_cast<uint64_t>(parts.go_on ? *step : 0));
   if (!step.ok()) return Annotate(step.status(), fmt::format("load {}", directory));
   step_ = *step;
   return absl::OkStatus();

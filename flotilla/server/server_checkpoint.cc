@@ -18,10 +18,6 @@ ServerCheckpoint::~ServerCheckpoint() {
   if (thread_.joinable()) thread_.join();
 }
 
-ShardRange ServerCheckpoint::shards() const {
-  return {.first = tables_->first_shard(), .count = tables_->end_shard() - tables_->first_shard()};
-}
-
 StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTicket& ticket,
                                                                     std::vector<int> tables,
                                                                     bool optimizer_state,
@@ -163,12 +159,12 @@ StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(
   return chunk_;
 }
 
-void ServerCheckpoint::Load(const std::string& directory, const ServerLoad& load,
+void ServerCheckpoint::Load(const std::string& directory, const LoadParts& parts,
                             std::function<void(StatusOr<int64_t>)> done) {
   {
     std::lock_guard lock(mutex_);
-    const auto work = [this, directory, load, done] {
-      StatusOr<int64_t> step = LoadNow(directory, load);
+    const auto work = [this, directory, parts, done] {
+      StatusOr<int64_t> step = LoadNow(directory, parts);
       Rest();
       done(std::move(step));
     };
@@ -177,26 +173,27 @@ void ServerCheckpoint::Load(const std::string& directory, const ServerLoad& load
   done(FailedPrecondition("a model is being saved or loaded"));
 }
 
-StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const ServerLoad& load) {
+StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const LoadParts& parts,
+                                            int threads) {
   const int cores = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-  const int threads = load.threads > 0 ? load.threads : cores;
+  if (threads <= 0) threads = cores;
   FL_ASSIGN_OR_RETURN(const auto reader,
                       CheckpointReader::Open(directory, {.threads = threads, .shards = shards()}));
   const Manifest& manifest = reader->manifest();
   const ModelSpec& spec = tables_->spec();
-  for (const int t : load.tables) {
+  for (const int t : parts.tables) {
     const SavedTable* saved = manifest.FindTable(spec.tables[t].name);
     const SparseTable& table = tables_->table(t);
     if (saved == nullptr) return NotFound("{} has no table {}", directory, spec.tables[t].name);
-    const int states = load.optimizer_state ? table.layout().states : 0;
+    const int states = parts.optimizer_state ? table.layout().states : 0;
     FL_RETURN_IF_ERROR(Annotate(CheckTableFits(*saved, spec.tables[t], states),
                                 fmt::format("table {}", spec.tables[t].name)));
   }
-  FL_RETURN_IF_ERROR(CheckEmpty(load.tables));
-  FL_RETURN_IF_ERROR(LoadDense(*reader, load));
-  for (const int t : load.tables) {
+  FL_RETURN_IF_ERROR(CheckEmpty(parts.tables));
+  FL_RETURN_IF_ERROR(LoadDense(*reader, parts));
+  for (const int t : parts.tables) {
     FL_RETURN_IF_ERROR(LoadTable(*reader, *manifest.FindTable(spec.tables[t].name), shards(),
-                                 load.optimizer_state, threads, &tables_->table(t)));
+                                 parts.optimizer_state, threads, &tables_->table(t)));
   }
   tables_->SetSeed(manifest.info.seed);
   return manifest.info.step;
@@ -255,22 +252,22 @@ Status ServerCheckpoint::LoadDense(int parameter, std::span<const float> weights
   return InvalidArgument("parameter {}: no part of it is here", parameter);
 }
 
-Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const ServerLoad& load) {
+Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const LoadParts& parts) {
   const ModelSpec& spec = tables_->spec();
-  const ServerTables::DenseChange change(tables_);
-  DenseTable& dense = tables_->dense_table();
+  const DenseTable& dense = tables_->dense_table();
   for (size_t i = 0; i < tables_->slices().size(); ++i) {
     const DenseSlice& slice = tables_->slices()[i];
     const ParameterSpec& parameter = spec.parameters[slice.parameter];
-    if (std::count(load.parameters.begin(), load.parameters.end(), slice.parameter) == 0) continue;
+    if (std::count(parts.parameters.begin(), parts.parameters.end(), slice.parameter) == 0)
+      continue;
     const SavedParameter* saved = reader.manifest().FindParameter(parameter.name);
     if (saved == nullptr || saved->shape != parameter.shape) {
       return InvalidArgument("parameter {}: missing in {}, or of another shape", parameter.name,
                              reader.dir());
     }
     const auto index = static_cast<int>(i);
-    const auto states = static_cast<size_t>(load.optimizer_state ? dense.states(index) : 0);
-    if (load.optimizer_state && states != static_cast<size_t>(saved->states)) {
+    const auto states = static_cast<size_t>(parts.optimizer_state ? dense.states(index) : 0);
+    if (parts.optimizer_state && states != static_cast<size_t>(saved->states)) {
       return InvalidArgument("parameter {}: {} arrays of state there, {} here", parameter.name,
                              saved->states, states);
     }
@@ -281,12 +278,8 @@ Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const ServerL
       const auto from = state.begin() + static_cast<ptrdiff_t>(s * size) + slice.begin;
       part.insert(part.end(), from, from + slice.length);
     }
-    const auto values = std::span(weights).subspan(slice.begin, slice.length);
-    if (load.optimizer_state) {
-      dense.Restore(index, values, part);
-    } else {
-      dense.Write(index, values);
-    }
+    FL_RETURN_IF_ERROR(
+        LoadDense(slice.parameter, std::span(weights).subspan(slice.begin, slice.length), part));
   }
   return absl::OkStatus();
 }

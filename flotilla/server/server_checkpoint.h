@@ -20,6 +20,7 @@
 #include "flotilla/checkpoint/writer.h"
 #include "flotilla/rpc/stored_rows.h"
 #include "flotilla/server/server_tables.h"
+#include "flotilla/tensor/load_parts.h"
 
 namespace flotilla {
 
@@ -29,16 +30,6 @@ struct ServerSave {
   bool optimizer_state = true;
   std::vector<int> tables;
   DenseCut dense;  // of ServerTables::dense_table()
-};
-
-// What to load. The caller must check beforehand that the model fits.
-struct ServerLoad {
-  std::vector<int> tables;
-  std::vector<int> parameters;
-  bool optimizer_state = true;  // otherwise only weights
-  bool go_on = true;            // continue from the model's global step; otherwise from 0
-  // Threads that verify and load. 0: one per core.
-  int threads = 0;
 };
 
 // Identifies a request of a trainer; its sequences increase.
@@ -83,9 +74,10 @@ class ServerCheckpoint {
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
   // a background thread calls `done` with the step that was saved. Tables must be empty.
   // REQUIRES: no push or pull meanwhile.
-  void Load(const std::string& directory, const ServerLoad& load,
+  void Load(const std::string& directory, const LoadParts& parts,
             std::function<void(StatusOr<int64_t>)> done);
-  StatusOr<int64_t> LoadNow(const std::string& directory, const ServerLoad& load);
+  // The same in this thread. `threads` verify and load; 0: one per core.
+  StatusOr<int64_t> LoadNow(const std::string& directory, const LoadParts& parts, int threads = 0);
 
   // Instead of Load, if the trainer reads: checks that the tables are empty; loads rows of this
   // server's shards; loads this server's part of a parameter, with state (arrays, part) or none.
@@ -96,9 +88,9 @@ class ServerCheckpoint {
   Status LoadDense(int parameter, std::span<const float> weights, std::span<const float> state);
 
  private:
-  ShardRange shards() const;
+  ShardRange shards() const { return tables_->shards(); }
   StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
-  Status LoadDense(const CheckpointReader& reader, const ServerLoad& load);
+  Status LoadDense(const CheckpointReader& reader, const LoadParts& parts);
   // All REQUIRE: mutex_ is held. RunLocked runs `work` in the background thread; returns false
   // if that is busy.
   Status CheckBegunLocked(int table) const;

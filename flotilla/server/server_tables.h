@@ -61,9 +61,8 @@ class ServerTables {
     std::atomic<uint64_t>& version_;
   };
   const std::vector<DenseSlice>& slices() const { return slices_; }
-  // The virtual shards whose rows this server has: [first, end).
-  int first_shard() const { return (server_ * kVirtualShards + servers_ - 1) / servers_; }
-  int end_shard() const { return ((server_ + 1) * kVirtualShards + servers_ - 1) / servers_; }
+  // The virtual shards whose rows this server has.
+  ShardRange shards() const { return ShardsOf(server_, servers_); }
   // The parts [begin, end) of the slice that are statistics (moving averages) instead of parameters
   // with gradients.
   std::vector<std::pair<int64_t, int64_t>> StatisticRanges() const;

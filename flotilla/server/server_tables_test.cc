@@ -68,9 +68,9 @@ TEST(ServerTablesTest, ShardsOfAllServersAreAllShardsAndOwnTheirIds) {
     int next = 0;
     for (int s = 0; s < servers; ++s) {
       const auto tables = MustMake({.optimizer = Sgd(1)}, s, servers);
-      EXPECT_EQ(tables->first_shard(), next);
-      next = tables->end_shard();
-      for (int shard = tables->first_shard(); shard < next; ++shard) {
+      EXPECT_EQ(tables->shards().first, next);
+      next = tables->shards().end();
+      for (int shard = tables->shards().first; shard < next; ++shard) {
         EXPECT_EQ(ServerOfShard(shard, servers), s);
       }
     }

@@ -23,6 +23,22 @@ constexpr int VirtualShard(uint64_t id) {
 // REQUIRES: 1 <= servers <= kVirtualShards.
 constexpr int ServerOfShard(int shard, int servers) { return shard * servers / kVirtualShards; }
 
+// Virtual shards [first, first + count).
+struct ShardRange {
+  int first = 0;
+  int count = kVirtualShards;
+
+  int end() const { return first + count; }
+  bool contains(int shard) const { return shard >= first && shard < end(); }
+  bool operator==(const ShardRange&) const = default;
+};
+
+// The shards of a server: those for which ServerOfShard returns it. REQUIRES as above.
+constexpr ShardRange ShardsOf(int server, int servers) {
+  const auto first = [servers](int s) { return (s * kVirtualShards + servers - 1) / servers; };
+  return {.first = first(server), .count = first(server + 1) - first(server)};
+}
+
 // A dense block is split over servers in blocks of this many floats; the last block includes the
 // remainder.
 inline constexpr int64_t kDenseBlockFloats = 8192;
