@@ -3,10 +3,7 @@
 // threads.
 #pragma once
 
-#include <condition_variable>
-#include <cstdint>
-#include <mutex>
-
+#include "flotilla/base/in_order.h"
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/text_blocks.h"
@@ -19,42 +16,21 @@ namespace flotilla {
 // of the earliest block. A worker waits for its turn until the blocks before its own are done.
 template <class Result, class Work, class Take>
 Status ProcessInOrder(TextBlocks& blocks, WorkerPool& pool, Work work, Take take) {
-  std::mutex mutex;
-  std::condition_variable turn_changed;
-  int64_t turn = 0;  // guarded by mutex, as is `error`
-  Status error;
-  const auto fail = [&](const Status& status) {
-    std::lock_guard lock(mutex);
-    if (error.ok()) error = status;
-    turn_changed.notify_all();
-  };
-  // Returns false when there is nothing left to do.
-  const auto run_one = [&](int w, TextBlock* block, Result* result) -> StatusOr<bool> {
-    FL_ASSIGN_OR_RETURN(const bool any, blocks.Next(block));
-    if (!any) return false;
-    const Status worked = work(w, *block, result);
-    std::unique_lock lock(mutex);
-    turn_changed.wait(lock, [&] { return turn == block->ordinal || !error.ok(); });
-    if (!error.ok()) return false;
-    FL_RETURN_IF_ERROR(worked);
-    // Holding the turn acts as a lock: no other worker calls take meanwhile.
-    lock.unlock();
-    FL_RETURN_IF_ERROR(take(*block, *result));
-    lock.lock();
-    ++turn;
-    turn_changed.notify_all();
-    return true;
-  };
+  InOrder in_order;
   pool.Run([&](int w) {
     TextBlock block;
     Result result;
-    while (true) {
-      const StatusOr<bool> more = run_one(w, &block, &result);
-      if (!more.ok()) fail(more.status());
-      if (!more.ok() || !*more) return;
+    bool more = true;
+    while (more) {
+      const StatusOr<bool> any = blocks.Next(&block);
+      if (!any.ok()) in_order.Fail(any.status());
+      if (!any.ok() || !*any) return;
+      const Status worked = work(w, block, &result);
+      more =
+          in_order.Run(block.ordinal, [&] { return worked.ok() ? take(block, result) : worked; });
     }
   });
-  return error;
+  return in_order.status();
 }
 
 }  // namespace flotilla

@@ -1,10 +1,10 @@
 #include "flotilla/dataset/prepare/line_pass.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <mutex>
 
 #include "flotilla/base/decompress.h"
+#include "flotilla/base/in_order.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/parser.h"
@@ -48,10 +48,10 @@ class ByteShare {
 class Pass {
  public:
   using Work = std::function<void(int, const LineSlice&)>;
-  using Commit = std::function<Status(int, const LineSlice&)>;
+  using CommitSlice = std::function<Status(int, const LineSlice&)>;
 
   Pass(const std::vector<std::string>& files, const LinePassOptions& options, const Work& work,
-       const Commit& commit)
+       const CommitSlice& commit)
       : options_(options),
         work_(work),
         commit_(commit),
@@ -62,10 +62,10 @@ class Pass {
     Taken taken;
     while (Take(&taken)) {
       if (taken.status.ok()) work_(worker, taken.slice);
-      if (!CommitInTurn(worker, taken)) return;
+      if (!in_order_.Run(taken.turn, [&] { return Commit(worker, taken); })) return;
     }
   }
-  const Status& status() const { return error_; }
+  Status status() { return in_order_.status(); }
 
  private:
   struct Taken {
@@ -90,25 +90,17 @@ class Pass {
     return true;
   }
 
-  // Returns false when the pass has failed.
-  bool CommitInTurn(int worker, const Taken& taken) {
-    std::unique_lock lock(turn_mutex_);
-    // The worker whose turn it is never waits for another one, so this wait ends.
-    turned_.wait(lock, [&] { return !error_.ok() || turn_ == taken.turn; });
-    if (!error_.ok()) return false;
-    error_ = taken.status.ok() ? commit_(worker, taken.slice) : taken.status;
-    if (error_.ok() && options_.on_progress) options_.on_progress(taken.progress);
-    ++turn_;
-    const bool ok = error_.ok();
-    lock.unlock();
-    turned_.notify_all();
-    return ok;
+  Status Commit(int worker, const Taken& taken) {
+    FL_RETURN_IF_ERROR(taken.status);
+    FL_RETURN_IF_ERROR(commit_(worker, taken.slice));
+    if (options_.on_progress) options_.on_progress(taken.progress);
+    return absl::OkStatus();
   }
 
   // Constant after construction.
   const LinePassOptions& options_;
   const Work& work_;
-  const Commit& commit_;
+  const CommitSlice& commit_;
 
   std::mutex read_mutex_;
   // Guarded by read_mutex_.
@@ -118,11 +110,7 @@ class Pass {
   int64_t lines_ = 0;
   bool read_all_ = false;
 
-  std::mutex turn_mutex_;
-  std::condition_variable turned_;
-  // Guarded by turn_mutex_ while workers run.
-  int64_t turn_ = 0;
-  Status error_;
+  InOrder in_order_;
 };
 
 }  // namespace
