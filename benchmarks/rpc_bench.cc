@@ -14,11 +14,9 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <condition_variable>
 #include <csignal>
 #include <deque>
 #include <iostream>
-#include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -26,6 +24,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/rng.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/optim/sgd.h"
@@ -227,8 +226,8 @@ class TransportRound {
       Call(out, back, under_way);
       ++calls;
     } while (Seconds() - start < options.seconds);
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return calls_ == 0; });
+    MutexLock lock(mutex_);
+    while (calls_ > 0) changed_.wait(mutex_);
     const double seconds = Seconds() - start;
     return {{"bytes_per_second", static_cast<double>(out + back) * calls / seconds},
             {"us_per_call", 1e6 * seconds / static_cast<double>(calls)}};
@@ -236,8 +235,8 @@ class TransportRound {
 
  private:
   void Call(size_t out, uint64_t back, int under_way) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return calls_ < under_way; });
+    MutexLock lock(mutex_);
+    while (calls_ >= under_way) changed_.wait(mutex_);
     ++calls_;
     lock.unlock();
     Payload request;
@@ -248,7 +247,7 @@ class TransportRound {
       // Copied once, to its destination.
       PayloadReader reader(*reply);
       reader.Read(place_.data(), reader.left());
-      std::lock_guard done(mutex_);
+      MutexLock done(mutex_);
       --calls_;
       changed_.notify_all();
     });
@@ -257,9 +256,9 @@ class TransportRound {
   const std::shared_ptr<const std::vector<char>> bytes_ =
       std::make_shared<const std::vector<char>>(kLargeBytes, 1);
   std::vector<char> place_ = std::vector<char>(kLargeBytes);
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int calls_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  int calls_ FL_GUARDED_BY(mutex_) = 0;
   const std::unique_ptr<Transport> transport_;
 };
 

@@ -34,6 +34,7 @@ std::string JsonLogLine(const spdlog::details::log_msg& message) {
 }  // namespace
 
 // All output to the stream goes through this sink, one line at a time, under the sink's own mutex.
+// That is declared by spdlog's base_sink, so its use is not checked by the compiler.
 class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   Sink(std::ostream& stream, bool json) : stream_(stream), json_(json) {

@@ -1,10 +1,9 @@
 // Lets threads that work in parallel commit their results in a fixed order.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -19,13 +18,13 @@ class InOrder {
   template <typename Commit>
   bool Run(int64_t turn, Commit commit) {
     {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return turn_ == turn || !error_.ok(); });
+      MutexLock lock(mutex_);
+      while (turn_ != turn && error_.ok()) changed_.wait(mutex_);
       if (!error_.ok()) return false;
     }
     // Having the turn acts as a lock.
     const Status status = commit();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     ++turn_;
     if (error_.ok()) error_ = status;
     changed_.notify_all();
@@ -34,23 +33,22 @@ class InOrder {
 
   // Ends all waits with an error, unless there is one already.
   void Fail(const Status& status) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (error_.ok()) error_ = status;
     changed_.notify_all();
   }
 
   // The first error.
   Status status() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return error_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  int64_t turn_ = 0;
-  Status error_;
+  Mutex mutex_;
+  CondVar changed_;
+  int64_t turn_ FL_GUARDED_BY(mutex_) = 0;
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

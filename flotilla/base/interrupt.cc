@@ -20,7 +20,7 @@ Interrupt::Interrupt() : fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) { FL_CHECK(
 Interrupt::~Interrupt() { close(fd_); }
 
 void Interrupt::Raise(const Status& cause) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (raised()) return;
   cause_ = cause;
   int none = 0;
@@ -44,7 +44,7 @@ Status Interrupt::status() const {
   if (state != kHasCause) {
     return absl::CancelledError(fmt::format("stopped by signal {} ({})", state, strsignal(state)));
   }
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return cause_;
 }
 

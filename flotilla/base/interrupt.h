@@ -5,8 +5,8 @@
 #pragma once
 
 #include <atomic>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -40,8 +40,8 @@ class Interrupt {
   // 0: not raised; > 0: raised by the signal of this number; -1: raised with cause_.
   std::atomic<int> state_ = 0;
   static_assert(std::atomic<int>::is_always_lock_free);  // for signal handlers
-  mutable std::mutex mutex_;
-  Status cause_;  // guarded by mutex_
+  mutable Mutex mutex_;
+  Status cause_ FL_GUARDED_BY(mutex_);
 };
 
 // Waits until fd is readable, at its end or broken. Returns the interrupt's status when it is

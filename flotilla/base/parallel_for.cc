@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/worker_pool.h"
 
 namespace flotilla {
@@ -11,7 +11,7 @@ namespace flotilla {
 Status ParallelFor(int threads, uint64_t count, const std::function<Status(uint64_t i)>& work) {
   std::atomic<uint64_t> next = 0;
   std::atomic<bool> failed = false;
-  std::mutex mutex;
+  Mutex mutex;
   Status first_error;  // guarded by mutex
   const int workers =
       static_cast<int>(std::clamp<uint64_t>(count, 1, static_cast<uint64_t>(threads)));
@@ -20,7 +20,7 @@ Status ParallelFor(int threads, uint64_t count, const std::function<Status(uint6
       const Status status = work(i);
       if (status.ok()) continue;
       failed = true;
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (first_error.ok()) first_error = status;
     }
   });

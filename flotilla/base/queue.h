@@ -5,12 +5,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <deque>
-#include <mutex>
 #include <optional>
 #include <utility>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -26,41 +26,46 @@ class BoundedQueue {
   // Waits until there is room. Returns false and drops the value when the queue is closed or gets
   // closed while waiting.
   bool Push(T value) {
-    std::unique_lock lock(mutex_);
-    not_full_.wait(lock, [this] { return closed_ || values_.size() < capacity_; });
-    return Put(std::move(value), std::move(lock));
+    mutex_.lock();
+    while (!closed_ && values_.size() >= capacity_) not_full_.wait(mutex_);
+    return Put(std::move(value));
   }
 
   // Like Push, but never waits: false also when the queue is full. `value` is moved from only on
   // success.
   bool TryPush(T& value) {
-    std::unique_lock lock(mutex_);
-    if (values_.size() >= capacity_) return false;
-    return Put(std::move(value), std::move(lock));
+    mutex_.lock();
+    if (values_.size() < capacity_) return Put(std::move(value));
+    mutex_.unlock();
+    return false;
   }
 
   // Waits for a value. Empty when the queue is closed and everything pushed before was popped.
   std::optional<T> Pop() {
-    std::unique_lock lock(mutex_);
-    not_empty_.wait(lock, [this] { return closed_ || !values_.empty(); });
-    return Take(std::move(lock));
+    mutex_.lock();
+    while (!closed_ && values_.empty()) not_empty_.wait(mutex_);
+    return Take();
   }
 
   // Like Pop, but waits no longer than `deadline`; empty also when the deadline passes (use
   // closed() to distinguish the two cases).
   std::optional<T> PopUntil(std::chrono::steady_clock::time_point deadline) {
-    std::unique_lock lock(mutex_);
-    not_empty_.wait_until(lock, deadline, [this] { return closed_ || !values_.empty(); });
-    return Take(std::move(lock));
+    mutex_.lock();
+    not_empty_.wait_until(mutex_, deadline,
+                          [this]() FL_REQUIRES(mutex_) { return closed_ || !values_.empty(); });
+    return Take();
   }
 
   // Like Pop, but never waits.
-  std::optional<T> TryPop() { return Take(std::unique_lock(mutex_)); }
+  std::optional<T> TryPop() {
+    mutex_.lock();
+    return Take();
+  }
 
   // Wakes every waiter; later pushes fail, pops succeed until the queue is empty. Idempotent.
   void Close() {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
     }
     not_empty_.notify_all();
@@ -68,42 +73,44 @@ class BoundedQueue {
   }
 
   bool closed() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_;
   }
   size_t size() const {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return values_.size();
   }
   size_t capacity() const { return capacity_; }
 
  private:
-  bool Put(T&& value, std::unique_lock<std::mutex> lock) {
-    if (closed_) return false;
-    values_.push_back(std::move(value));
-    lock.unlock();
-    not_empty_.notify_one();
-    return true;
+  // Put and Take release the mutex before they notify: the thread that wakes needs it.
+  bool Put(T&& value) FL_RELEASE(mutex_) {
+    const bool open = !closed_;
+    if (open) values_.push_back(std::move(value));
+    mutex_.unlock();
+    if (open) not_empty_.notify_one();
+    return open;
   }
 
-  std::optional<T> Take(std::unique_lock<std::mutex> lock) {
-    if (values_.empty()) return std::nullopt;
-    std::optional<T> value(std::move(values_.front()));
-    values_.pop_front();
-    lock.unlock();
-    not_full_.notify_one();
+  std::optional<T> Take() FL_RELEASE(mutex_) {
+    std::optional<T> value;
+    if (!values_.empty()) {
+      value.emplace(std::move(values_.front()));
+      values_.pop_front();
+    }
+    mutex_.unlock();
+    if (value) not_full_.notify_one();
     return value;
   }
 
   // Constant after construction.
   const size_t capacity_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable not_empty_;
-  std::condition_variable not_full_;
-  // Guarded by mutex_.
-  std::deque<T> values_;
-  bool closed_ = false;
+  mutable Mutex mutex_;
+  CondVar not_empty_;
+  CondVar not_full_;
+  std::deque<T> values_ FL_GUARDED_BY(mutex_);
+  bool closed_ FL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace flotilla

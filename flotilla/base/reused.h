@@ -4,9 +4,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <utility>
 #include <vector>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -27,20 +28,20 @@ class Reused {
   class Free {
    public:
     std::unique_ptr<T> Take() {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (values_.empty()) return std::make_unique<T>();
       std::unique_ptr<T> taken = std::move(values_.back());
       values_.pop_back();
       return taken;
     }
     void Put(std::unique_ptr<T> value) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       values_.push_back(std::move(value));
     }
 
    private:
-    std::mutex mutex_;
-    std::vector<std::unique_ptr<T>> values_;  // guarded by mutex_
+    Mutex mutex_;
+    std::vector<std::unique_ptr<T>> values_ FL_GUARDED_BY(mutex_);
   };
 
   const std::shared_ptr<Free> free_;

@@ -101,7 +101,7 @@ StatusOr<std::unique_ptr<Turns>> Turns::Map(int fd, int count) {
 }
 
 StatusOr<int> Turns::FreeDescriptor() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!free_.empty()) {
     const int fd = free_.back();
     free_.pop_back();
@@ -113,7 +113,7 @@ StatusOr<int> Turns::FreeDescriptor() {
 }
 
 void Turns::KeepDescriptor(int fd) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   free_.push_back(fd);
 }
 

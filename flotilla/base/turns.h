@@ -6,12 +6,12 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/mapped_memory.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -75,10 +75,9 @@ class Turns {
   Shared* const shared_;  // in memory_
   const std::string name_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_. Locks belong to an open file description, so every held turn needs its own
-  // descriptor.
-  std::vector<int> free_;
+  Mutex mutex_;
+  // Locks belong to an open file description, so every held turn needs its own descriptor.
+  std::vector<int> free_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -15,7 +15,7 @@ WorkerPool::WorkerPool(int workers) {
 
 WorkerPool::~WorkerPool() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   start_.notify_all();
@@ -24,15 +24,15 @@ WorkerPool::~WorkerPool() {
 
 void WorkerPool::Run(const std::function<void(int)>& work) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     work_ = &work;
     running_ = static_cast<int>(threads_.size());
     ++round_;
   }
   start_.notify_all();
   work(0);
-  std::unique_lock lock(mutex_);
-  done_.wait(lock, [this] { return running_ == 0; });
+  MutexLock lock(mutex_);
+  while (running_ > 0) done_.wait(mutex_);
   work_ = nullptr;
 }
 
@@ -41,14 +41,14 @@ void WorkerPool::Loop(int worker) {
   while (true) {
     const std::function<void(int)>* work = nullptr;
     {
-      std::unique_lock lock(mutex_);
-      start_.wait(lock, [&] { return stop_ || round_ != seen; });
+      MutexLock lock(mutex_);
+      while (!stop_ && round_ == seen) start_.wait(mutex_);
       if (stop_) return;
       seen = round_;
       work = work_;
     }
     (*work)(worker);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (--running_ == 0) done_.notify_one();
   }
 }

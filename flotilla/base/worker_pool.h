@@ -1,12 +1,12 @@
 // A fixed set of threads that run the same function together: the worker threads of a trainer.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <thread>
 #include <vector>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -31,13 +31,13 @@ class WorkerPool {
  private:
   void Loop(int worker);
 
-  std::mutex mutex_;
-  std::condition_variable start_;
-  std::condition_variable done_;
-  const std::function<void(int)>* work_ = nullptr;  // guarded by mutex_
-  int64_t round_ = 0;                               // guarded by mutex_
-  int running_ = 0;                                 // guarded by mutex_
-  bool stop_ = false;                               // guarded by mutex_
+  Mutex mutex_;
+  CondVar start_;
+  CondVar done_;
+  const std::function<void(int)>* work_ FL_GUARDED_BY(mutex_) = nullptr;
+  int64_t round_ FL_GUARDED_BY(mutex_) = 0;
+  int running_ FL_GUARDED_BY(mutex_) = 0;
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 

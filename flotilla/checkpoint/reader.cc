@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/checkpoint/model_dir.h"
 
@@ -256,7 +256,7 @@ std::vector<CheckpointReader::BlockPlace> CheckpointReader::BlocksToVerify() {
 Status CheckpointReader::VerifyAll() {
   const std::vector<BlockPlace> places = BlocksToVerify();
   std::atomic<size_t> next = 0;
-  std::mutex mutex;
+  Mutex mutex;
   std::pair<size_t, Status> first_error(places.size(), absl::OkStatus());
   WorkerPool pool(ThreadsFor(options_.threads, places.size() / 16));
   pool.Run([&](int) {
@@ -264,7 +264,7 @@ Status CheckpointReader::VerifyAll() {
     for (size_t at = next++; at < places.size(); at = next++) {
       const Status status = places[at].file->reader->Verify(places[at].block, &buffer);
       if (status.ok()) continue;
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       // The error does not depend on the number of threads: it is that of the first damaged block.
       if (at < first_error.first) first_error = {at, status};
       return;

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/parallel_for.h"
 #include "flotilla/base/staged_dir.h"
@@ -18,7 +18,7 @@ constexpr uint64_t kBlockRows = 4096;
 class OrderedScore {
  public:
   void Add(uint64_t part, OracleScore score) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     waiting_.emplace(part, std::move(score));
     for (auto next = waiting_.begin(); next != waiting_.end() && next->first == merged_;) {
       all_.Merge(next->second);
@@ -26,14 +26,16 @@ class OrderedScore {
       ++merged_;
     }
   }
-  OracleScore Take() { return std::move(all_); }
+  OracleScore Take() {
+    MutexLock lock(mutex_);
+    return std::move(all_);
+  }
 
  private:
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::map<uint64_t, OracleScore> waiting_;
-  uint64_t merged_ = 0;
-  OracleScore all_;
+  Mutex mutex_;
+  std::map<uint64_t, OracleScore> waiting_ FL_GUARDED_BY(mutex_);
+  uint64_t merged_ FL_GUARDED_BY(mutex_) = 0;
+  OracleScore all_ FL_GUARDED_BY(mutex_);
 };
 
 StatusOr<OracleScore> WritePart(const SynthCriteo& synth, const SynthFilesOptions& options,

@@ -42,13 +42,13 @@ double TaskProgress::Seconds() const {
 }
 
 void TaskProgress::Update(int64_t done, double share, std::string_view stage) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (stage != stage_) {
     // The first stage begins with the construction.
     if (!stage_.empty()) stage_nanos_ = terminal_.clock.NowNanos();
     stage_ = stage;
   }
-  terminal_.console.Update([&] {
+  terminal_.console.Update([&]() FL_REQUIRES(mutex_) {
     const int64_t nanos = std::max<int64_t>(terminal_.clock.NowNanos() - stage_nanos_, 1);
     return ProgressMoment(stage_, done, unit_, static_cast<double>(nanos) * 1e-9, share);
   });

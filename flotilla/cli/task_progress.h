@@ -2,10 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/task_moment.h"
 #include "flotilla/run/terminal.h"
 
@@ -33,10 +33,9 @@ class TaskProgress {
   Terminal& terminal_;
   const std::string unit_;
   const int64_t start_nanos_;
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::string stage_;
-  int64_t stage_nanos_;
+  Mutex mutex_;
+  std::string stage_ FL_GUARDED_BY(mutex_);
+  int64_t stage_nanos_ FL_GUARDED_BY(mutex_);
 };
 
 // The fields that the console shows `seconds` after the stage began: "count", "31 %", "1.20 M

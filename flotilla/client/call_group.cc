@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -31,10 +31,9 @@ struct CallSender::State {
   std::chrono::milliseconds patience;
   CallHooks hooks;
 
-  // Guards the members below and the slots of all groups.
-  std::mutex mutex;
-  std::condition_variable changed;
-  Status error;
+  Mutex mutex;  // also of the slots of all groups
+  CondVar changed;
+  Status error FL_GUARDED_BY(mutex);
 };
 
 // The slots are shared with the callbacks of the transport, which may outlive the group.
@@ -51,7 +50,7 @@ class CallGroup : public PendingCalls {
   }
 
   Status Wait() override {
-    std::unique_lock lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     while (state_->error.ok()) {
       std::shared_ptr<Slot> answered, paused;
       bool all_done = true;
@@ -69,8 +68,9 @@ class CallGroup : public PendingCalls {
         FL_RETURN_IF_ERROR(TakeAnswer(answered));
         lock.lock();
       } else if (paused == nullptr) {
-        state_->changed.wait(lock);
-      } else if (state_->changed.wait_until(lock, paused->resend_at) == std::cv_status::timeout) {
+        state_->changed.wait(state_->mutex);
+      } else if (state_->changed.wait_until(state_->mutex, paused->resend_at) ==
+                 std::cv_status::timeout) {
         lock.unlock();
         Send(paused);
         lock.lock();
@@ -98,7 +98,7 @@ class CallGroup : public PendingCalls {
     ++slot->attempts;
     slot->sent_at = std::chrono::steady_clock::now();
     {
-      std::lock_guard lock(state_->mutex);
+      MutexLock lock(state_->mutex);
       slot->stage = Stage::kUnderWay;
     }
     state_->transport->Call(slot->call.server, slot->call.request, slot->call.timeout_ms,
@@ -106,7 +106,7 @@ class CallGroup : public PendingCalls {
                               if (reply.ok() && state->hooks.heard) {
                                 state->hooks.heard(slot->call.server);
                               }
-                              std::lock_guard lock(state->mutex);
+                              MutexLock lock(state->mutex);
                               slot->reply = std::move(reply);
                               slot->stage = Stage::kAnswered;
                               state->changed.notify_all();
@@ -181,7 +181,7 @@ class CallGroup : public PendingCalls {
   }
 
   void SetStage(Slot* slot, Stage stage) {
-    std::lock_guard lock(state_->mutex);
+    MutexLock lock(state_->mutex);
     slot->stage = stage;
   }
 
@@ -189,7 +189,7 @@ class CallGroup : public PendingCalls {
   // Keeps the first error and wakes all waiting threads.
   static void Fail(const std::shared_ptr<CallSender::State>& state, const Status& error) {
     {
-      std::lock_guard lock(state->mutex);
+      MutexLock lock(state->mutex);
       if (!state->error.ok()) return;
       state->error = error;
       state->changed.notify_all();
@@ -222,7 +222,7 @@ void CallSender::Fail(const Status& error) { CallGroup::Fail(state_, error); }
 void CallSender::set_hooks(CallHooks hooks) { state_->hooks = std::move(hooks); }
 
 Status CallSender::status() const {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   return state_->error;
 }
 

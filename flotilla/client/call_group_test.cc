@@ -2,8 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <thread>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 namespace {
@@ -23,13 +24,13 @@ class ScriptedTransport : public Transport {
   void Call(int server, Payload, int64_t, ReplyCallback done) override {
     const auto answer = script_(server, ++attempts_[server]);
     if (answer.has_value()) return done(*answer);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     kept_.push_back(std::move(done));
   }
   void Close() override {
     std::vector<ReplyCallback> kept;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       kept.swap(kept_);
     }
     for (const ReplyCallback& done : kept) done(absl::CancelledError("closed"));
@@ -40,8 +41,8 @@ class ScriptedTransport : public Transport {
   const Script script_;
   std::vector<std::string> names_;
   std::vector<int> attempts_;
-  std::mutex mutex_;
-  std::vector<ReplyCallback> kept_;
+  Mutex mutex_;
+  std::vector<ReplyCallback> kept_ FL_GUARDED_BY(mutex_);
 };
 
 constexpr RetryOptions kFast = {.retry_times = 3, .first_backoff_ms = 1, .max_backoff_ms = 2};

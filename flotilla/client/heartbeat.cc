@@ -38,7 +38,7 @@ void Heartbeat::Start() {
 
 void Heartbeat::Stop() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -49,7 +49,7 @@ void Heartbeat::Heard(int server) { heard_nanos_[server] = clock_->NowNanos(); }
 
 void Heartbeat::Loop() {
   const auto interval = std::chrono::milliseconds(options_.interval_ms);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!stop_) {
     lock.unlock();
     // Read the clock only once: a pause that begins after that is detected by the next check.
@@ -58,7 +58,7 @@ void Heartbeat::Loop() {
     for (int s = 0; s < transport_->servers(); ++s) Ping(s);
     CheckServers(now);
     lock.lock();
-    wake_.wait_for(lock, interval, [this] { return stop_; });
+    wake_.wait_for(mutex_, interval, [this]() FL_REQUIRES(mutex_) { return stop_; });
   }
 }
 
@@ -97,7 +97,7 @@ void Heartbeat::NotePause(int64_t now_nanos, int64_t paused_nanos) {
 int64_t Heartbeat::RecentPauseNanos() const {
   const int64_t bound = options_.silent_bound_ms * kNanosPerMs;
   const int64_t now = clock_->NowNanos();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   int64_t pause = stop_ ? 0 : watch_.Late(now);  // stopped: no more checks
   if (now - pause_end_nanos_ <= bound / 2) pause = std::max<int64_t>(pause, pause_nanos_);
   // Time before the pause after the last ping, and after it until the next ping, is silence too.

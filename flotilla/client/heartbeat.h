@@ -6,16 +6,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <mutex>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/pause_watch.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/transport.h"
@@ -71,9 +70,9 @@ class Heartbeat {
   std::atomic<int64_t> pause_end_nanos_ = 0;  // its end
   std::atomic<int64_t> told_wait_nanos_ = 0;
 
-  mutable std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;  // guarded by mutex_
+  mutable Mutex mutex_;
+  CondVar wake_;
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

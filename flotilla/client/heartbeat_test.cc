@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "flotilla/base/manual_clock_testing.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/rpc/codec.h"
 
 namespace flotilla {
@@ -31,7 +31,7 @@ class PingTransport : public Transport {
   void Call(int server, Payload, int64_t, ReplyCallback done) override {
     ++counts_[server];
     if (answers) return done(answer);
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     kept_.push_back(std::move(done));
   }
   void Close() override { AnswerKept(absl::CancelledError("closed")); }
@@ -40,7 +40,7 @@ class PingTransport : public Transport {
   void AnswerKept(const StatusOr<Payload>& with) {
     std::vector<ReplyCallback> kept;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       kept.swap(kept_);
     }
     for (const ReplyCallback& done : kept) done(with);
@@ -53,8 +53,8 @@ class PingTransport : public Transport {
  private:
   std::vector<std::string> names_;
   std::vector<std::atomic<int>> counts_;
-  std::mutex mutex_;
-  std::vector<ReplyCallback> kept_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<ReplyCallback> kept_ FL_GUARDED_BY(mutex_);
 };
 
 class HeartbeatTest : public ::testing::Test {
@@ -65,11 +65,11 @@ class HeartbeatTest : public ::testing::Test {
         transport_.get(), HeartbeatOptions{.interval_ms = 1, .silent_bound_ms = silent_bound_ms},
         &clock_, [] { return Payload(); },
         [this](const Status& error) {
-          std::lock_guard lock(mutex_);
+          MutexLock lock(mutex_);
           if (error_.ok()) error_ = error;
         },
         [this](std::string_view line) {
-          std::lock_guard lock(mutex_);
+          MutexLock lock(mutex_);
           log_.emplace_back(line);
         });
   }
@@ -79,11 +79,11 @@ class HeartbeatTest : public ::testing::Test {
   }
 
   Status error() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return error_;
   }
   std::vector<std::string> log() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return log_;
   }
   // Waits until the thread has pinged and checked all servers once more.
@@ -102,9 +102,9 @@ class HeartbeatTest : public ::testing::Test {
   ManualClock clock_;
   std::unique_ptr<PingTransport> transport_;
   std::unique_ptr<Heartbeat> heartbeat_;
-  std::mutex mutex_;
-  Status error_;                  // guarded by mutex_
-  std::vector<std::string> log_;  // guarded by mutex_
+  Mutex mutex_;
+  Status error_ FL_GUARDED_BY(mutex_);
+  std::vector<std::string> log_ FL_GUARDED_BY(mutex_);
 };
 
 TEST_F(HeartbeatTest, PingsEveryServerUntilItIsStopped) {

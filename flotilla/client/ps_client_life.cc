@@ -1,10 +1,9 @@
 // The beginning and the end of a client: handshake with the servers, stop, abort.
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/rpc/model_text.h"
 
@@ -28,22 +27,22 @@ using std::chrono::steady_clock;
 
 // Abort requests in flight.
 struct PsClient::Aborts {
-  std::mutex mutex;
-  std::condition_variable changed;
-  int under_way = 0;  // guarded by mutex
+  Mutex mutex;
+  CondVar changed;
+  int under_way FL_GUARDED_BY(mutex) = 0;
 };
 
 std::shared_ptr<PsClient::Aborts> PsClient::MakeAborts() { return std::make_shared<Aborts>(); }
 
 Status PsClient::TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready) {
   struct Answers {
-    std::mutex mutex;
-    std::condition_variable changed;
-    int under_way = 0;
-    std::vector<StatusOr<Payload>> replies;
+    explicit Answers(size_t servers) : replies(servers, absl::UnavailableError("")) {}
+    Mutex mutex;
+    CondVar changed;
+    int under_way FL_GUARDED_BY(mutex) = 0;
+    std::vector<StatusOr<Payload>> replies FL_GUARDED_BY(mutex);
   };
-  auto answers = std::make_shared<Answers>();
-  answers->replies.assign(ready->size(), absl::UnavailableError(""));
+  auto answers = std::make_shared<Answers>(ready->size());
   for (int s = 0; s < servers(); ++s) {
     if ((*ready)[s]) continue;
     wire::RequestHead head = MakeHead(wire::METHOD_HANDSHAKE);
@@ -52,19 +51,19 @@ Status PsClient::TryHandshakes(int64_t timeout_ms, std::vector<bool>* ready) {
     head.mutable_handshake()->set_server_index(static_cast<uint32_t>(s));
     head.mutable_handshake()->set_model_text(ModelText(spec_, options_.model_extra));
     {
-      std::lock_guard lock(answers->mutex);
+      MutexLock lock(answers->mutex);
       ++answers->under_way;
     }
     transport_->Call(s, EncodeRequest(std::move(head), {}), timeout_ms,
                      [answers, s](StatusOr<Payload> reply) {
-                       std::lock_guard lock(answers->mutex);
+                       MutexLock lock(answers->mutex);
                        answers->replies[s] = std::move(reply);
                        --answers->under_way;
                        answers->changed.notify_all();
                      });
   }
-  std::unique_lock lock(answers->mutex);
-  answers->changed.wait(lock, [&] { return answers->under_way == 0; });
+  MutexLock lock(answers->mutex);
+  while (answers->under_way > 0) answers->changed.wait(answers->mutex);
   Status first_error;
   for (int s = 0; s < servers(); ++s) {
     const StatusOr<Payload>& reply = answers->replies[s];
@@ -179,11 +178,11 @@ void PsClient::TellServers(const Status& error) {
   for (int s = 0; s < servers(); ++s) {
     if (server_lives_[s] == 0) continue;  // it may serve another process with this trainer's index
     {
-      std::lock_guard lock(aborts_->mutex);
+      MutexLock lock(aborts_->mutex);
       ++aborts_->under_way;
     }
     control()->Call(s, request, kAbortTimeoutMs, [aborts = aborts_](const StatusOr<Payload>&) {
-      std::lock_guard lock(aborts->mutex);
+      MutexLock lock(aborts->mutex);
       --aborts->under_way;
       aborts->changed.notify_all();
     });
@@ -191,9 +190,10 @@ void PsClient::TellServers(const Status& error) {
 }
 
 void PsClient::WaitForAborts() {
-  std::unique_lock lock(aborts_->mutex);
-  aborts_->changed.wait_for(lock, milliseconds(kAbortTimeoutMs),
-                            [this] { return aborts_->under_way == 0; });
+  Aborts& aborts = *aborts_;
+  MutexLock lock(aborts.mutex);
+  aborts.changed.wait_for(aborts.mutex, milliseconds(kAbortTimeoutMs),
+                          [&]() FL_REQUIRES(aborts.mutex) { return aborts.under_way == 0; });
 }
 
 }  // namespace flotilla

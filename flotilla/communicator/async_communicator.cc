@@ -98,7 +98,7 @@ StatusOr<std::unique_ptr<AsyncCommunicator>> AsyncCommunicator::Make(PsClient* c
 
 AsyncCommunicator::~AsyncCommunicator() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -130,7 +130,7 @@ Status AsyncCommunicator::PullInTurn(int worker, std::span<SparseRows> rows) {
   GiveUpTurn(worker);  // of a step that failed
   FL_ASSIGN_OR_RETURN(Turns::Turn turn, options_.turns->Take(kPatience));
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     taken_[worker] = std::move(turn);
   }
   const std::unique_ptr<PendingCalls> pull = client().StartPull(Missing::kCreate, rows);
@@ -142,7 +142,7 @@ Status AsyncCommunicator::PullInTurn(int worker, std::span<SparseRows> rows) {
 }
 
 void AsyncCommunicator::GiveUpTurn(int worker) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (taken_.size() <= static_cast<size_t>(worker)) taken_.resize(worker + 1);
   taken_[worker].GiveUp();
 }
@@ -196,13 +196,13 @@ bool AsyncCommunicator::TakeRefresh() {
 }
 
 [[gnu::noinline]] Status AsyncCommunicator::HogwildReceive() {
-  std::lock_guard lock(receive_mutex_);
+  MutexLock lock(receive_mutex_);
   return options_.fake_rpc ? absl::OkStatus() : RefreshDense();
 }
 
 void AsyncCommunicator::WakeReceiver() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     receive_wanted_ = true;
   }
   wake_.notify_one();
@@ -211,14 +211,14 @@ void AsyncCommunicator::WakeReceiver() {
 void AsyncCommunicator::ReceiveLoop() {
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stop_ || receive_wanted_; });
+      MutexLock lock(mutex_);
+      while (!stop_ && !receive_wanted_) wake_.wait(mutex_);
       if (stop_) return;
       receive_wanted_ = false;
     }
     const Status status = HogwildReceive();
     if (status.ok()) continue;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     receive_error_ = status;
     return;
   }
@@ -226,7 +226,7 @@ void AsyncCommunicator::ReceiveLoop() {
 
 Status AsyncCommunicator::ReceiveError() {
   if (!options_.independent_receive) return absl::OkStatus();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return receive_error_;
 }
 

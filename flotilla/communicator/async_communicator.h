@@ -10,13 +10,12 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/turns.h"
 #include "flotilla/communicator/gradient_sender.h"
 #include "flotilla/communicator/server_communicator.h"
@@ -123,15 +122,15 @@ class AsyncCommunicator : public ServerCommunicator {
   const int64_t max_staleness_;  // the bound that follows from the options
   std::atomic<int64_t> sends_ = 0;
   std::atomic<bool> refreshing_ = false;  // a send brings dense parameters
-  std::mutex receive_mutex_;              // held while dense parameters are pulled
+  Mutex receive_mutex_;                   // held while dense parameters are pulled
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  std::vector<Turns::Turn> taken_;  // guarded by mutex_; per worker
-  // Guarded by mutex_, used with independent_receive only.
-  bool receive_wanted_ = false;
-  bool stop_ = false;
-  Status receive_error_;
+  Mutex mutex_;
+  CondVar wake_;
+  std::vector<Turns::Turn> taken_ FL_GUARDED_BY(mutex_);  // per worker
+  // Used with independent_receive only.
+  bool receive_wanted_ FL_GUARDED_BY(mutex_) = false;
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
+  Status receive_error_ FL_GUARDED_BY(mutex_);
   std::thread receiver_;
 
   GradientSender sender_;  // last: its threads use the members above

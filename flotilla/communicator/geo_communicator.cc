@@ -80,7 +80,7 @@ StatusOr<std::unique_ptr<GeoCommunicator>> GeoCommunicator::Make(PsClient* clien
 
 GeoCommunicator::~GeoCommunicator() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();
@@ -122,7 +122,7 @@ void GeoCommunicator::CountBatch() {
   if (batches < next_exchange_.load(std::memory_order_relaxed)) return;
   // The lock prevents a lost wakeup: the thread cannot start to wait between its check and this
   // notification.
-  { std::lock_guard lock(mutex_); }
+  { MutexLock lock(mutex_); }
   wake_.notify_one();
 }
 
@@ -130,11 +130,11 @@ void GeoCommunicator::Loop() {
   const kernels::FlushDenormals flush;
   while (true) {
     {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return stop_ || batches_ >= next_exchange_; });
+      MutexLock lock(mutex_);
+      while (!stop_ && batches_ < next_exchange_) wake_.wait(mutex_);
       if (stop_) return;
     }
-    std::lock_guard lock(exchange_mutex_);
+    MutexLock lock(exchange_mutex_);
     if (batches_ < next_exchange_) continue;  // Flush came first
     if (!KeepError(ExchangeAndMeasure()).ok()) return;
   }
@@ -173,7 +173,7 @@ Status GeoCommunicator::DoBeginEpoch(const EpochStart& start) {
   FL_RETURN_IF_ERROR(KeepError(trainers.status()));
   active_trainers_ = *trainers;
   local_->CountFrom(epoch_start_step_, active_trainers_);
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   exchange_->SetTrainers(active_trainers_);
   exchanged_nanos_ = clock_->NowNanos();
   if (start.batches > 0) interval_.set_epoch_batches(start.batches);
@@ -183,7 +183,7 @@ Status GeoCommunicator::DoBeginEpoch(const EpochStart& start) {
 
 Status GeoCommunicator::DoFlush() {
   FL_RETURN_IF_ERROR(error());
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   FL_RETURN_IF_ERROR(KeepError(Exchange(true)));
   const StatusOr<int64_t> batches = CountBatches();
   FL_RETURN_IF_ERROR(KeepError(batches.status()));
@@ -211,14 +211,14 @@ StatusOr<int64_t> GeoCommunicator::CountBatches() {
 
 Status GeoCommunicator::KeepError(const Status& status) {
   if (status.ok()) return status;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (error_.ok()) error_ = Annotate(status, "exchange with the servers");
   failed_ = true;
   return error_;
 }
 
 Status GeoCommunicator::error() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return error_;
 }
 
@@ -228,19 +228,19 @@ StatusOr<Tensor> GeoCommunicator::ReadParameter(const std::string& name) {
 
 Status GeoCommunicator::WriteParameter(const std::string& name, std::span<const float> values) {
   FL_RETURN_IF_ERROR(WriteServerParameter(*client_, name, values));
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   exchange_->WriteParameter(FindParameter(spec(), name), values);
   return absl::OkStatus();
 }
 
 Status GeoCommunicator::WriteRows(const std::string& table, const SparseRows& rows) {
   FL_RETURN_IF_ERROR(WriteServerRows(*client_, table, rows));
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   return exchange_->WriteRows(FindTable(spec(), table), rows);
 }
 
 StatusOr<std::unique_ptr<PendingSave>> GeoCommunicator::BeginSave(const SaveContents& contents) {
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   FL_RETURN_IF_ERROR(error());
   FL_RETURN_IF_ERROR(KeepError(Exchange(true)));
   return BeginServerSave(client_, contents, /*has_state=*/false);
@@ -266,7 +266,7 @@ Status GeoCommunicator::FollowLoad() {
 }
 
 Status GeoCommunicator::StartFrom(int64_t step, uint64_t seed) {
-  std::lock_guard lock(exchange_mutex_);
+  MutexLock lock(exchange_mutex_);
   set_seed(seed);
   local_->StartFrom(step, seed);
   local_->CountFrom(step, active_trainers_);

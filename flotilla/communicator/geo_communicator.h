@@ -5,17 +5,16 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/communicator/geo_exchange.h"
@@ -107,10 +106,9 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   void Loop();
   // Counts a batch and wakes the thread when an exchange is due.
   void CountBatch();
-  // Takes the changes of others, and sends the rows that are due, or all. REQUIRES: exchange_mutex_
-  // is held.
-  Status Exchange(bool all);
-  Status ExchangeAndMeasure();
+  // Takes the changes of others, and sends the rows that are due, or all.
+  Status Exchange(bool all) FL_REQUIRES(exchange_mutex_);
+  Status ExchangeAndMeasure() FL_REQUIRES(exchange_mutex_);
   Status KeepError(const Status& status);
   Status error();
 
@@ -127,18 +125,16 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   std::atomic<int64_t> exchanges_ = 0;
   std::atomic<bool> failed_ = false;
 
-  std::mutex exchange_mutex_;
-  // Guarded by exchange_mutex_.
-  std::unique_ptr<GeoExchange> exchange_;
-  GeoInterval interval_;
-  int64_t exchanged_batches_ = 0;  // batches_ at the last exchange
-  int64_t exchanged_nanos_ = 0;    // when the last exchange began
+  Mutex exchange_mutex_;
+  std::unique_ptr<GeoExchange> exchange_ FL_GUARDED_BY(exchange_mutex_);
+  GeoInterval interval_ FL_GUARDED_BY(exchange_mutex_);
+  int64_t exchanged_batches_ FL_GUARDED_BY(exchange_mutex_) = 0;  // batches_ at the last exchange
+  int64_t exchanged_nanos_ FL_GUARDED_BY(exchange_mutex_) = 0;    // when the last exchange began
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  // Guarded by mutex_.
-  bool stop_ = false;
-  Status error_;
+  Mutex mutex_;
+  CondVar wake_;
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
+  Status error_ FL_GUARDED_BY(mutex_);
 
   // Used by BeginEpoch, Flush and Load.
   int active_trainers_;           // with data in this epoch

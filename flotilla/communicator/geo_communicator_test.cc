@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/communicator/mode_testing.h"
 #include "flotilla/optim/schedule.h"
@@ -313,14 +312,14 @@ class HoldingTransport : public Transport {
 
   // Whether this number of answers is held, now or soon.
   bool Holds(size_t answers) {
-    std::unique_lock lock(mutex_);
-    return changed_.wait_for(lock, std::chrono::seconds(20),
-                             [&] { return held_.size() == answers; });
+    MutexLock lock(mutex_);
+    return changed_.wait_for(mutex_, std::chrono::seconds(20),
+                             [&]() FL_REQUIRES(mutex_) { return held_.size() == answers; });
   }
   void LetGo() {
     std::vector<std::function<void()>> held;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       let_go_ = true;
       held.swap(held_);
     }
@@ -329,7 +328,7 @@ class HoldingTransport : public Transport {
 
  private:
   bool Hold(std::function<void()> answer) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (let_go_) return false;
     held_.push_back(std::move(answer));
     changed_.notify_all();
@@ -337,11 +336,10 @@ class HoldingTransport : public Transport {
   }
 
   const std::unique_ptr<Transport> inner_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::vector<std::function<void()>> held_;
-  bool let_go_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::vector<std::function<void()>> held_ FL_GUARDED_BY(mutex_);
+  bool let_go_ FL_GUARDED_BY(mutex_) = false;
 };
 
 TEST(GeoExchangeTest, AsManyPushesAsToldAreUnderWayAtOnce) {

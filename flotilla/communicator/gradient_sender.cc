@@ -21,7 +21,7 @@ GradientSender::GradientSender(const ModelSpec& spec, const GradientSenderOption
 
 GradientSender::~GradientSender() {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (error_.ok()) error_ = absl::CancelledError("the sender of gradients has stopped");
   }
   queue_.Close();
@@ -30,29 +30,29 @@ GradientSender::~GradientSender() {
 
 Status GradientSender::Put(int worker, Gradients& gradients) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     FL_RETURN_IF_ERROR(error_);
     if (unapplied_.size() <= static_cast<size_t>(worker)) unapplied_.resize(worker + 1);
     ++unapplied_[worker];
     ++all_unapplied_;
   }
   if (queue_.Push({worker, buffers_.Exchange(gradients)})) return absl::OkStatus();
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return error_;
 }
 
 Status GradientSender::WaitUntilBehind(int worker, int64_t steps) {
-  std::unique_lock lock(mutex_);
-  applied_.wait(lock, [&] {
-    return !error_.ok() || unapplied_.size() <= static_cast<size_t>(worker) ||
-           unapplied_[worker] <= steps;
-  });
+  MutexLock lock(mutex_);
+  while (error_.ok() && static_cast<size_t>(worker) < unapplied_.size() &&
+         unapplied_[worker] > steps) {
+    applied_.wait(mutex_);
+  }
   return error_;
 }
 
 Status GradientSender::Flush() {
-  std::unique_lock lock(mutex_);
-  applied_.wait(lock, [&] { return !error_.ok() || all_unapplied_ == 0; });
+  MutexLock lock(mutex_);
+  while (error_.ok() && all_unapplied_ != 0) applied_.wait(mutex_);
   return error_;
 }
 
@@ -64,7 +64,7 @@ void GradientSender::Loop() {
     const std::vector<Item> items = TakeItems(pace);
     if (items.empty()) return;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!error_.ok()) return;
     }
     const auto start = std::chrono::steady_clock::now();
@@ -126,7 +126,7 @@ std::shared_ptr<const Gradients> GradientSender::Merge(const std::vector<Item>& 
 
 void GradientSender::Finish(const std::vector<Item>& items, const Status& status) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (const Item& item : items) --unapplied_[item.worker];
     all_unapplied_ -= static_cast<int64_t>(items.size());
     if (error_.ok()) error_ = status;

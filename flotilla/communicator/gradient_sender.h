@@ -3,15 +3,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/queue.h"
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/gradient_buffers.h"
@@ -93,12 +92,11 @@ class GradientSender {
   GradientBuffers buffers_;
   BoundedQueue<Item> queue_;
 
-  std::mutex mutex_;
-  std::condition_variable applied_;
-  // Guarded by mutex_.
-  std::vector<int64_t> unapplied_;  // per worker
-  int64_t all_unapplied_ = 0;
-  Status error_;
+  Mutex mutex_;
+  CondVar applied_;
+  std::vector<int64_t> unapplied_ FL_GUARDED_BY(mutex_);  // per worker
+  int64_t all_unapplied_ FL_GUARDED_BY(mutex_) = 0;
+  Status error_ FL_GUARDED_BY(mutex_);
 
   std::vector<std::thread> threads_;
 };

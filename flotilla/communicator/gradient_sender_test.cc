@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/optim/sgd.h"
 
 namespace flotilla {
@@ -40,34 +41,34 @@ class Receiver {
 
   GradientSender::Push push() {
     return [this](const std::shared_ptr<const Gradients>& gradients, int64_t batches) {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       pushes_.push_back({*gradients, batches});
       changed_.notify_all();
-      changed_.wait(lock, [this] { return open_; });
+      while (!open_) changed_.wait(mutex_);
       return result_;
     };
   }
   void WaitForPushes(size_t count) {
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [&] { return pushes_.size() >= count; });
+    MutexLock lock(mutex_);
+    while (pushes_.size() < count) changed_.wait(mutex_);
   }
   void Open(Status result = absl::OkStatus()) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     open_ = true;
     result_ = std::move(result);
     changed_.notify_all();
   }
   std::vector<Push> pushes() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return pushes_;
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_;
-  Status result_;
-  std::vector<Push> pushes_;
+  Mutex mutex_;
+  CondVar changed_;
+  bool open_ FL_GUARDED_BY(mutex_);
+  Status result_ FL_GUARDED_BY(mutex_);
+  std::vector<Push> pushes_ FL_GUARDED_BY(mutex_);
 };
 
 // One send is in flight and `waiting` more gradients are in the queue.

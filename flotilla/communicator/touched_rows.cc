@@ -50,7 +50,7 @@ void TouchedRows::Count(Table& table, std::span<const Id> ids) {
 
 template <typename Id>
 void TouchedRows::Append(List& list, std::span<const Id> ids) {
-  std::lock_guard lock(list.mutex);
+  MutexLock lock(list.mutex);
   list.ids.insert(list.ids.end(), ids.begin(), ids.end());
 }
 
@@ -82,7 +82,7 @@ size_t TouchedRows::SwapLists(Table& table) {
   for (int i = 0; i < kLists; ++i) {
     table.taken[i].clear();
     {
-      std::lock_guard lock(table.lists[i].mutex);
+      MutexLock lock(table.lists[i].mutex);
       std::swap(table.taken[i], table.lists[i].ids);
     }
     occurrences += table.taken[i].size();

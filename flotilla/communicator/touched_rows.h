@@ -6,10 +6,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/tensor/parameter_spec.h"
 #include "flotilla/tensor/unique_ids.h"
 
@@ -43,8 +43,8 @@ class TouchedRows {
   static constexpr int64_t kMaxCounters = int64_t{1} << 24;
 
   struct alignas(64) List {
-    std::mutex mutex;
-    std::vector<uint64_t> ids;  // guarded by mutex
+    Mutex mutex;
+    std::vector<uint64_t> ids FL_GUARDED_BY(mutex);
   };
   struct Table {
     int64_t rows = 0;  // counters; 0: lists instead

@@ -35,7 +35,7 @@ CacheDataset::CacheDataset(std::unique_ptr<CacheStore> store, std::shared_ptr<co
 
 Status CacheDataset::StartEpoch(int64_t epoch) {
   FL_RETURN_IF_ERROR(ledger_.Start(epoch));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   store_->Close();
   file_ = 0;
   row_ = 0;
@@ -63,7 +63,7 @@ DatasetPosition CacheDataset::position() const {
   DatasetPosition position{.seed = options_.seed, .source = source_};
   ledger_.FillPosition(&position);
   if (position.epoch < 0) return position;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const bool inside = window_ != nullptr;
   position.ordinal = next_batch_;
   position.places.push_back({.file = static_cast<int64_t>(inside ? window_file_ : file_),
@@ -82,7 +82,7 @@ Status CacheDataset::Resume(const DatasetPosition& position) {
   }
   FL_RETURN_IF_ERROR(ledger_.Start(position.epoch, CountsOf(position)));
   const DatasetPosition::Place& place = position.places[0];
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   file_ = static_cast<size_t>(place.file);
   row_ = place.line;
   counted_files_ = static_cast<size_t>(place.offset);
@@ -163,7 +163,7 @@ StatusOr<int64_t> CacheDataset::TakeShuffled(Work* work) {
 }
 
 StatusOr<bool> CacheDataset::Take(Work* work, Batch* batch) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   FL_RETURN_IF_ERROR(ledger_.status());
   if (!ended_) {
     const StatusOr<int64_t> rows =

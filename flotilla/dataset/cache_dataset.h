@@ -4,10 +4,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/cache_store.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
@@ -56,12 +56,11 @@ class CacheDataset : public Dataset {
   CacheDataset(std::unique_ptr<CacheStore> store, std::shared_ptr<const Parser> parser,
                const QueueDatasetOptions& options);
   uint64_t SourceOfPosition() const;
-  // Takes up to `count` rows from the current position of the epoch. REQUIRES: mutex_ is held, here
-  // and below.
-  StatusOr<int64_t> TakeRows(int64_t count, std::vector<Span>* spans);
-  StatusOr<int64_t> TakeShuffled(Work* work);
+  // Takes up to `count` rows from the current position of the epoch.
+  StatusOr<int64_t> TakeRows(int64_t count, std::vector<Span>* spans) FL_REQUIRES(mutex_);
+  StatusOr<int64_t> TakeShuffled(Work* work) FL_REQUIRES(mutex_);
   StatusOr<bool> Take(Work* work, Batch* batch);
-  Status FillWindow();
+  Status FillWindow() FL_REQUIRES(mutex_);
   // Appends the rows of the spans. Needs no lock.
   Status Unpack(const std::vector<Span>& spans, Batch* batch);
 
@@ -74,18 +73,18 @@ class CacheDataset : public Dataset {
   uint64_t source_ = 0;           // DatasetPosition::source
 
   EpochLedger ledger_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_: the next row to take, and the window that next_batch_ is in (null when none
-  // is filled), which begins with window_batch_ at window_file_, window_row_.
-  size_t file_ = 0;
-  int64_t row_ = 0;
-  size_t counted_files_ = 0;  // files whose bad rows are counted
-  int64_t next_batch_ = 0;
-  bool ended_ = false;
-  std::shared_ptr<const Window> window_;
-  int64_t window_batch_ = 0;
-  size_t window_file_ = 0;
-  int64_t window_row_ = 0;
+  mutable Mutex mutex_;
+  // The next row to take, and the window that next_batch_ is in (null when none is filled), which
+  // begins with window_batch_ at window_file_, window_row_.
+  size_t file_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t row_ FL_GUARDED_BY(mutex_) = 0;
+  size_t counted_files_ FL_GUARDED_BY(mutex_) = 0;  // files whose bad rows are counted
+  int64_t next_batch_ FL_GUARDED_BY(mutex_) = 0;
+  bool ended_ FL_GUARDED_BY(mutex_) = false;
+  std::shared_ptr<const Window> window_ FL_GUARDED_BY(mutex_);
+  int64_t window_batch_ FL_GUARDED_BY(mutex_) = 0;
+  size_t window_file_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t window_row_ FL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flotilla

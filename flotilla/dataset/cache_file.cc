@@ -89,6 +89,7 @@ StatusOr<std::unique_ptr<CacheWriter>> CacheWriter::Make(std::string path, std::
   FL_ASSIGN_OR_RETURN(OutputFile file,
                       OutputFile::Create(std::move(path), {.sync = false, .shared = true}));
   std::unique_ptr<CacheWriter> writer(new CacheWriter(std::move(file), std::move(inputs)));
+  MutexLock lock(writer->mutex_);
   FL_RETURN_IF_ERROR(writer->Write(HeaderOf(key)));
   return writer;
 }
@@ -106,14 +107,14 @@ Status CacheWriter::Add(const Batch& batch) {
   CacheBlock block{.bytes = bytes.size(),
                    .rows = static_cast<uint64_t>(batch.rows),
                    .checksum = HashBytes(bytes)};
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   block.offset = bytes_written_;
   blocks_.emplace_back(batch.ordinal, block);
   return Write(bytes);
 }
 
 Status CacheWriter::Finish(int64_t skipped, const std::vector<std::string>& samples) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::sort(blocks_.begin(), blocks_.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<CacheBlock> blocks;
@@ -132,9 +133,9 @@ struct CacheFile::Loaded {
   explicit Loaded(size_t number) : block(number) {}
 
   const size_t block;
-  std::mutex mutex;
-  // Guarded by the mutex while the block is being loaded, constant afterwards.
-  bool done = false;
+  Mutex mutex;
+  bool done FL_GUARDED_BY(mutex) = false;
+  // Written under the mutex while the block is being loaded, constant afterwards.
   Status status;
   std::unique_ptr<char[]> bytes;
   BlockView view;
@@ -264,7 +265,7 @@ Status CacheFile::Load(size_t block, Loaded* loaded) const {
 StatusOr<std::shared_ptr<const CacheFile::Loaded>> CacheFile::Get(size_t block) const {
   std::shared_ptr<Loaded> found;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto place = std::find_if(recent_.begin(), recent_.end(),
                                     [&](const auto& entry) { return entry->block == block; });
     if (place != recent_.end()) {
@@ -276,7 +277,7 @@ StatusOr<std::shared_ptr<const CacheFile::Loaded>> CacheFile::Get(size_t block) 
     found = recent_.front();
   }
   // The first caller loads the block; the others wait for that block only.
-  std::lock_guard lock(found->mutex);
+  MutexLock lock(found->mutex);
   if (!found->done) {
     found->status = Load(block, found.get());
     found->done = true;

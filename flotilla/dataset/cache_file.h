@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/status.h"
 #include "flotilla/tensor/batch.h"
@@ -44,15 +44,14 @@ class CacheWriter {
 
  private:
   CacheWriter(OutputFile file, std::vector<InputSpec> inputs);
-  Status Write(std::string_view bytes);
+  Status Write(std::string_view bytes) FL_REQUIRES(mutex_);
 
   const std::vector<InputSpec> inputs_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  OutputFile file_;
-  uint64_t bytes_written_ = 0;
-  std::vector<std::pair<int64_t, CacheBlock>> blocks_;  // with their ordinals
+  Mutex mutex_;
+  OutputFile file_ FL_GUARDED_BY(mutex_);
+  uint64_t bytes_written_ FL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::pair<int64_t, CacheBlock>> blocks_ FL_GUARDED_BY(mutex_);  // with their ordinals
 };
 
 // Reads a cache file. Thread-safe: workers may read the same or different rows concurrently. Each
@@ -101,8 +100,8 @@ class CacheFile {
   int64_t skipped_ = 0;
   std::vector<std::string> samples_;
 
-  mutable std::mutex mutex_;
-  mutable std::vector<std::shared_ptr<Loaded>> recent_;  // guarded by mutex_, most recent first
+  mutable Mutex mutex_;
+  mutable std::vector<std::shared_ptr<Loaded>> recent_ FL_GUARDED_BY(mutex_);  // most recent first
 };
 
 }  // namespace flotilla

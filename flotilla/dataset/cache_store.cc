@@ -76,7 +76,7 @@ void CacheStore::Log(const std::string& line) const {
 }
 
 StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Get(size_t index) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (open_ == nullptr || open_index_ != index) {
     FL_ASSIGN_OR_RETURN(open_, OpenOrBuild(sources_[index]));
     open_index_ = index;
@@ -85,13 +85,13 @@ StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Get(size_t index) {
 }
 
 void CacheStore::Close() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   open_.reset();
 }
 
 StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Replace(
     size_t index, const std::shared_ptr<const CacheFile>& broken, const Status& damage) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (open_index_ == index && open_ != nullptr && open_ != broken) return open_;
   const std::string& source = sources_[index];
   Log(fmt::format("cache of {}: damaged ({}), rebuilding it", source, Message(damage)));

@@ -4,10 +4,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/cache_file.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/parser.h"
@@ -55,10 +55,11 @@ class CacheStore {
              const QueueDatasetOptions& options, const CacheOptions& cache);
   std::string PathOf(const std::string& source) const;
   StatusOr<std::string> KeyOf(const std::string& source) const;
-  // Opens the cache file, or builds it. REQUIRES: mutex_ is held, here and below.
-  StatusOr<std::shared_ptr<const CacheFile>> OpenOrBuild(const std::string& source);
+  // Opens the cache file, or builds it.
+  StatusOr<std::shared_ptr<const CacheFile>> OpenOrBuild(const std::string& source)
+      FL_REQUIRES(mutex_);
   StatusOr<std::shared_ptr<const CacheFile>> Build(const std::string& source,
-                                                   const std::string& key);
+                                                   const std::string& key) FL_REQUIRES(mutex_);
   Status ParseInto(const std::string& source, CacheWriter* writer) const;
   void Log(const std::string& line) const;
 
@@ -68,10 +69,10 @@ class CacheStore {
   const QueueDatasetOptions options_;
   const CacheOptions cache_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_: the most recently requested file.
-  size_t open_index_ = 0;
-  std::shared_ptr<const CacheFile> open_;
+  Mutex mutex_;
+  // The most recently requested file.
+  size_t open_index_ FL_GUARDED_BY(mutex_) = 0;
+  std::shared_ptr<const CacheFile> open_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -8,7 +8,7 @@ namespace flotilla {
 
 Status EpochLedger::Start(int64_t epoch, const DatasetCounts& counts) {
   if (epoch < 0) return InvalidArgument("dataset: epoch {} is negative", epoch);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   epoch_ = epoch;
   counts_ = counts;
   in_hand_ = 0;
@@ -17,12 +17,12 @@ Status EpochLedger::Start(int64_t epoch, const DatasetCounts& counts) {
 }
 
 int64_t EpochLedger::epoch() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return epoch_;
 }
 
 Status EpochLedger::status() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (epoch_ < 0) return FailedPrecondition("dataset: Next before StartEpoch");
   return error_;
 }
@@ -33,23 +33,23 @@ Status EpochLedger::FailLocked(const Status& error) {
 }
 
 Status EpochLedger::Fail(const Status& error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return FailLocked(error);
 }
 
 void EpochLedger::BatchTaken() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   ++in_hand_;
 }
 
 void EpochLedger::BatchDone(int64_t rows) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   --in_hand_;
   counts_.rows += rows;
 }
 
 void EpochLedger::Drop(int64_t rows) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   counts_.dropped += rows;
 }
 
@@ -58,7 +58,7 @@ Status EpochLedger::SkipBadRow(const std::string& described) {
 }
 
 Status EpochLedger::SkipBadRows(int64_t rows, std::span<const std::string> samples) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (rows > max_bad_rows_ - counts_.skipped) {
     // The sample that exceeds the limit, if that many samples are known.
     const size_t excess = max_bad_rows_ - counts_.skipped;
@@ -74,7 +74,7 @@ Status EpochLedger::SkipBadRows(int64_t rows, std::span<const std::string> sampl
 }
 
 Status EpochLedger::End() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!error_.ok() || in_hand_ > 0 || counts_.rows > 0 || allow_empty_) return error_;
   return FailLocked(InvalidArgument(
       "dataset: no rows in {}: {} bad rows skipped, {} rows dropped as a short last batch", what_,
@@ -82,12 +82,12 @@ Status EpochLedger::End() {
 }
 
 DatasetCounts EpochLedger::counts() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return counts_;
 }
 
 void EpochLedger::FillPosition(DatasetPosition* position) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   position->epoch = epoch_;
   position->rows = counts_.rows;
   position->skipped = counts_.skipped;

@@ -4,12 +4,12 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
 
@@ -53,19 +53,18 @@ class EpochLedger {
   void FillPosition(DatasetPosition* position) const;
 
  private:
-  Status FailLocked(const Status& error);
+  Status FailLocked(const Status& error) FL_REQUIRES(mutex_);
 
   // Constant after construction.
   const int64_t max_bad_rows_;
   const std::string what_;
   const bool allow_empty_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  int64_t epoch_ = -1;
-  int64_t in_hand_ = 0;
-  DatasetCounts counts_;
-  Status error_;
+  mutable Mutex mutex_;
+  int64_t epoch_ FL_GUARDED_BY(mutex_) = -1;
+  int64_t in_hand_ FL_GUARDED_BY(mutex_) = 0;
+  DatasetCounts counts_ FL_GUARDED_BY(mutex_);
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 // The counts stored in a position.

@@ -34,7 +34,7 @@ GeneratorDataset::GeneratorDataset(std::vector<InputSpec> inputs, MakeRowGenerat
 
 Status GeneratorDataset::StartEpoch(int64_t epoch) {
   FL_RETURN_IF_ERROR(ledger_.Start(epoch));
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   StatusOr<RowGenerator> generator = make_generator_(epoch);
   if (!generator.ok()) return ledger_.Fail(Annotate(generator.status(), "generator"));
   generator_ = *std::move(generator);
@@ -59,7 +59,7 @@ uint64_t GeneratorDataset::SourceOfPosition() const {
 DatasetPosition GeneratorDataset::position() const {
   DatasetPosition position{.seed = options_.seed, .source = SourceOfPosition()};
   ledger_.FillPosition(&position);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   position.ordinal = next_batch_;
   return position;
 }
@@ -68,7 +68,7 @@ Status GeneratorDataset::Resume(const DatasetPosition& position) {
   FL_RETURN_IF_ERROR(CheckSource(position, SourceOfPosition()));
   FL_RETURN_IF_ERROR(StartEpoch(position.epoch));
   Batch left_out;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   while (next_batch_ < position.ordinal) {
     FL_ASSIGN_OR_RETURN(const bool more, NextLocked(&left_out));
     if (!more) {
@@ -141,7 +141,7 @@ StatusOr<bool> GeneratorDataset::NextLocked(Batch* batch) {
 }
 
 StatusOr<bool> GeneratorDataset::Next(int /*worker*/, Batch* batch) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return NextLocked(batch);
 }
 

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "flotilla/base/interrupt.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
 
@@ -62,12 +62,11 @@ class GeneratorDataset : public Dataset {
   GeneratorDataset(std::vector<InputSpec> inputs, MakeRowGenerator make_generator,
                    const GeneratorOptions& options);
   uint64_t SourceOfPosition() const;
-  // Appends up to `count` rows to `batch`, fewer only at the end. REQUIRES: mutex_ is held, here
-  // and below.
-  Status Generate(int64_t count, Batch* batch);
-  Status FillWindow();
-  Status FillBatch(Batch* batch);
-  StatusOr<bool> NextLocked(Batch* batch);
+  // Appends up to `count` rows to `batch`, fewer only at the end.
+  Status Generate(int64_t count, Batch* batch) FL_REQUIRES(mutex_);
+  Status FillWindow() FL_REQUIRES(mutex_);
+  Status FillBatch(Batch* batch) FL_REQUIRES(mutex_);
+  StatusOr<bool> NextLocked(Batch* batch) FL_REQUIRES(mutex_);
 
   // Constant after construction.
   const std::vector<InputSpec> inputs_;
@@ -76,16 +75,16 @@ class GeneratorDataset : public Dataset {
   const int64_t window_batches_;  // 0 without shuffle
 
   EpochLedger ledger_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  RowGenerator generator_;
-  Batch pending_;  // generated rows that are in no batch yet: from pending_begin_ on
-  int64_t pending_begin_ = 0;
-  bool generator_ended_ = false;
-  Batch window_;
-  std::vector<uint32_t> order_;
-  int64_t next_batch_ = 0;
-  bool ended_ = false;
+  mutable Mutex mutex_;
+  RowGenerator generator_ FL_GUARDED_BY(mutex_);
+  // Generated rows that are in no batch yet: from pending_begin_ on.
+  Batch pending_ FL_GUARDED_BY(mutex_);
+  int64_t pending_begin_ FL_GUARDED_BY(mutex_) = 0;
+  bool generator_ended_ FL_GUARDED_BY(mutex_) = false;
+  Batch window_ FL_GUARDED_BY(mutex_);
+  std::vector<uint32_t> order_ FL_GUARDED_BY(mutex_);
+  int64_t next_batch_ FL_GUARDED_BY(mutex_) = 0;
+  bool ended_ FL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace flotilla

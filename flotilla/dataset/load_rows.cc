@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/copy_rows.h"
 #include "flotilla/dataset/stream.h"
 
@@ -28,7 +28,7 @@ StatusOr<Pieces> ParsePieces(int threads, int64_t readers, const std::atomic<boo
   FL_RETURN_IF_ERROR(stream->StartEpoch(0));
   Pieces pieces;
   Status first_error;
-  std::mutex mutex;  // guards the two above
+  Mutex mutex;  // guards the two above
   auto parse = [&](int worker) {
     Batch batch;
     while (true) {
@@ -37,7 +37,7 @@ StatusOr<Pieces> ParsePieces(int threads, int64_t readers, const std::atomic<boo
       // The copy allocates exactly the memory it needs, and `batch` keeps its memory for the next
       // piece.
       Batch piece = more.ok() && *more ? batch : Batch();
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (!more.ok() && first_error.ok()) first_error = more.status();
       if (!more.ok() || !*more) return;
       pieces.emplace(std::pair(batch.ordinal % readers, batch.ordinal / readers), std::move(piece));

@@ -28,7 +28,7 @@ void PrefetchDataset::Start() {
   ready_ = std::make_unique<BoundedQueue<Item>>(depth_);
   spare_ = std::make_unique<BoundedQueue<Batch>>(depth_ + 1);
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     handed_out_ = StateOfInner(0);
     error_ = absl::OkStatus();
   }
@@ -60,7 +60,7 @@ void PrefetchDataset::ReadAhead() {
     const StatusOr<bool> more = inner_->Next(0, &item.batch);
     item.after = StateOfInner(number);
     if (!more.ok() || !*more) {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       error_ = more.status();
       ended_ = std::move(item.after);
       break;
@@ -71,7 +71,7 @@ void PrefetchDataset::ReadAhead() {
 }
 
 void PrefetchDataset::NoteState(State state) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   // Workers may arrive here in another order than the one in which they popped.
   if (state.number > handed_out_.number) handed_out_ = std::move(state);
 }
@@ -94,7 +94,7 @@ StatusOr<bool> PrefetchDataset::Next(int /*worker*/, Batch* batch) {
   FL_ASSIGN_OR_RETURN(std::optional<Item> item, Take());
   if (!item.has_value()) {
     batch->Clear();
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     handed_out_ = ended_;
     FL_RETURN_IF_ERROR(error_);
     return false;
@@ -106,12 +106,12 @@ StatusOr<bool> PrefetchDataset::Next(int /*worker*/, Batch* batch) {
 }
 
 DatasetCounts PrefetchDataset::counts() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return handed_out_.counts;
 }
 
 DatasetPosition PrefetchDataset::position() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return handed_out_.position;
 }
 

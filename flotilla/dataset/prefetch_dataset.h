@@ -5,11 +5,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
 #include "flotilla/base/interrupt.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/queue.h"
 #include "flotilla/dataset/dataset.h"
 
@@ -65,11 +65,10 @@ class PrefetchDataset : public Dataset {
   std::unique_ptr<BoundedQueue<Batch>> spare_;  // batches whose memory is reused
   std::thread reader_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  State handed_out_;  // after the last batch that was handed out
-  State ended_;       // at the end of the epoch or at its error
-  Status error_;
+  mutable Mutex mutex_;
+  State handed_out_ FL_GUARDED_BY(mutex_);  // after the last batch that was handed out
+  State ended_ FL_GUARDED_BY(mutex_);       // at the end of the epoch or at its error
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -28,7 +28,7 @@ struct QueueDataset::Lane {
   Lane(int lane, int first, std::vector<std::string> files, const LineReaderOptions& options)
       : index(lane), first_file(first), reader(std::move(files), options) {}
 
-  void Start(const LinePosition& place, int64_t batch, int64_t next) {
+  void Start(const LinePosition& place, int64_t batch, int64_t next) FL_REQUIRES(mutex) {
     window_place = place;
     window_batch = batch;
     window.reset();
@@ -39,16 +39,16 @@ struct QueueDataset::Lane {
   const int index;
   const int first_file;  // index of its first file in the dataset's list
 
-  std::mutex mutex;
-  // Written under the mutex. Workers read the atomics without it to choose a lane.
+  Mutex mutex;
+  // Written under the mutex; workers read them without it to choose a lane.
   std::atomic<int64_t> next_batch = 0;
   std::atomic<bool> ended = true;
-  LineReader reader;
+  LineReader reader FL_GUARDED_BY(mutex);
   // The window that next_batch is in, null when none is filled; it begins with window_batch, which
   // begins at window_place.
-  std::shared_ptr<Window> window;
-  int64_t window_batch = 0;
-  LinePosition window_place;
+  std::shared_ptr<Window> window FL_GUARDED_BY(mutex);
+  int64_t window_batch FL_GUARDED_BY(mutex) = 0;
+  LinePosition window_place FL_GUARDED_BY(mutex);
 };
 
 struct QueueDataset::Work {
@@ -119,6 +119,7 @@ Status QueueDataset::StartEpoch(int64_t epoch) {
   const Status status = CheckStandardInput();
   if (!status.ok()) return ledger_.Fail(status);
   for (const auto& lane : lanes_) {
+    MutexLock lock(lane->mutex);
     lane->reader.Rewind();
     lane->Start(lane->reader.position(), 0, 0);
   }
@@ -145,6 +146,7 @@ DatasetPosition QueueDataset::position() const {
   if (position.epoch < 0) return position;
   int64_t lowest = -1, highest = 0;
   for (const auto& lane : lanes_) {
+    MutexLock lock(lane->mutex);
     const bool inside = lane->window != nullptr;
     const LinePosition place = inside ? lane->window_place : lane->reader.position();
     const int64_t next = lane->next_batch;
@@ -172,8 +174,10 @@ Status QueueDataset::Resume(const DatasetPosition& position) {
   for (size_t i = 0; i < lanes_.size() && status.ok(); ++i) {
     const DatasetPosition::Place& place = position.places[i];
     const LinePosition line{.file = place.file, .line = place.line, .offset = place.offset};
-    lanes_[i]->Start(line, place.batch, place.next);
-    status = lanes_[i]->reader.Seek(line);
+    Lane& lane = *lanes_[i];
+    MutexLock lock(lane.mutex);
+    lane.Start(line, place.batch, place.next);
+    status = lane.reader.Seek(line);
   }
   return status.ok() ? status : ledger_.Fail(Annotate(status, "resume"));
 }
@@ -182,7 +186,7 @@ int64_t QueueDataset::OrdinalOf(const Lane& lane) const {
   return lane.next_batch * readers() + lane.index;
 }
 
-QueueDataset::Lane* QueueDataset::LockLane(std::unique_lock<std::mutex>* lock) {
+QueueDataset::Lane* QueueDataset::LockLane(std::unique_lock<Mutex>* lock) {
   while (true) {
     Lane* first = nullptr;  // first lane that has not ended
     Lane* free = nullptr;   // first such lane that no worker reads, locked
@@ -206,6 +210,7 @@ QueueDataset::Lane* QueueDataset::LockLane(std::unique_lock<std::mutex>* lock) {
 }
 
 Status QueueDataset::FillWindow(Lane& lane) {
+  lane.mutex.AssertHeld();
   auto window = std::make_shared<Window>();
   lane.window_place = lane.reader.position();
   FL_RETURN_IF_ERROR(
@@ -227,6 +232,7 @@ Status QueueDataset::FillWindow(Lane& lane) {
 }
 
 StatusOr<int64_t> QueueDataset::TakeShuffled(Lane& lane, Work* work) {
+  lane.mutex.AssertHeld();
   if (lane.window == nullptr) FL_RETURN_IF_ERROR(FillWindow(lane));
   const int64_t rows = static_cast<int64_t>(lane.window->order.size());
   work->begin = std::min((lane.next_batch - lane.window_batch) * options_.batch_size, rows);
@@ -241,12 +247,13 @@ StatusOr<int64_t> QueueDataset::TakeShuffled(Lane& lane, Work* work) {
 }
 
 StatusOr<int64_t> QueueDataset::TakeLines(Lane& lane, Work* work) {
+  lane.mutex.AssertHeld();
   return window_batches_ > 0 ? TakeShuffled(lane, work)
                              : lane.reader.Take(options_.batch_size, &work->lines);
 }
 
 QueueDataset::Work* QueueDataset::WorkOf(int worker) {
-  std::lock_guard lock(works_mutex_);
+  MutexLock lock(works_mutex_);
   while (worker >= static_cast<int>(works_.size())) works_.push_back(std::make_unique<Work>());
   return works_[worker].get();
 }
@@ -255,12 +262,13 @@ StatusOr<bool> QueueDataset::Take(int worker, Work** work, Batch* batch) {
   *work = WorkOf(worker);
   while (true) {
     FL_RETURN_IF_ERROR(ledger_.status());
-    std::unique_lock<std::mutex> lock;
+    std::unique_lock<Mutex> lock;
     Lane* lane = LockLane(&lock);
     if (lane == nullptr) {
       FL_RETURN_IF_ERROR(ledger_.End());
       return false;
     }
+    lane->mutex.AssertHeld();
     StatusOr<int64_t> lines = TakeLines(*lane, *work);
     if (!lines.ok()) return ledger_.Fail(lines.status());
     const bool last = *lines < options_.batch_size;

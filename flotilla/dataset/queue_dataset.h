@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
 #include "flotilla/dataset/line_reader.h"
@@ -78,8 +79,9 @@ class QueueDataset : public Dataset {
   Work* WorkOf(int worker);
   int64_t OrdinalOf(const Lane& lane) const;
   // Locks and returns the lane with the lowest next ordinal, preferring one that no worker is
-  // reading; null at the end.
-  Lane* LockLane(std::unique_lock<std::mutex>* lock);
+  // reading; null at the end. A standard lock, because the analysis cannot follow a lock that is
+  // handed over; functions that use the lane assert that its mutex is held.
+  Lane* LockLane(std::unique_lock<Mutex>* lock);
   // Takes the lines of the next batch and sets its ordinal; false at the end of the epoch.
   StatusOr<bool> Take(int worker, Work** work, Batch* batch);
   // Takes the lines of a lane's next batch and returns their number; fewer than a batch only at its
@@ -103,9 +105,9 @@ class QueueDataset : public Dataset {
   bool standard_input_used_ = false;  // written by StartEpoch and Resume only
 
   EpochLedger ledger_;
-  std::mutex works_mutex_;
-  // One per worker, which uses its own without the lock. Guarded by works_mutex_.
-  std::vector<std::unique_ptr<Work>> works_;
+  Mutex works_mutex_;
+  // One per worker, which uses its own without the lock.
+  std::vector<std::unique_ptr<Work>> works_ FL_GUARDED_BY(works_mutex_);
 };
 
 }  // namespace flotilla

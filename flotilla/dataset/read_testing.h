@@ -7,11 +7,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <numeric>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/test_data.h"
 
 namespace flotilla {
@@ -24,14 +24,14 @@ inline StatusOr<BatchesByOrdinal> ReadRest(Dataset& dataset, int64_t epoch, int 
   BatchesByOrdinal batches;
   Status error;
   bool ids_match = true;
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::thread> threads;
   for (int worker = 0; worker < workers; ++worker) {
     threads.emplace_back([&, worker] {
       Batch batch;
       while (true) {
         StatusOr<bool> more = dataset.Next(worker, &batch);
-        std::lock_guard lock(mutex);
+        MutexLock lock(mutex);
         if (!more.ok() && error.ok()) error = more.status();
         if (!more.ok() || !*more) return;
         EXPECT_EQ(batch.epoch, epoch);

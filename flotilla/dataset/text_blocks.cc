@@ -19,6 +19,7 @@ TextBlocks::TextBlocks(std::vector<std::string> files, const TextBlocksOptions& 
     : files_(std::move(files)), options_(options) {}
 
 void TextBlocks::Rewind() {
+  MutexLock lock(mutex_);
   file_.reset();
   file_index_ = -1;
   next_ordinal_ = 0;
@@ -29,7 +30,7 @@ void TextBlocks::Rewind() {
 }
 
 StatusOr<bool> TextBlocks::Next(TextBlock* block) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!error_.ok()) return error_;
   StatusOr<bool> filled = Fill(block);
   if (!filled.ok()) error_ = filled.status();

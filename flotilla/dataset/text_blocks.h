@@ -8,10 +8,10 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/source.h"
 
@@ -52,23 +52,23 @@ class TextBlocks {
   const std::vector<std::string>& files() const { return files_; }
 
  private:
-  StatusOr<bool> Fill(TextBlock* block);
+  StatusOr<bool> Fill(TextBlock* block) FL_REQUIRES(mutex_);
   // Reads up to `bytes` more; false at the end of the file.
-  StatusOr<bool> Append(size_t bytes, std::string* text);
-  Status OpenNext();
+  StatusOr<bool> Append(size_t bytes, std::string* text) FL_REQUIRES(mutex_);
+  Status OpenNext() FL_REQUIRES(mutex_);
 
   const std::vector<std::string> files_;
   const TextBlocksOptions options_;
 
   std::atomic<int64_t> bytes_ = 0;
-  std::mutex mutex_;
-  // Guarded by mutex_:
-  std::unique_ptr<ByteStream> file_;  // null before the first, between and after files
-  int file_index_ = -1;
-  int64_t next_ordinal_ = 0;
-  int64_t next_line_ = 1;
-  std::string rest_;  // already read, belongs to the next block
-  Status error_;
+  Mutex mutex_;
+  // Null before the first, between and after files.
+  std::unique_ptr<ByteStream> file_ FL_GUARDED_BY(mutex_);
+  int file_index_ FL_GUARDED_BY(mutex_) = -1;
+  int64_t next_ordinal_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t next_line_ FL_GUARDED_BY(mutex_) = 1;
+  std::string rest_ FL_GUARDED_BY(mutex_);  // already read, belongs to the next block
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -32,7 +32,7 @@ FetchWatch::FetchWatch(const DatasetRunOptions* options, std::ostream* print)
 FetchWatch::~FetchWatch() {
   if (!thread_.joinable()) return;
   {
-    const std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   changed_.notify_all();
@@ -78,7 +78,7 @@ void FetchWatch::Print(std::span<const FetchedValue> values, const MetricSet& me
 void FetchWatch::HandOver(std::span<const FetchedValue> values, const MetricSet& metrics) {
   size_t next = 0;
   for (const Fetch& fetch : options_->fetch_list) next += fetch.metric.empty() ? 1 : 0;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!wanted_.exchange(false)) return;
   values_.clear();
   for (const auto& [name, fetch] : options_->fetch_handler.vars) {
@@ -90,11 +90,11 @@ void FetchWatch::HandOver(std::span<const FetchedValue> values, const MetricSet&
 
 void FetchWatch::RunHandler() {
   const std::chrono::duration<double> period(options_->fetch_handler.seconds);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (true) {
-    if (changed_.wait_for(lock, period, [this] { return stop_; })) return;
+    if (changed_.wait_for(mutex_, period, [this]() FL_REQUIRES(mutex_) { return stop_; })) return;
     wanted_ = true;
-    changed_.wait(lock, [this] { return stop_ || given_; });
+    while (!stop_ && !given_) changed_.wait(mutex_);
     if (!given_) return;
     given_ = false;
     const std::map<std::string, Tensor> values = std::move(values_);

@@ -3,16 +3,15 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <ostream>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/fleet/executor.h"
 #include "flotilla/graph/step.h"
 #include "flotilla/metric/metric_set.h"
@@ -50,11 +49,11 @@ class FetchWatch {
   std::ostream* const print_;
 
   std::atomic<bool> wanted_ = false;  // the handler waits for values
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  std::map<std::string, Tensor> values_;  // guarded by mutex_
-  bool given_ = false;                    // guarded by mutex_: values_ are fresh
-  bool stop_ = false;                     // guarded by mutex_
+  Mutex mutex_;
+  CondVar changed_;
+  std::map<std::string, Tensor> values_ FL_GUARDED_BY(mutex_);
+  bool given_ FL_GUARDED_BY(mutex_) = false;  // values_ are fresh
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/infer/prediction_file.h"
 #include "flotilla/metric/metric_set.h"
@@ -76,13 +76,16 @@ class Pass {
     Status status = Score(worker, metrics);
     if (file_ != nullptr) file_->Leave(worker);
     if (status.ok()) return;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (first_error_.ok()) first_error_ = std::move(status);
     failed_ = true;
   }
 
   // Called after every worker has ended.
-  const Status& status() const { return first_error_; }
+  Status status() {
+    MutexLock lock(mutex_);
+    return first_error_;
+  }
   int64_t rows() const { return rows_; }
 
  private:
@@ -107,8 +110,8 @@ class Pass {
   PredictionFile* const file_;  // may be null
   std::atomic<int64_t> rows_ = 0;
   std::atomic<bool> failed_ = false;
-  std::mutex mutex_;
-  Status first_error_;  // guarded by mutex_
+  Mutex mutex_;
+  Status first_error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

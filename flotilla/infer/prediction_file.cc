@@ -24,7 +24,10 @@ StatusOr<std::unique_ptr<PredictionFile>> PredictionFile::Make(
     const std::string& path, const PredictionFileOptions& options) {
   FL_ASSIGN_OR_RETURN(OutputFile opened, OutputFile::Create(path));
   std::unique_ptr<PredictionFile> file(new PredictionFile(options));
-  file->file_.emplace(std::move(opened));
+  {
+    MutexLock lock(file->mutex_);
+    file->file_.emplace(std::move(opened));
+  }
   return file;
 }
 
@@ -62,26 +65,26 @@ void PredictionFile::WriteReady() {
 
 Status PredictionFile::Add(int worker, int64_t ordinal, std::span<const float> scores) {
   std::string text = TextOf(scores);
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   FL_CHECK(ordinal > floors_[worker]);
   floors_[worker] = ordinal;
   waiting_.emplace(ordinal, std::move(text));
   WriteReady();
   // The worker that is behind all others never waits, so there is always progress.
-  moved_.wait(lock, [&] {
-    return waiting_.size() <= window_ || !status_.ok() || floors_[worker] == LowestFloor();
-  });
+  while (waiting_.size() > window_ && status_.ok() && floors_[worker] != LowestFloor()) {
+    moved_.wait(mutex_);
+  }
   return status_;
 }
 
 void PredictionFile::Leave(int worker) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   floors_[worker] = kLeft;
   WriteReady();
 }
 
 Status PredictionFile::Finish() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   FL_CHECK(LowestFloor() == kLeft);
   if (status_.ok() && file_) status_ = file_->Finish();
   return status_;

@@ -2,11 +2,9 @@
 // batches out of order. Memory is bounded: a worker that is far ahead of the slowest one waits.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -14,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/status.h"
 
@@ -53,22 +52,21 @@ class PredictionFile {
 
  private:
   explicit PredictionFile(const PredictionFileOptions& options);
-  int64_t LowestFloor() const;
+  int64_t LowestFloor() const FL_REQUIRES(mutex_);
   // Writes the batches that no worker can precede any more.
-  void WriteReady();
-  Status Write(std::string_view text);
+  void WriteReady() FL_REQUIRES(mutex_);
+  Status Write(std::string_view text) FL_REQUIRES(mutex_);
 
   const size_t window_;
   std::ostream* stream_ = nullptr;  // null: there is a file
 
-  std::mutex mutex_;
-  std::condition_variable moved_;
-  // Guarded by mutex_.
-  std::optional<OutputFile> file_;
+  Mutex mutex_;
+  CondVar moved_;
+  std::optional<OutputFile> file_ FL_GUARDED_BY(mutex_);
   // floors_[w]: later batches of worker w have higher ordinals.
-  std::vector<int64_t> floors_;
-  std::map<int64_t, std::string> waiting_;  // text by ordinal
-  Status status_;
+  std::vector<int64_t> floors_ FL_GUARDED_BY(mutex_);
+  std::map<int64_t, std::string> waiting_ FL_GUARDED_BY(mutex_);  // text by ordinal
+  Status status_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -6,6 +6,7 @@ StatusOr<std::unique_ptr<WorkerMetrics>> WorkerMetrics::Make(std::span<const Met
                                                              int workers) {
   std::unique_ptr<WorkerMetrics> metrics(new WorkerMetrics(workers));
   for (Entry& entry : metrics->workers_) {
+    MutexLock lock(entry.mutex);
     FL_ASSIGN_OR_RETURN(entry.metrics, MetricSet::Make(specs));
   }
   return metrics;
@@ -13,21 +14,21 @@ StatusOr<std::unique_ptr<WorkerMetrics>> WorkerMetrics::Make(std::span<const Met
 
 void WorkerMetrics::Add(int worker, int64_t rows, std::span<const FetchedValue> fetched) {
   Entry& entry = workers_[worker];
-  const std::lock_guard lock(entry.mutex);
+  MutexLock lock(entry.mutex);
   entry.metrics.Add(rows, fetched);
 }
 
 void WorkerMetrics::MergeTo(MetricSet* merged) const {
   merged->Reset();
   for (const Entry& entry : workers_) {
-    const std::lock_guard lock(entry.mutex);
+    MutexLock lock(entry.mutex);
     merged->Merge(entry.metrics);
   }
 }
 
 void WorkerMetrics::Reset() {
   for (Entry& entry : workers_) {
-    const std::lock_guard lock(entry.mutex);
+    MutexLock lock(entry.mutex);
     entry.metrics.Reset();
   }
 }

@@ -3,10 +3,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/metric/metric_set.h"
 
@@ -30,8 +30,8 @@ class WorkerMetrics {
 
  private:
   struct Entry {
-    mutable std::mutex mutex;
-    MetricSet metrics;  // guarded by mutex
+    mutable Mutex mutex;
+    MetricSet metrics FL_GUARDED_BY(mutex);
   };
 
   explicit WorkerMetrics(int workers) : workers_(workers) {}

@@ -136,7 +136,7 @@ StatusOr<std::unique_ptr<MetricsLog>> MetricsLog::Open(const std::string& path,
 }
 
 Status MetricsLog::Publish() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (!std::exchange(aside_, false)) return absl::OkStatus();
   if (std::rename((path_ + kAside).c_str(), path_.c_str()) == 0) return absl::OkStatus();
   return IoError(path_, "cannot replace it");
@@ -191,7 +191,7 @@ Status MetricsLog::WriteEvent(std::string_view event, int64_t step, std::string_
 }
 
 Status MetricsLog::WriteLine(const std::string& line) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const off_t before = lseek(fd_, 0, SEEK_END);
   ssize_t written = 0;
   do {

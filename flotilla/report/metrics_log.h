@@ -16,11 +16,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/tensor/metric_values.h"
 #include "flotilla/trainer/report.h"
@@ -66,9 +66,9 @@ class MetricsLog {
   Status WriteLine(const std::string& line);
 
   const std::string path_;
-  bool aside_;  // guarded by mutex_
+  bool aside_ FL_GUARDED_BY(mutex_);
   const int fd_;
-  std::mutex mutex_;  // one line at a time
+  Mutex mutex_;  // one line at a time
 };
 
 // The part of a line of kind train, epoch or test that curves need. Null or missing figures are

@@ -5,13 +5,12 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <thread>
 #include <unordered_set>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/rpc/address.h"
 #include "flotilla/rpc/grpc_stream.h"
 #include "flotilla/rpc/grpc_transport.h"
@@ -47,8 +46,9 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
   friend class GrpcListener;
   enum class State { kAccepting, kReading, kHandling, kWriting, kFinishing };
   struct Rpc {
+    Rpc() : stream(&context) {}
     grpc::GenericServerContext context;
-    grpc::GenericServerAsyncReaderWriter stream{&context};
+    grpc::GenericServerAsyncReaderWriter stream;
     grpc::ByteBuffer incoming;
   };
 
@@ -76,8 +76,8 @@ class ServerCall : public Event, public std::enable_shared_from_this<ServerCall>
 // Open until the listener closes: a thread that starts a gRPC operation holds it shared meanwhile.
 // Late replies keep it alive after the listener.
 struct Gate {
-  std::shared_mutex mutex;
-  bool open = true;  // guarded by mutex
+  SharedMutex mutex;
+  bool open FL_GUARDED_BY(mutex) = true;
   // Of large answers, by the other end of the connection. Entered and left without the mutex.
   WriteLanes<std::string> lanes;
 };
@@ -124,14 +124,14 @@ class GrpcListener : public Listener {
   const std::string& address() const override { return address_; }
 
   void Close(int64_t grace_ms) override {
-    std::lock_guard one_at_a_time(closing_);
+    MutexLock one_at_a_time(closing_);
     if (server_ == nullptr) return;
     server_->Shutdown(DeadlineIn(grace_ms));
     {
-      std::unique_lock alone(gate_->mutex);
+      ExclusiveLock alone(gate_->mutex);
       gate_->open = false;
       // Calls that wait for the service have no pending event; the others end with theirs.
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       std::erase_if(calls_, [](const std::shared_ptr<ServerCall>& call) {
         if (call->state_ != ServerCall::State::kHandling) return false;
         call->rpc_.reset();
@@ -142,6 +142,7 @@ class GrpcListener : public Listener {
     for (std::thread& thread : threads_) thread.join();
     threads_.clear();
     server_.reset();
+    MutexLock lock(mutex_);
     calls_.clear();
   }
 
@@ -149,13 +150,13 @@ class GrpcListener : public Listener {
   void AcceptOne() {
     auto call = std::make_shared<ServerCall>(this, options_);
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       calls_.insert(call);
     }
     call->Accept(&generic_, queue_.get());
   }
   void Remove(const std::shared_ptr<ServerCall>& call) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     calls_.erase(call);
   }
 
@@ -172,16 +173,16 @@ class GrpcListener : public Listener {
   std::unique_ptr<grpc::Server> server_;
   std::vector<std::thread> threads_;
 
-  std::mutex closing_;
-  std::mutex mutex_;
-  std::unordered_set<std::shared_ptr<ServerCall>> calls_;  // guarded by mutex_
+  Mutex closing_;
+  Mutex mutex_;
+  std::unordered_set<std::shared_ptr<ServerCall>> calls_ FL_GUARDED_BY(mutex_);
 };
 
 void ServerCall::Happened(bool ok) {
   const auto self = shared_from_this();
   const std::shared_ptr<Gate> gate = listener_->gate();
   {
-    std::shared_lock hold(gate->mutex);
+    SharedLock hold(gate->mutex);
     const bool finished = state_ == State::kFinishing || (state_ == State::kWriting && !ok) ||
                           (state_ == State::kAccepting && !ok);
     if (finished || !gate->open) {
@@ -238,7 +239,7 @@ void ServerCall::HandOver() {
 
 void ServerCall::ReplyIfOpen(Gate& gate, StatusOr<Payload> reply) {
   {
-    std::shared_lock hold(gate.mutex);
+    SharedLock hold(gate.mutex);
     if (gate.open) return Reply(std::move(reply));
   }
   if (lane_) gate.lanes.Leave(*lane_);
@@ -246,7 +247,7 @@ void ServerCall::ReplyIfOpen(Gate& gate, StatusOr<Payload> reply) {
 
 bool ServerCall::EnterLane(Gate& gate, std::function<void()> start) {
   {
-    std::shared_lock hold(gate.mutex);
+    SharedLock hold(gate.mutex);
     if (!gate.open) return false;
     lane_ = rpc_->context.peer();
   }

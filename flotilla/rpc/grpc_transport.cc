@@ -6,12 +6,11 @@
 
 #include <algorithm>
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 #include <unordered_set>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/rpc/address.h"
 #include "flotilla/rpc/grpc_stream.h"
 #include "flotilla/rpc/write_lanes.h"
@@ -137,7 +136,7 @@ class GrpcTransport : public Transport {
                                     addresses_[server], request.size(),
                                     options_.max_message_bytes));
     }
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) {
       lock.unlock();
       return done(absl::CancelledError(addresses_[server] + ": the connection was closed"));
@@ -150,12 +149,12 @@ class GrpcTransport : public Transport {
   }
 
   void Close() override {
-    std::lock_guard one_at_a_time(closing_);
+    MutexLock one_at_a_time(closing_);
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
       for (ClientCall* call : calls_) call->Cancel();
-      none_left_.wait(lock, [this] { return calls_.empty(); });
+      while (!calls_.empty()) none_left_.wait(mutex_);
     }
     if (!thread_.joinable()) return;
     queue_.Shutdown();
@@ -165,7 +164,7 @@ class GrpcTransport : public Transport {
   // A call has reported to its caller; it is deleted here.
   void Remove(ClientCall* call) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       calls_.erase(call);
       if (calls_.empty()) none_left_.notify_all();
     }
@@ -174,7 +173,7 @@ class GrpcTransport : public Transport {
   // A large request has been written, or will never be.
   void LeaveLane(int server) { lanes_.Leave(server); }
   bool closed() {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     return closed_;
   }
 
@@ -186,11 +185,11 @@ class GrpcTransport : public Transport {
   std::thread thread_;
   WriteLanes<int> lanes_;  // by server
 
-  std::mutex closing_;
-  std::mutex mutex_;
-  std::condition_variable none_left_;
-  std::unordered_set<ClientCall*> calls_;  // guarded by mutex_
-  bool closed_ = false;                    // guarded by mutex_
+  Mutex closing_;
+  Mutex mutex_;
+  CondVar none_left_;
+  std::unordered_set<ClientCall*> calls_ FL_GUARDED_BY(mutex_);
+  bool closed_ FL_GUARDED_BY(mutex_) = false;
 };
 
 void ClientCall::Wrote(bool ok) {

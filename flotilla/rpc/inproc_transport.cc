@@ -2,13 +2,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <set>
 #include <thread>
 #include <utility>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -48,7 +48,7 @@ class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
 
   void Send(Payload request, const std::shared_ptr<InprocCall>& call) {
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       if (!closed_) {
         under_way_.insert(call);
         queue_.emplace_back(std::move(request), call);
@@ -62,11 +62,11 @@ class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
   void Close(int64_t grace_ms) {
     std::set<std::shared_ptr<InprocCall>> dropped;
     {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       if (closed_) return;
       closed_ = true;
-      wake_.wait_for(lock, std::chrono::milliseconds(grace_ms),
-                     [this] { return under_way_.empty(); });
+      wake_.wait_for(mutex_, std::chrono::milliseconds(grace_ms),
+                     [this]() FL_REQUIRES(mutex_) { return under_way_.empty(); });
       queue_.clear();
       dropped.swap(under_way_);
       wake_.notify_all();
@@ -78,8 +78,8 @@ class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
  private:
   void Loop() {
     for (;;) {
-      std::unique_lock lock(mutex_);
-      wake_.wait(lock, [this] { return !queue_.empty() || (closed_ && under_way_.empty()); });
+      MutexLock lock(mutex_);
+      while (queue_.empty() && !(closed_ && under_way_.empty())) wake_.wait(mutex_);
       if (queue_.empty()) return;
       auto [request, call] = std::move(queue_.front());
       queue_.pop_front();
@@ -94,24 +94,23 @@ class InprocEndpoint : public std::enable_shared_from_this<InprocEndpoint> {
   // A late reply finds its call dropped; then it does nothing else with the endpoint.
   void Answered(const std::shared_ptr<InprocCall>& call, StatusOr<Payload> reply) {
     call->Finish(std::move(reply));
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     under_way_.erase(call);
     if (closed_ && under_way_.empty()) wake_.notify_all();
   }
 
   Service* const service_;
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  // Guarded by mutex_.
-  std::deque<std::pair<Payload, std::shared_ptr<InprocCall>>> queue_;
-  std::set<std::shared_ptr<InprocCall>> under_way_;
-  bool closed_ = false;
+  Mutex mutex_;
+  CondVar wake_;
+  std::deque<std::pair<Payload, std::shared_ptr<InprocCall>>> queue_ FL_GUARDED_BY(mutex_);
+  std::set<std::shared_ptr<InprocCall>> under_way_ FL_GUARDED_BY(mutex_);
+  bool closed_ FL_GUARDED_BY(mutex_) = false;
   std::vector<std::thread> threads_;
 };
 
 struct InprocNetwork::State {
-  std::mutex mutex;
-  std::map<std::string, std::shared_ptr<InprocEndpoint>> endpoints;  // guarded by mutex
+  Mutex mutex;
+  std::map<std::string, std::shared_ptr<InprocEndpoint>> endpoints FL_GUARDED_BY(mutex);
 };
 
 class InprocListener : public Listener {
@@ -123,9 +122,9 @@ class InprocListener : public Listener {
 
   const std::string& address() const override { return name_; }
   void Close(int64_t grace_ms) override {
-    std::lock_guard one_at_a_time(closing_);
+    MutexLock one_at_a_time(closing_);
     {
-      std::lock_guard lock(network_->mutex);
+      MutexLock lock(network_->mutex);
       const auto at = network_->endpoints.find(name_);
       if (at != network_->endpoints.end() && at->second == endpoint_) network_->endpoints.erase(at);
     }
@@ -136,7 +135,7 @@ class InprocListener : public Listener {
   const std::shared_ptr<InprocNetwork::State> network_;
   const std::string name_;
   const std::shared_ptr<InprocEndpoint> endpoint_;
-  std::mutex closing_;
+  Mutex closing_;
 };
 
 class InprocTransport : public Transport {
@@ -154,12 +153,12 @@ class InprocTransport : public Transport {
     auto call = std::make_shared<InprocCall>(
         names_[server], [this, done = std::move(done)](StatusOr<Payload> reply) {
           done(std::move(reply));
-          std::lock_guard lock(mutex_);
+          MutexLock lock(mutex_);
           if (--under_way_ == 0) changed_.notify_all();
         });
     bool closed = false;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       ++under_way_;
       closed = closed_;
       const auto deadline =
@@ -170,7 +169,7 @@ class InprocTransport : public Transport {
     if (closed) return call->Finish(absl::CancelledError("the connection was closed"));
     std::shared_ptr<InprocEndpoint> endpoint;
     {
-      std::lock_guard lock(network_->mutex);
+      MutexLock lock(network_->mutex);
       const auto at = network_->endpoints.find(names_[server]);
       if (at != network_->endpoints.end()) endpoint = at->second;
     }
@@ -179,10 +178,10 @@ class InprocTransport : public Transport {
   }
 
   void Close() override {
-    std::lock_guard one_at_a_time(closing_);
+    MutexLock one_at_a_time(closing_);
     std::multimap<TimePoint, std::weak_ptr<InprocCall>> calls;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       closed_ = true;
       calls.swap(deadlines_);
       changed_.notify_all();
@@ -193,22 +192,22 @@ class InprocTransport : public Transport {
       }
     }
     if (timer_.joinable()) timer_.join();
-    std::unique_lock lock(mutex_);
-    changed_.wait(lock, [this] { return under_way_ == 0; });
+    MutexLock lock(mutex_);
+    while (under_way_ > 0) changed_.wait(mutex_);
   }
 
  private:
   void WatchDeadlines() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!closed_) {
       if (deadlines_.empty()) {
-        changed_.wait(lock);
+        changed_.wait(mutex_);
         continue;
       }
       const auto first = deadlines_.begin();
       const std::shared_ptr<InprocCall> call = first->second.lock();
       if (call != nullptr && first->first > std::chrono::steady_clock::now()) {
-        changed_.wait_until(lock, first->first);
+        changed_.wait_until(mutex_, first->first);
         continue;
       }
       deadlines_.erase(first);
@@ -223,13 +222,12 @@ class InprocTransport : public Transport {
   const std::vector<std::string> names_;
   std::thread timer_;
 
-  std::mutex closing_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::multimap<TimePoint, std::weak_ptr<InprocCall>> deadlines_;
-  int64_t under_way_ = 0;  // calls whose `done` has not returned
-  bool closed_ = false;
+  Mutex closing_;
+  Mutex mutex_;
+  CondVar changed_;
+  std::multimap<TimePoint, std::weak_ptr<InprocCall>> deadlines_ FL_GUARDED_BY(mutex_);
+  int64_t under_way_ FL_GUARDED_BY(mutex_) = 0;  // calls whose `done` has not returned
+  bool closed_ FL_GUARDED_BY(mutex_) = false;
 };
 
 InprocNetwork::InprocNetwork() : state_(std::make_shared<State>()) {}
@@ -237,7 +235,7 @@ InprocNetwork::~InprocNetwork() = default;
 
 StatusOr<std::unique_ptr<Listener>> InprocNetwork::Listen(const std::string& name, Service* service,
                                                           int threads) {
-  std::lock_guard lock(state_->mutex);
+  MutexLock lock(state_->mutex);
   if (state_->endpoints.contains(name)) {
     return absl::AlreadyExistsError(fmt::format("cannot listen at {}: it is in use", name));
   }

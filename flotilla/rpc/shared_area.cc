@@ -75,7 +75,10 @@ StatusOr<std::unique_ptr<SharedArea>> SharedArea::Make(size_t bytes) {
   area->name_ = {.process = static_cast<uint32_t>(getpid()),
                  .file = static_cast<uint32_t>(area->file_),
                  .token = token};
-  for (uint32_t slot = 0; slot < SharedHeader::kSlots; ++slot) area->free_slots_.push_back(slot);
+  {
+    MutexLock lock(area->mutex_);
+    for (uint32_t slot = 0; slot < SharedHeader::kSlots; ++slot) area->free_slots_.push_back(slot);
+  }
   return area;
 }
 
@@ -95,7 +98,7 @@ std::optional<SharedPart> SharedArea::Put(std::span<const std::byte> bytes, uint
 
 // The first gap that is large enough, so that the same pages are reused.
 std::optional<SharedPart> SharedArea::Take(size_t size, uint64_t reader, uint64_t call) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Reclaim();
   if (free_slots_.empty()) return std::nullopt;
   uint64_t offset = kFirstOffset;
@@ -120,14 +123,14 @@ void SharedArea::TakeBack(const SharedPart& part) {
 }
 
 void SharedArea::TakeBack(uint64_t reader, uint64_t calls_below) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [offset, taken] : parts_) {
     if (taken.reader == reader && taken.call < calls_below) TakeBack(taken.part);
   }
 }
 
 void SharedArea::Forget(uint64_t reader) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const auto& [offset, taken] : parts_) {
     if (taken.reader != reader) continue;
     TakeBack(taken.part);
@@ -138,7 +141,7 @@ void SharedArea::Forget(uint64_t reader) {
 }
 
 void SharedArea::Reclaim() {
-  std::erase_if(parts_, [this](const auto& entry) {
+  std::erase_if(parts_, [this](const auto& entry) FL_REQUIRES(mutex_) {
     const uint32_t slot = entry.second.part.slot;
     if (SlotIn(mapping_, slot).load(std::memory_order_acquire) != 0) return false;
     free_slots_.push_back(slot);
@@ -147,7 +150,7 @@ void SharedArea::Reclaim() {
 }
 
 size_t SharedArea::used() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Reclaim();
   size_t bytes = 0;
   for (const auto& [offset, taken] : parts_) bytes += taken.part.size;

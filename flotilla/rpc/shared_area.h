@@ -12,12 +12,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "flotilla/base/mapped_memory.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/payload.h"
 
@@ -87,18 +87,18 @@ class SharedArea {
   };
 
   std::optional<SharedPart> Take(size_t size, uint64_t reader, uint64_t call);
-  // Frees the parts that readers have released. REQUIRES: mutex_ is held.
-  void Reclaim();
+  // Frees the parts that readers have released.
+  void Reclaim() FL_REQUIRES(mutex_);
 
   // Constant after construction.
   int file_ = -1;
   MappedMemory mapping_;
   SharedName name_;
 
-  std::mutex mutex_;
-  std::map<uint64_t, Taken> parts_;   // by offset; guarded by mutex_
-  std::vector<uint32_t> free_slots_;  // guarded by mutex_
-  uint32_t generation_ = 0;           // of the part that was put last; guarded by mutex_
+  Mutex mutex_;
+  std::map<uint64_t, Taken> parts_ FL_GUARDED_BY(mutex_);  // by offset
+  std::vector<uint32_t> free_slots_ FL_GUARDED_BY(mutex_);
+  uint32_t generation_ FL_GUARDED_BY(mutex_) = 0;  // of the part that was put last
 };
 
 // The reading side. Thread-safe.

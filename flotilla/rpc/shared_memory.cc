@@ -202,22 +202,21 @@ class SharingTransport : public Transport {
   };
   struct Server {
     std::atomic<Friendship> friendship = Friendship::kOffered;
-    std::mutex mutex;
-    // Guarded by mutex.
-    SharedName area;
-    std::shared_ptr<SharedView> view;  // of that area
-    uint64_t next_call = 1;
-    std::set<uint64_t> under_way;  // calls
+    Mutex mutex;
+    SharedName area FL_GUARDED_BY(mutex);
+    std::shared_ptr<SharedView> view FL_GUARDED_BY(mutex);  // of that area
+    uint64_t next_call FL_GUARDED_BY(mutex) = 1;
+    std::set<uint64_t> under_way FL_GUARDED_BY(mutex);  // calls
   };
 
   static void BeginCall(Server* peer, SharedPrefix* prefix) {
-    std::lock_guard lock(peer->mutex);
+    MutexLock lock(peer->mutex);
     prefix->call = peer->next_call++;
     peer->under_way.insert(prefix->call);
     prefix->ended = *peer->under_way.begin();
   }
   static void EndCall(Server* peer, uint64_t call) {
-    std::lock_guard lock(peer->mutex);
+    MutexLock lock(peer->mutex);
     peer->under_way.erase(call);
   }
 
@@ -255,7 +254,7 @@ class SharingTransport : public Transport {
 
   // Null if it cannot be opened.
   static std::shared_ptr<SharedView> ViewOf(Server& peer, const SharedName& area) {
-    std::lock_guard lock(peer.mutex);
+    MutexLock lock(peer.mutex);
     if (peer.view != nullptr && peer.area == area) return peer.view;
     auto view = SharedView::Open(area);
     if (!view.ok()) return nullptr;
@@ -294,13 +293,13 @@ SharedMemoryService::SharedMemoryService(Service* service, const SharedMemoryOpt
 SharedMemoryService::~SharedMemoryService() = default;
 
 int SharedMemoryService::peers() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return static_cast<int>(peers_.size());
 }
 
 StatusOr<std::shared_ptr<SharedMemoryService::Peer>> SharedMemoryService::PeerOf(
     const SharedName& name) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const std::shared_ptr<Peer>& peer : peers_) {
     if (peer->name == name) return peer;
   }

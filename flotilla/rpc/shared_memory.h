@@ -8,9 +8,9 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/shared_area.h"
 #include "flotilla/rpc/transport.h"
@@ -46,15 +46,15 @@ class SharedMemoryService : public Service {
 
   // The peer that owns this area; registers it at its first request.
   StatusOr<std::shared_ptr<Peer>> PeerOf(const SharedName& name);
-  // Forgets peers that have ended. REQUIRES: mutex_ is held.
-  void ForgetGone();
+  // Forgets peers that have ended.
+  void ForgetGone() FL_REQUIRES(mutex_);
 
   Service* const service_;
   const SharedMemoryOptions options_;
   const std::shared_ptr<SharedArea> area_;  // of all answers; null: there is no shared memory
 
-  std::mutex mutex_;
-  std::vector<std::shared_ptr<Peer>> peers_;  // guarded by mutex_
+  Mutex mutex_;
+  std::vector<std::shared_ptr<Peer>> peers_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -7,9 +7,9 @@
 #include <chrono>
 #include <functional>
 #include <future>
-#include <mutex>
 #include <thread>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/rpc/inproc_transport.h"
@@ -143,14 +143,14 @@ TEST_P(TransportTest, SlicesAreSentAsTheyStandAndReleasedAfterwards) {
 }
 
 TEST_P(TransportTest, ManyCallsAreUnderWayTogetherAndAnswersComeInAnyOrder) {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::pair<std::string, ReplyCallback>> waiting;
   constexpr int kCalls = 50;
   // Answers the last request first, when all have arrived; no thread waits meanwhile.
   TestService service([&](Payload request, ReplyCallback reply) {
     std::vector<std::pair<std::string, ReplyCallback>> ready;
     {
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       waiting.emplace_back(TextOf(request), std::move(reply));
       if (waiting.size() == kCalls) ready.swap(waiting);
     }
@@ -175,10 +175,10 @@ TEST_P(TransportTest, ManyCallsAreUnderWayTogetherAndAnswersComeInAnyOrder) {
 }
 
 TEST_P(TransportTest, ALateAnswerIsADeadlineThatNamesTheServer) {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<ReplyCallback> kept;
   TestService service([&](const Payload&, ReplyCallback reply) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     kept.push_back(std::move(reply));
   });
   const auto listener = Listen(&service);
@@ -187,7 +187,7 @@ TEST_P(TransportTest, ALateAnswerIsADeadlineThatNamesTheServer) {
   EXPECT_EQ(answer.status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_NE(answer.status().ToString().find((*listener)->address()), std::string::npos);
   // The answer is dropped, and the connection stays usable.
-  std::lock_guard lock(mutex);
+  MutexLock lock(mutex);
   for (const ReplyCallback& reply : kept) reply(PayloadOf("late"));
 }
 
@@ -252,10 +252,10 @@ TEST_P(TransportTest, AServerThatComesBackIsReachedAgain) {
 }
 
 TEST_P(TransportTest, CloseEndsCallsUnderWayAndLaterOnes) {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<ReplyCallback> kept;
   TestService service([&](const Payload&, ReplyCallback reply) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     kept.push_back(std::move(reply));
   });
   const auto listener = Listen(&service);

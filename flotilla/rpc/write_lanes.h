@@ -7,8 +7,9 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <utility>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -20,7 +21,7 @@ class WriteLanes {
   // `start` is called by the last writer before it when that leaves, and must be followed by Leave
   // too.
   bool Enter(const Key& key, std::function<void()> start) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto [lane, first] = lanes_.try_emplace(key);
     if (!first) lane->second.push_back(std::move(start));
     return first;
@@ -30,7 +31,7 @@ class WriteLanes {
   void Leave(const Key& key) {
     std::function<void()> start;
     {
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       const auto lane = lanes_.find(key);
       if (lane->second.empty()) {
         lanes_.erase(lane);
@@ -43,9 +44,9 @@ class WriteLanes {
   }
 
  private:
-  std::mutex mutex_;
-  // Lanes with an active writer, and the waiting writers. Guarded by mutex_.
-  std::map<Key, std::deque<std::function<void()>>> lanes_;
+  Mutex mutex_;
+  // Lanes with an active writer, and the waiting writers.
+  std::map<Key, std::deque<std::function<void()>>> lanes_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -32,6 +32,7 @@ StatusOr<std::unique_ptr<RunView>> RunView::Make(const RunOptions* options, std:
   if (options->keep.resume) {
     StatusOr<std::vector<MetricsPoint>> earlier = ReadMetrics(path);
     if (earlier.ok()) {
+      MutexLock lock(view->mutex_);
       for (MetricsPoint& point : *earlier) view->points_.Add(std::move(point));
     }
   }
@@ -131,7 +132,7 @@ void RunView::Event(std::string_view event, int64_t step, std::string_view detai
 }
 
 Status RunView::Draw() {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const CurvePlotOptions plot{.title = options_->model_name};
   const std::vector<MetricsPoint> points = points_.All();
   if (log_ != nullptr) {
@@ -142,13 +143,13 @@ Status RunView::Draw() {
 }
 
 void RunView::Keep(MetricsPoint point) {
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   points_.Add(std::move(point));
 }
 
 void RunView::CheckWrite(const Status& status) {
   if (status.ok()) return;
-  const std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   if (std::exchange(write_failed_, true)) return;
   terminal_->log.warn("{}; training continues", Message(status));
 }

@@ -5,10 +5,10 @@
 
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/report/curve_points.h"
 #include "flotilla/report/metrics_log.h"
@@ -65,9 +65,9 @@ class RunView {
 
   ProgressMeter meter_;
   Throttle point_due_;
-  std::mutex mutex_;
-  CurvePoints points_;         // guarded by mutex_
-  bool write_failed_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CurvePoints points_ FL_GUARDED_BY(mutex_);
+  bool write_failed_ FL_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace flotilla

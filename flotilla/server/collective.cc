@@ -8,7 +8,7 @@ namespace flotilla {
 Collectives::Collectives(int trainers, const Clock* clock) : clock_(clock), left_(trainers) {}
 
 uint64_t Collectives::next() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return number_;
 }
 
@@ -17,7 +17,7 @@ template <typename Change>
 void Collectives::Do(Change change) {
   Calls calls;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     change(&calls);
   }
   for (const auto& call : calls) call();
@@ -77,7 +77,7 @@ Status Collectives::CheckLocked(const Part& part) const {
 void Collectives::Join(int trainer, const wire::CollectiveRequest& request, TensorReader tensors,
                        Done done) {
   StatusOr<Part> part = ReadPart(request, std::move(tensors));
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     const auto answer = [&](StatusOr<Payload> with) {
       calls->push_back([done, with = std::move(with)] { done(with); });
     };
@@ -108,7 +108,7 @@ void Collectives::Join(int trainer, const wire::CollectiveRequest& request, Tens
 }
 
 void Collectives::Leave(int trainer) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     left_[trainer] = true;
     CompleteIfAll(calls);
   });
@@ -171,7 +171,7 @@ Payload Collectives::ExchangedFor(int trainer) const {
 }
 
 std::optional<PeerWait> Collectives::WaitOf(int trainer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto part = parts_.find(trainer);
   if (part == parts_.end()) return std::nullopt;
   PeerWait wait{.what = fmt::format("collective call '{}'", part->second.request.name()),
@@ -184,7 +184,7 @@ std::optional<PeerWait> Collectives::WaitOf(int trainer) const {
 }
 
 void Collectives::Fail(const Status& error) {
-  Do([&](Calls* calls) { FailLocked(error, calls); });
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) { FailLocked(error, calls); });
 }
 
 void Collectives::FailLocked(const Status& error, Calls* calls) {

@@ -10,11 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/codec.h"
 #include "flotilla/server/peer_wait.h"
@@ -56,24 +56,23 @@ class Collectives {
   using Calls = std::vector<std::function<void()>>;
 
   static StatusOr<Part> ReadPart(const wire::CollectiveRequest& request, TensorReader tensors);
-  // All REQUIRE: mutex_ is held. Calls to make after it is released are appended to `calls`.
+  // Runs change(calls) under the mutex, then makes the calls that it appended.
   template <typename Change>
   void Do(Change change);
-  Status CheckLocked(const Part& part) const;
-  void CompleteIfAll(Calls* calls);
-  void FailLocked(const Status& error, Calls* calls);
-  Payload Gathered() const;
-  Payload Summed() const;
-  Payload ExchangedFor(int trainer) const;
+  Status CheckLocked(const Part& part) const FL_REQUIRES(mutex_);
+  void CompleteIfAll(Calls* calls) FL_REQUIRES(mutex_);
+  void FailLocked(const Status& error, Calls* calls) FL_REQUIRES(mutex_);
+  Payload Gathered() const FL_REQUIRES(mutex_);
+  Payload Summed() const FL_REQUIRES(mutex_);
+  Payload ExchangedFor(int trainer) const FL_REQUIRES(mutex_);
 
   const Clock* const clock_;
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  uint64_t number_ = 0;        // of the call that is being collected
-  std::map<int, Part> parts_;  // of that call, by trainer
-  std::vector<Payload> last_;  // results of the previous call, by trainer
-  std::vector<bool> left_;
-  Status error_;
+  mutable Mutex mutex_;
+  uint64_t number_ FL_GUARDED_BY(mutex_) = 0;        // of the call that is being collected
+  std::map<int, Part> parts_ FL_GUARDED_BY(mutex_);  // of that call, by trainer
+  std::vector<Payload> last_ FL_GUARDED_BY(mutex_);  // results of the previous call, by trainer
+  std::vector<bool> left_ FL_GUARDED_BY(mutex_);
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

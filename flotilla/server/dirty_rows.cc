@@ -7,7 +7,7 @@ namespace flotilla {
 
 void DirtySet::Mark(int trainer, std::span<const uint32_t> items, std::span<const uint64_t> keys) {
   if (items.empty()) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const size_t needed = size_t{*std::max_element(items.begin(), items.end())} + 1;
   if (needed > keys_.size()) keys_.resize(needed);
   for (size_t i = 0; i < items.size(); ++i) keys_[items[i]] = keys[i];
@@ -19,7 +19,7 @@ void DirtySet::Mark(int trainer, std::span<const uint32_t> items, std::span<cons
 }
 
 std::vector<uint64_t> DirtySet::Take(int trainer, size_t max, bool* more) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<uint64_t>& pending = pending_[trainer];
   std::vector<uint64_t>& bits = bits_[trainer];
   size_t word = 0;
@@ -36,12 +36,12 @@ std::vector<uint64_t> DirtySet::Take(int trainer, size_t max, bool* more) {
 }
 
 void DirtySet::Confirm(int trainer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   pending_[trainer].clear();
 }
 
 size_t DirtySet::memory_bytes() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   size_t words = keys_.capacity();
   for (const auto& bits : bits_) words += bits.capacity();
   for (const auto& pending : pending_) words += pending.capacity();

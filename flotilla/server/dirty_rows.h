@@ -3,9 +3,10 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <span>
 #include <vector>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -29,10 +30,11 @@ class DirtySet {
   size_t memory_bytes() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<std::vector<uint64_t>> bits_;     // per trainer, one bit per item
-  std::vector<std::vector<uint64_t>> pending_;  // per trainer: keys taken and not confirmed
-  std::vector<uint64_t> keys_;                  // per item
+  mutable Mutex mutex_;
+  // Per trainer: one bit per item; keys taken and not confirmed.
+  std::vector<std::vector<uint64_t>> bits_ FL_GUARDED_BY(mutex_);
+  std::vector<std::vector<uint64_t>> pending_ FL_GUARDED_BY(mutex_);
+  std::vector<uint64_t> keys_ FL_GUARDED_BY(mutex_);  // per item
 };
 
 }  // namespace flotilla

@@ -19,7 +19,7 @@ Liveness::Liveness(const LivenessOptions& options, const Clock* clock)
       trainers_(options.trainers) {}
 
 Status Liveness::Join(int trainer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Trainer& t = trainers_[trainer];
   if (t.state == State::kLost) return TakenForDead(trainer);
   if (t.state == State::kExpected) t.state = State::kAlive;
@@ -28,7 +28,7 @@ Status Liveness::Join(int trainer) {
 }
 
 Status Liveness::Heard(int trainer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Trainer& t = trainers_[trainer];
   switch (t.state) {
     case State::kExpected:
@@ -50,7 +50,7 @@ Status Liveness::TakenForDead(int trainer) const {
 }
 
 std::string Liveness::Describe(int trainer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const Trainer& t = trainers_[trainer];
   if (t.state == State::kStopped) return "it has finished";
   if (t.state == State::kLost) return "it was taken for dead";
@@ -59,12 +59,12 @@ std::string Liveness::Describe(int trainer) const {
 }
 
 void Liveness::Refused(int trainer, const Status& why) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   trainers_[trainer].refused = why;
 }
 
 void Liveness::Stop(int trainer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   trainers_[trainer].state = State::kStopped;
   changed_.notify_all();
 }
@@ -88,7 +88,7 @@ Status Liveness::MissingAtStart(int64_t now_nanos) const {
 }
 
 std::vector<int> Liveness::Check(int64_t now_nanos) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   std::vector<int> lost;
   for (size_t t = 0; t < trainers_.size(); ++t) {
     Trainer& trainer = trainers_[t];
@@ -113,7 +113,7 @@ std::vector<int> Liveness::Check(int64_t now_nanos) {
 }
 
 void Liveness::Forgive(int64_t now_nanos, int64_t paused_nanos) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   start_nanos_ += paused_nanos;
   for (Trainer& trainer : trainers_) {
     trainer.heard_nanos =
@@ -127,17 +127,17 @@ void Liveness::Keep(const Status& error) {
 }
 
 void Liveness::Fail(const Status& error) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Keep(error);
 }
 
 Status Liveness::status() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return error_;
 }
 
 void Liveness::Told(int trainer) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   trainers_[trainer].told = true;
   changed_.notify_all();
 }
@@ -155,7 +155,7 @@ bool Liveness::AllTold() const {
 }
 
 bool Liveness::AnyHeard(int64_t within_ms) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const int64_t since = clock_->NowNanos() - within_ms * kNanosPerMs;
   return std::any_of(trainers_.begin(), trainers_.end(), [&](const Trainer& t) {
     return t.state == State::kAlive && t.heard_nanos >= since;
@@ -163,15 +163,15 @@ bool Liveness::AnyHeard(int64_t within_ms) const {
 }
 
 bool Liveness::WaitForEnd(int64_t max_wait_ms) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
-                           [this] { return !error_.ok() || AllStopped(); });
+  MutexLock lock(mutex_);
+  return changed_.wait_for(mutex_, std::chrono::milliseconds(max_wait_ms),
+                           [this]() FL_REQUIRES(mutex_) { return !error_.ok() || AllStopped(); });
 }
 
 bool Liveness::WaitUntilTold(int64_t max_wait_ms) const {
-  std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, std::chrono::milliseconds(max_wait_ms),
-                           [this] { return AllTold(); });
+  MutexLock lock(mutex_);
+  return changed_.wait_for(mutex_, std::chrono::milliseconds(max_wait_ms),
+                           [this]() FL_REQUIRES(mutex_) { return AllTold(); });
 }
 
 }  // namespace flotilla

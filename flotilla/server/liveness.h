@@ -2,13 +2,12 @@
 // have stopped, or with the first error, which is then reported to all of them.
 #pragma once
 
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -74,22 +73,20 @@ class Liveness {
     Status refused;  // the last rejected handshake
   };
 
-  // All REQUIRE: mutex_ is held.
   Status TakenForDead(int trainer) const;
-  bool AllStopped() const;
-  bool AllTold() const;
-  void Keep(const Status& error);
-  Status MissingAtStart(int64_t now_nanos) const;
+  bool AllStopped() const FL_REQUIRES(mutex_);
+  bool AllTold() const FL_REQUIRES(mutex_);
+  void Keep(const Status& error) FL_REQUIRES(mutex_);
+  Status MissingAtStart(int64_t now_nanos) const FL_REQUIRES(mutex_);
 
   const LivenessOptions options_;
   const Clock* const clock_;
 
-  mutable std::mutex mutex_;
-  mutable std::condition_variable changed_;
-  // Guarded by mutex_.
-  int64_t start_nanos_;
-  std::vector<Trainer> trainers_;
-  Status error_;
+  mutable Mutex mutex_;
+  mutable CondVar changed_;
+  int64_t start_nanos_ FL_GUARDED_BY(mutex_);
+  std::vector<Trainer> trainers_ FL_GUARDED_BY(mutex_);
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

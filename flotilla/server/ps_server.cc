@@ -27,9 +27,9 @@ PsServer::~PsServer() {
 }
 
 void PsServer::TickLoop() {
-  std::unique_lock lock(mutex_);
-  while (!wake_.wait_for(lock, std::chrono::milliseconds(options_.service.tick_ms),
-                         [this] { return stop_; })) {
+  MutexLock lock(mutex_);
+  while (!wake_.wait_for(mutex_, std::chrono::milliseconds(options_.service.tick_ms),
+                         [this]() FL_REQUIRES(mutex_) { return stop_; })) {
     lock.unlock();
     service_->Tick();
     lock.lock();
@@ -52,7 +52,7 @@ Status PsServer::Wait() {
 }
 
 bool PsServer::stopped() {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return stop_;
 }
 
@@ -60,7 +60,7 @@ void PsServer::Stop() { Close(0); }
 
 void PsServer::Close(int64_t grace_ms) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     stop_ = true;
   }
   wake_.notify_all();

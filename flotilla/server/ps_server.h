@@ -1,15 +1,14 @@
 // A server: makes the tables, listens, and serves until the last trainer has stopped.
 #pragma once
 
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/transport.h"
 #include "flotilla/server/ps_service.h"
@@ -63,9 +62,9 @@ class PsServer {
   const std::unique_ptr<PsService> service_;
   std::unique_ptr<Listener> listener_;
 
-  std::mutex mutex_;
-  std::condition_variable wake_;
-  bool stop_ = false;  // guarded by mutex_
+  Mutex mutex_;
+  CondVar wake_;
+  bool stop_ FL_GUARDED_BY(mutex_) = false;
   std::thread ticker_;
 };
 

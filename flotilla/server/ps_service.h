@@ -7,12 +7,12 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/log_line.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/pause_watch.h"
 #include "flotilla/base/reused.h"
 #include "flotilla/base/status.h"
@@ -163,10 +163,10 @@ class PsService : public Service {
   mutable Reused<RoundPart> parts_;
   mutable Reused<AlignedVector<float>> dense_values_;
   Reused<SparseRows> dirty_values_;
-  mutable std::mutex dense_now_mutex_;
-  // Guarded by dense_now_mutex_: the last copy, while an answer uses it, and its version.
-  mutable std::weak_ptr<const AlignedVector<float>> dense_now_;
-  mutable uint64_t dense_now_version_ = 0;
+  mutable Mutex dense_now_mutex_;
+  // The last copy, while an answer uses it, and its version.
+  mutable std::weak_ptr<const AlignedVector<float>> dense_now_ FL_GUARDED_BY(dense_now_mutex_);
+  mutable uint64_t dense_now_version_ FL_GUARDED_BY(dense_now_mutex_) = 0;
   std::atomic<int64_t> step_ = 0;
   std::atomic<bool> failed_ = false;  // Fail was called
   std::atomic<int64_t> told_waits_nanos_ = 0;
@@ -179,8 +179,8 @@ class PsService : public Service {
   DirtySet dirty_dense_;                               // per block of the slice
   // The newest PullDirty of a trainer.
   struct DirtyCall {
-    std::mutex mutex;
-    uint64_t sequence = 0;  // guarded by mutex
+    Mutex mutex;
+    uint64_t sequence FL_GUARDED_BY(mutex) = 0;
   };
   std::vector<DirtyCall> dirty_calls_;
   ServerCheckpoint checkpoint_;

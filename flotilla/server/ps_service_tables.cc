@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/server/ps_service.h"
 #include "flotilla/server/ps_service_call.h"
@@ -207,13 +208,13 @@ Payload PsService::PushResponse(int64_t step, DenseAnswer dense, bool send_again
 std::shared_ptr<const AlignedVector<float>> PsService::DenseNow() const {
   const uint64_t version = tables_->dense_version();
   {
-    std::lock_guard lock(dense_now_mutex_);
+    MutexLock lock(dense_now_mutex_);
     if (auto now = dense_now_.lock(); now != nullptr && dense_now_version_ == version) return now;
   }
   const std::shared_ptr<AlignedVector<float>> values = dense_values_.Take();
   values->resize(static_cast<size_t>(tables_->range().size()));
   tables_->CopyDense(0, *values);
-  std::lock_guard lock(dense_now_mutex_);
+  MutexLock lock(dense_now_mutex_);
   dense_now_ = values;
   dense_now_version_ = version;
   return values;
@@ -239,7 +240,7 @@ void PsService::PullDirty(const std::shared_ptr<Call>& call) {
   DirtyCall& newest = dirty_calls_[trainer];
   const uint64_t sequence = call->head().sequence();
   {
-    std::lock_guard lock(newest.mutex);
+    MutexLock lock(newest.mutex);
     newest.sequence = sequence;
     // A new call means that the answer to the previous one has arrived.
     for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
@@ -247,7 +248,7 @@ void PsService::PullDirty(const std::shared_ptr<Call>& call) {
   }
   const uint64_t max_rows = std::max<uint64_t>(1, call->head().pull_dirty().max_rows());
   Answer(call, true, [this, &newest, sequence, trainer, max_rows] {
-    std::lock_guard lock(newest.mutex);
+    MutexLock lock(newest.mutex);
     // No one waits for a late copy of an earlier call: it must not take keys that the next call
     // would confirm as received.
     const Status late = FailedPrecondition("pull dirty {} has been answered", sequence);

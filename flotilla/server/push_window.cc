@@ -9,19 +9,19 @@ namespace flotilla {
 PushWindow::PushWindow(int trainers, size_t length) : length_(length), trainers_(trainers) {}
 
 bool PushWindow::StartLife(int trainer, uint64_t incarnation) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   Trainer& t = trainers_[trainer];
   if (t.incarnation == 0) t.incarnation = incarnation;
   return t.incarnation == incarnation;
 }
 
 bool PushWindow::HasLife(int trainer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return trainers_[trainer].incarnation != 0;
 }
 
 Status PushWindow::CheckLife(int trainer, uint64_t incarnation) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return CheckLifeLocked(trainer, incarnation);
 }
 
@@ -60,7 +60,7 @@ StatusOr<PushWindow::Verdict> PushWindow::Begin(int trainer, uint64_t incarnatio
                                                 uint64_t sequence, Respond respond) {
   MakeResponse make;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     FL_RETURN_IF_ERROR(CheckLifeLocked(trainer, incarnation));
     if (sequence == 0) return InvalidArgument("a request that changes something has no sequence");
     Trainer& t = trainers_[trainer];
@@ -90,7 +90,7 @@ void PushWindow::Finish(int trainer, uint64_t incarnation, uint64_t sequence, bo
   std::vector<Respond> waiting;
   std::vector<Then> after;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (applied) ++applied_;
     Trainer& t = trainers_[trainer];
     // A trainer that was restarted meanwhile does not wait for this answer.
@@ -116,7 +116,7 @@ std::vector<PushWindow::Then> PushWindow::TakeAfter(Trainer& trainer, uint64_t s
 
 void PushWindow::After(int trainer, uint64_t incarnation, uint64_t sequence, Then then) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     Trainer& t = trainers_[trainer];
     const Entry* entry = Find(t, sequence);
     const bool finished = entry != nullptr ? entry->make != nullptr : sequence <= t.forgotten;
@@ -131,7 +131,7 @@ void PushWindow::After(int trainer, uint64_t incarnation, uint64_t sequence, The
 void PushWindow::CallAll() {
   std::vector<std::pair<uint64_t, Then>> all;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     for (Trainer& t : trainers_) {
       std::move(t.after.begin(), t.after.end(), std::back_inserter(all));
       t.after.clear();
@@ -141,7 +141,7 @@ void PushWindow::CallAll() {
 }
 
 int64_t PushWindow::applied() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return applied_;
 }
 

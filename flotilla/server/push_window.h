@@ -8,10 +8,10 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <mutex>
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/payload.h"
 
@@ -83,12 +83,12 @@ class PushWindow {
   // Takes the callbacks that wait for the end of a request.
   static std::vector<Then> TakeAfter(Trainer& trainer, uint64_t sequence);
   static Entry* Find(Trainer& trainer, uint64_t sequence);
-  Status CheckLifeLocked(int trainer, uint64_t incarnation) const;
+  Status CheckLifeLocked(int trainer, uint64_t incarnation) const FL_REQUIRES(mutex_);
 
   const size_t length_;
-  mutable std::mutex mutex_;
-  std::vector<Trainer> trainers_;  // guarded by mutex_
-  int64_t applied_ = 0;            // guarded by mutex_
+  mutable Mutex mutex_;
+  std::vector<Trainer> trainers_ FL_GUARDED_BY(mutex_);
+  int64_t applied_ FL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flotilla

@@ -30,14 +30,14 @@ template <typename Change>
 void Rounds::Do(Change change) {
   Calls calls;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     change(&calls);
   }
   for (const auto& call : calls) call();
 }
 
 void Rounds::Enter(int trainer, Done done) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     if (!error_.ok()) {
       return calls->push_back([done, error = error_] { done({.status = error}); });
     }
@@ -62,14 +62,14 @@ void Rounds::EnterIfAll(Calls* calls) {
 }
 
 void Rounds::Leave(int trainer) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     active_[trainer] = false;
     Advance(calls);
   });
 }
 
 void Rounds::Lose(int trainer) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     lost_[trainer] = true;
     active_[trainer] = false;
     Forget(trainer, &entering_, calls);
@@ -101,7 +101,7 @@ bool Rounds::NextInTurn(int trainer) const {
 }
 
 void Rounds::Push(int trainer, RoundPart part, Done done) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     Status refused = error_;
     if (refused.ok() && !active_[trainer]) {
       refused =
@@ -156,7 +156,7 @@ void Rounds::FinishRound(Calls* calls) {
 }
 
 std::optional<PeerWait> Rounds::WaitOf(int trainer) const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const auto find = [&](const std::map<int, Waiting>& waits, const char* what,
                         const std::function<bool(int)>& wanted) -> std::optional<PeerWait> {
     const auto at = waits.find(trainer);
@@ -167,13 +167,15 @@ std::optional<PeerWait> Rounds::WaitOf(int trainer) const {
     }
     return wait;
   };
-  auto wait = find(pushes_, "a round of pushes", [this](int t) { return active_[t]; });
+  auto wait =
+      find(pushes_, "a round of pushes", [this](int t) FL_REQUIRES(mutex_) { return active_[t]; });
   if (wait.has_value()) return wait;
-  return find(entering_, "the start of rounds", [this](int t) { return !lost_[t]; });
+  return find(entering_, "the start of rounds",
+              [this](int t) FL_REQUIRES(mutex_) { return !lost_[t]; });
 }
 
 void Rounds::Fail(const Status& error) {
-  Do([&](Calls* calls) {
+  Do([&](Calls* calls) FL_REQUIRES(mutex_) {
     if (error_.ok()) error_ = error;
     for (auto* waits : {&pushes_, &entering_}) {
       for (auto& [trainer, waiting] : *waits) {

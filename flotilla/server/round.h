@@ -11,11 +11,11 @@
 #include <cstdint>
 #include <functional>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/server/peer_wait.h"
 #include "flotilla/server/round_sum.h"
@@ -75,13 +75,14 @@ class Rounds {
   // Runs change(calls) under the mutex, then makes the calls that it appended.
   template <typename Change>
   void Do(Change change);
-  // All REQUIRE: mutex_ is held. Calls to make after it is released are appended to `calls`.
-  bool InRound(int trainer) const { return active_[trainer] || pushes_.contains(trainer); }
-  bool NextInTurn(int trainer) const;
+  bool InRound(int trainer) const FL_REQUIRES(mutex_) {
+    return active_[trainer] || pushes_.contains(trainer);
+  }
+  bool NextInTurn(int trainer) const FL_REQUIRES(mutex_);
   // Adds the waiting parts in trainer order; makes the update when no trainer is missing.
-  void Advance(Calls* calls);
-  void FinishRound(Calls* calls);
-  void EnterIfAll(Calls* calls);
+  void Advance(Calls* calls) FL_REQUIRES(mutex_);
+  void FinishRound(Calls* calls) FL_REQUIRES(mutex_);
+  void EnterIfAll(Calls* calls) FL_REQUIRES(mutex_);
   // Ends the wait of a trainer, if any, with an error.
   static void Forget(int trainer, std::map<int, Waiting>* waits, Calls* calls);
 
@@ -90,15 +91,14 @@ class Rounds {
   const Clock* const clock_;
   const std::function<StatusOr<int64_t>(const RoundPart&)> apply_;
 
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  RoundSum sum_;
-  std::vector<bool> active_;         // in the rounds
-  std::vector<bool> lost_;           // lost: Enter does not wait for it
-  std::map<int, Waiting> pushes_;    // of the current round, by trainer
-  std::map<int, Waiting> entering_;  // waiting calls of Enter, by trainer
-  size_t waiting_bytes_ = 0;
-  Status error_;
+  mutable Mutex mutex_;
+  RoundSum sum_ FL_GUARDED_BY(mutex_);
+  std::vector<bool> active_ FL_GUARDED_BY(mutex_);         // in the rounds
+  std::vector<bool> lost_ FL_GUARDED_BY(mutex_);           // lost: Enter does not wait for it
+  std::map<int, Waiting> pushes_ FL_GUARDED_BY(mutex_);    // of the current round, by trainer
+  std::map<int, Waiting> entering_ FL_GUARDED_BY(mutex_);  // waiting calls of Enter, by trainer
+  size_t waiting_bytes_ FL_GUARDED_BY(mutex_) = 0;
+  Status error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

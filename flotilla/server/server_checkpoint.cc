@@ -22,7 +22,7 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTi
                                                                     std::vector<int> tables,
                                                                     bool optimizer_state,
                                                                     int64_t step) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   // Its cuts would stay open, because its end has already been requested.
   if (ended_[ticket.trainer] > ticket.sequence) return FailedPrecondition("the save has ended");
   if (busy_) return FailedPrecondition("a model is being saved or loaded");
@@ -46,7 +46,7 @@ StatusOr<std::shared_ptr<const ServerSave>> ServerCheckpoint::Begin(const SaveTi
 
 void ServerCheckpoint::End(const SaveTicket& ticket, std::function<void()> done) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     uint64_t& ended = ended_[ticket.trainer];
     ended = std::max(ended, ticket.sequence);
     // The end of a rejected save must not end the save that is being written.
@@ -72,7 +72,7 @@ void ServerCheckpoint::EndLocked() {
 void ServerCheckpoint::Rest() {
   std::vector<std::function<void()>> ends;
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     busy_ = false;
     ends.swap(ends_);
     if (!ends.empty()) EndLocked();
@@ -92,7 +92,7 @@ bool ServerCheckpoint::RunLocked(std::function<void()> work) {
 void ServerCheckpoint::Write(const std::string& directory,
                              std::function<void(StatusOr<std::string>)> done) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto work = [this, directory, save = save_, done] {
       StatusOr<std::string> part = WriteNow(directory, *save);
       Rest();
@@ -122,7 +122,7 @@ Status ServerCheckpoint::CheckBegunLocked(int table) const {
 }
 
 StatusOr<std::vector<uint64_t>> ServerCheckpoint::Count(int table) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   FL_RETURN_IF_ERROR(CheckBegunLocked(table));
   std::vector<uint64_t> counts;
   for (int shard = shards().first; shard < shards().end(); ++shard) {
@@ -134,7 +134,7 @@ StatusOr<std::vector<uint64_t>> ServerCheckpoint::Count(int table) {
 StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(int table,
                                                                                 int first_shard,
                                                                                 uint64_t max_rows) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   FL_RETURN_IF_ERROR(CheckBegunLocked(table));
   if (first_shard < shards().first || first_shard >= shards().end()) {
     return InvalidArgument("virtual shard {} is not one of this server's", first_shard);
@@ -142,7 +142,8 @@ StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(
   auto chunk = std::make_shared<Chunk>();
   StoredRows& rows = chunk->rows;
   SparseTable& from = tables_->table(table);
-  const bool with_meta = save_->optimizer_state && from.spec().keep_meta;
+  const bool with_state = save_->optimizer_state;
+  const bool with_meta = with_state && from.spec().keep_meta;
   max_rows = std::clamp<uint64_t>(max_rows, 1, kMaxStoredRows);
   int shard = first_shard;
   for (; shard < shards().end() && rows.ids.size() < max_rows; ++shard) {
@@ -150,7 +151,7 @@ StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(
       rows.ids.push_back(row.id);
       rows.weights.insert(rows.weights.end(), row.weights.begin(), row.weights.end());
       if (with_meta) rows.meta.push_back(StoredRows::Meta(row.meta.pushes, row.meta.last_step));
-      if (!save_->optimizer_state) return;
+      if (!with_state) return;
       rows.state.insert(rows.state.end(), row.state.begin(), row.state.end());
     }));
   }
@@ -162,7 +163,7 @@ StatusOr<std::shared_ptr<const ServerCheckpoint::Chunk>> ServerCheckpoint::Read(
 void ServerCheckpoint::Load(const std::string& directory, const LoadParts& parts,
                             std::function<void(StatusOr<int64_t>)> done) {
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     const auto work = [this, directory, parts, done] {
       StatusOr<int64_t> step = LoadNow(directory, parts);
       Rest();

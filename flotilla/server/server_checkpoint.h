@@ -9,12 +9,12 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
@@ -91,11 +91,10 @@ class ServerCheckpoint {
   ShardRange shards() const { return tables_->shards(); }
   StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
   Status LoadDense(const CheckpointReader& reader, const LoadParts& parts);
-  // All REQUIRE: mutex_ is held. RunLocked runs `work` in the background thread; returns false
-  // if that is busy.
-  Status CheckBegunLocked(int table) const;
-  void EndLocked();
-  bool RunLocked(std::function<void()> work);
+  Status CheckBegunLocked(int table) const FL_REQUIRES(mutex_);
+  void EndLocked() FL_REQUIRES(mutex_);
+  // Runs `work` in the background thread; returns false if that is busy.
+  bool RunLocked(std::function<void()> work) FL_REQUIRES(mutex_);
   // The background thread has done its work.
   void Rest();
 
@@ -103,15 +102,17 @@ class ServerCheckpoint {
   const std::string name_;
   const WriterOptions options_;
 
-  std::mutex mutex_;
-  // Guarded by mutex_.
-  std::shared_ptr<const ServerSave> save_;
-  int owner_ = 0;                       // the trainer that has begun it
-  std::shared_ptr<const Chunk> chunk_;  // read last, in case its answer must be sent again
-  bool busy_ = false;
-  std::vector<std::function<void()>> ends_;  // callbacks that wait for the end of writing
-  std::map<int, uint64_t> ended_;            // the last ticket of each trainer that ended a save
-  std::thread thread_;
+  Mutex mutex_;
+  std::shared_ptr<const ServerSave> save_ FL_GUARDED_BY(mutex_);
+  int owner_ FL_GUARDED_BY(mutex_) = 0;  // the trainer that has begun it
+  // Read last, in case its answer must be sent again.
+  std::shared_ptr<const Chunk> chunk_ FL_GUARDED_BY(mutex_);
+  bool busy_ FL_GUARDED_BY(mutex_) = false;
+  // Callbacks that wait for the end of writing.
+  std::vector<std::function<void()>> ends_ FL_GUARDED_BY(mutex_);
+  // The last ticket of each trainer that ended a save.
+  std::map<int, uint64_t> ended_ FL_GUARDED_BY(mutex_);
+  std::thread thread_ FL_GUARDED_BY(mutex_);
   std::atomic<bool> give_up_ = false;  // tells the background thread to stop writing
 };
 

@@ -116,13 +116,14 @@ Status ServerTables::ForEachStripe(uint32_t table, Empty empty, Apply apply) {
   for (const bool wait : {false, true}) {
     for (int s = 0; s < kStripes; ++s) {
       if (done[s] || empty(s)) continue;
-      std::unique_lock lock(stripes[s], std::defer_lock);
       if (wait) {
-        lock.lock();
-      } else if (!lock.try_lock()) {
+        stripes[s].lock();
+      } else if (!stripes[s].try_lock()) {
         continue;
       }
-      FL_RETURN_IF_ERROR(apply(s));
+      const Status status = apply(s);
+      stripes[s].unlock();
+      FL_RETURN_IF_ERROR(status);
       done[s] = true;
     }
   }
@@ -194,12 +195,12 @@ void ServerTables::AddDense(std::span<const float> delta) {
   const std::span<float> data = dense_->data();
   FL_CHECK(delta.size() == data.size());
   const DenseChange change(this);
-  std::lock_guard lock(dense_mutex_);
+  ExclusiveLock lock(dense_mutex_);
   kernels::Add(range_.size(), data.data(), delta.data(), data.data());
 }
 
 void ServerTables::CopyDense(int64_t begin, std::span<float> out) const {
-  std::shared_lock lock(dense_mutex_);
+  SharedLock lock(dense_mutex_);
   HogwildCopyDense(begin, out);
 }
 
@@ -219,7 +220,7 @@ Status ServerTables::WriteDense(int64_t begin, std::span<const float> values) {
     const int64_t at = begin - layout.offset(i);
     if (at < 0 || at + static_cast<int64_t>(values.size()) > layout.length(i)) continue;
     const DenseChange change(this);
-    std::lock_guard lock(dense_mutex_);
+    ExclusiveLock lock(dense_mutex_);
     const std::span<const float> now = std::as_const(*dense_).data();
     std::vector<float> slice(now.begin() + layout.offset(i),
                              now.begin() + layout.offset(i) + layout.length(i));

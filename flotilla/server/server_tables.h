@@ -10,12 +10,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
-#include <shared_mutex>
 #include <span>
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
@@ -100,7 +99,7 @@ class ServerTables {
  private:
   static constexpr int kStripes = 16;
 
-  using Stripes = std::array<std::mutex, kStripes>;
+  using Stripes = std::array<Mutex, kStripes>;
 
   ServerTables(const ModelSpec& spec, int server, int servers);
 
@@ -124,7 +123,7 @@ class ServerTables {
   std::atomic<uint64_t> seed_;
   std::vector<std::unique_ptr<Stripes>> stripes_;  // per table
   std::atomic<uint64_t> dense_version_ = 0;
-  mutable std::shared_mutex dense_mutex_;  // of AddDense and WriteDense against readers
+  mutable SharedMutex dense_mutex_;  // of AddDense and WriteDense against readers
 };
 
 }  // namespace flotilla

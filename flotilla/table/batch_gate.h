@@ -11,8 +11,9 @@
 
 namespace flotilla {
 
-// Usable with std::shared_lock and std::unique_lock. Not recursive: a thread that holds it shared
-// must not take it again.
+// Usable with std::shared_lock and std::unique_lock, which are handed over with the rows that they
+// protect: the analysis of base/mutex.h cannot follow that. Not recursive: a thread that holds it
+// shared must not take it again.
 class BatchGate {
  public:
   void lock_shared() {

@@ -21,7 +21,7 @@ StatusOr<std::unique_ptr<DenseTable>> DenseTable::Make(const ModelSpec& spec) {
     if (!status.ok()) return Annotate(status, fmt::format("parameter {}", spec.parameters[p].name));
     table->first_piece_.push_back(table->pieces_.size());
   }
-  table->mutexes_ = std::make_unique<std::mutex[]>(table->pieces_.size());
+  table->mutexes_ = std::make_unique<Mutex[]>(table->pieces_.size());
   return table;
 }
 
@@ -104,7 +104,7 @@ DenseCut DenseTable::Cut(bool state) const {
     }
     for (size_t p = first_piece_[parameter]; p < first_piece_[parameter + 1]; ++p) {
       const Piece& piece = pieces_[p];
-      std::lock_guard lock(mutexes_[p]);
+      MutexLock lock(mutexes_[p]);
       std::copy_n(data_.data() + piece.begin, piece.length, cut.weights.data() + piece.begin);
       if (state) CopyState(piece, &states_out);
     }
@@ -119,7 +119,6 @@ Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t st
   }
   const auto apply = [&](size_t p) {
     HogwildApply(pieces_[p], rate, step, gradient.data() + pieces_[p].begin);
-    mutexes_[p].unlock();
   };
   const size_t start = NextStart(pieces_.size());
   thread_local std::vector<size_t> taken;
@@ -128,12 +127,13 @@ Status DenseTable::Push(std::span<const float> gradient, double rate, int64_t st
     const size_t p = (start + i) % pieces_.size();
     if (mutexes_[p].try_lock()) {
       apply(p);
+      mutexes_[p].unlock();
     } else {
       taken.push_back(p);
     }
   }
   for (size_t p : taken) {
-    mutexes_[p].lock();
+    MutexLock lock(mutexes_[p]);
     apply(p);
   }
   return absl::OkStatus();
@@ -150,7 +150,7 @@ void DenseTable::PushParameter(int parameter, GradientSource gradient, double ra
         std::span(data_).subspan(piece.begin, piece.length),
         std::span(state_).subspan(piece.state_begin, piece.rule->states() * piece.length)};
     const float* part = gradient(piece.begin - layout_.offset(parameter), piece.length, soon);
-    std::lock_guard lock(mutexes_[p]);
+    MutexLock lock(mutexes_[p]);
     HogwildApply(piece, rate, step, part);
   }
 }
@@ -179,7 +179,7 @@ void DenseTable::Add(int64_t begin, std::span<const float> delta) {
     const int64_t from = std::max(begin, pieces_[p].begin);
     const int64_t to = std::min(end, pieces_[p].begin + pieces_[p].length);
     if (from >= to) continue;
-    std::lock_guard lock(mutexes_[p]);
+    MutexLock lock(mutexes_[p]);
     HogwildAdd(delta.subspan(from - begin, to - from), data_.data() + from);
   }
 }

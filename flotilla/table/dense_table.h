@@ -10,11 +10,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "flotilla/base/aligned_vector.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/optim/update_rule.h"
 #include "flotilla/tensor/dense_layout.h"
@@ -104,7 +104,7 @@ class DenseTable {
   std::vector<Piece> pieces_;        // of trained parameters, in the order of parameters
   std::vector<size_t> first_piece_;  // per parameter, and the end of the last one
   // One per piece: held by the writer of its weights and state.
-  std::unique_ptr<std::mutex[]> mutexes_;
+  std::unique_ptr<Mutex[]> mutexes_;
   std::atomic<uint64_t> pushes_ = 0;  // started so far
   AlignedVector<float> data_;
   AlignedVector<float> state_;

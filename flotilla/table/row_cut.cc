@@ -17,7 +17,7 @@ RowCut::RowCut(const RowStore& store, std::vector<uint32_t> counts)
 void RowCut::Keep(int shard_number, uint32_t row) {
   if (row >= limit_ || Kept(row)) return;
   Shard& shard = shards_[shard_number];
-  std::lock_guard lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   if (Kept(row)) return;
   if (!shard.done) {
     const size_t offset = shard.bytes.size();
@@ -51,13 +51,13 @@ Status RowCut::Read(int shard_number, std::span<const uint32_t> rows,
   while (!rows.empty()) {
     const auto some = rows.first(std::min(kRowsAtOnce, rows.size()));
     {
-      std::lock_guard lock(shard.mutex);
+      MutexLock lock(shard.mutex);
       CopyOut(shard, some, blocks.data());
     }
     for (size_t i = 0; i < some.size(); ++i) visit(blocks.data() + i * stride_);
     rows = rows.subspan(some.size());
   }
-  std::lock_guard lock(shard.mutex);
+  MutexLock lock(shard.mutex);
   shard.done = true;
   // Not `= {}`, which clears a vector but keeps its memory.
   shard.copies = absl::flat_hash_map<uint32_t, size_t>();
@@ -68,7 +68,7 @@ Status RowCut::Read(int shard_number, std::span<const uint32_t> rows,
 size_t RowCut::memory_bytes() const {
   size_t bytes = (limit_ / 64 + 1) * sizeof(uint64_t);
   for (const Shard& shard : shards_) {
-    std::lock_guard lock(shard.mutex);
+    MutexLock lock(shard.mutex);
     bytes += sizeof(Shard) + shard.bytes.capacity() +
              shard.copies.capacity() * (sizeof(std::pair<uint32_t, size_t>) + 1);
   }

@@ -8,11 +8,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/table/row_store.h"
 #include "flotilla/tensor/shard.h"
@@ -46,18 +46,18 @@ class RowCut {
  private:
   struct Shard {
     std::atomic<bool> read = false;  // read or being read
-    mutable std::mutex mutex;
-    // Guarded by mutex:
-    absl::flat_hash_map<uint32_t, size_t> copies;  // row -> offset in bytes
-    std::vector<std::byte> bytes;
-    bool done = false;  // read completely: copies are no longer needed
+    mutable Mutex mutex;
+    absl::flat_hash_map<uint32_t, size_t> copies FL_GUARDED_BY(mutex);  // row -> offset in bytes
+    std::vector<std::byte> bytes FL_GUARDED_BY(mutex);
+    bool done FL_GUARDED_BY(mutex) = false;  // read completely: copies are no longer needed
   };
 
   bool Kept(uint32_t row) const {
     return kept_[row / 64].load(std::memory_order_acquire) >> (row % 64) & 1;
   }
-  // Copies the blocks of rows as they were at the cut. REQUIRES: the shard's mutex is held.
-  void CopyOut(const Shard& shard, std::span<const uint32_t> rows, std::byte* out) const;
+  // Copies the blocks of rows as they were at the cut.
+  void CopyOut(const Shard& shard, std::span<const uint32_t> rows, std::byte* out) const
+      FL_REQUIRES(shard.mutex);
 
   const RowStore& store_;
   const size_t stride_;

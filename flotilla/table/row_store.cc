@@ -17,7 +17,10 @@ StatusOr<std::unique_ptr<RowStore>> RowStore::Make(const RowLayout& layout, int6
   const int64_t most = fixed_rows > 0 ? fixed_rows : int64_t{kMaxRows};
   const auto directory = static_cast<size_t>((most + kChunkRows - 1) >> kChunkShift);
   std::unique_ptr<RowStore> store(new RowStore(layout, directory, options));
-  if (fixed_rows > 0) FL_RETURN_IF_ERROR(store->AddMemory(fixed_rows));
+  if (fixed_rows > 0) {
+    MutexLock lock(store->mutex_);
+    FL_RETURN_IF_ERROR(store->AddMemory(fixed_rows));
+  }
   store->limit_.store(static_cast<uint32_t>(fixed_rows), std::memory_order_release);
   return store;
 }
@@ -34,7 +37,7 @@ Status RowStore::AddMemory(int64_t rows) {
 }
 
 StatusOr<uint32_t> RowStore::Take(uint32_t count) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   const uint32_t first = limit_.load(std::memory_order_relaxed);
   if (count > kMaxRows - first) return ResourceExhausted("more than {} rows", kMaxRows);
   while (chunk_count_ * kChunkRows < uint64_t{first} + count) {

@@ -6,11 +6,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include "flotilla/base/aligned_vector.h"
 #include "flotilla/base/mapped_memory.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/table/table.h"
 
@@ -102,7 +102,7 @@ class RowStore {
   RowStore(const RowLayout& layout, size_t directory, const TableOptions& options);
 
   // Maps `rows` blocks after the existing chunks.
-  Status AddMemory(int64_t rows);
+  Status AddMemory(int64_t rows) FL_REQUIRES(mutex_);
 
   const RowLayout layout_;
   const size_t stride_;
@@ -112,9 +112,9 @@ class RowStore {
   const std::unique_ptr<std::atomic<std::byte*>[]> chunks_;
   std::atomic<uint32_t> limit_ = 0;
 
-  std::mutex mutex_;  // held to grow
-  size_t chunk_count_ = 0;
-  std::vector<MappedMemory> memory_;
+  Mutex mutex_;
+  size_t chunk_count_ FL_GUARDED_BY(mutex_) = 0;
+  std::vector<MappedMemory> memory_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -201,18 +201,18 @@ uint32_t SparseTable::FindRow(uint64_t id, uint64_t mixed) const {
 StatusOr<uint32_t> SparseTable::Create(Hold& hold, uint64_t id, uint64_t mixed) {
   for (;;) {
     {
-      std::lock_guard lock(shards_[ShardOf(mixed)]->mutex);
+      Shard& shard = *shards_[ShardOf(mixed)];
+      MutexLock lock(shard.mutex);
       const uint32_t row = FindRow(id, mixed);
       if (row != kNoRow) return row;
-      if (index_ == nullptr || index_->Reserve(mixed)) return Insert(id, mixed);
+      if (index_ == nullptr || index_->Reserve(mixed)) return Insert(shard, id, mixed);
     }
     FL_RETURN_IF_ERROR(Annotate(Grow(hold, mixed), fmt::format("table {}", spec_.name)));
   }
 }
 
-// REQUIRES: the mutex of the id's shard is held.
-StatusOr<uint32_t> SparseTable::Insert(uint64_t id, uint64_t mixed) {
-  ShardRows& rows = shards_[ShardOf(mixed)]->rows;
+StatusOr<uint32_t> SparseTable::Insert(Shard& shard, uint64_t id, uint64_t mixed) {
+  ShardRows& rows = shard.rows;
   if (rows.full()) {
     uint32_t first = static_cast<uint32_t>(id);
     if (!in_order()) {
@@ -395,14 +395,15 @@ Status SparseTable::OpenAllRows(AllRowsInPlace* out) {
   return absl::OkStatus();
 }
 
-std::vector<uint32_t> SparseTable::RowsOfShard(int shard, RowOrder order, uint32_t count) const {
+std::vector<uint32_t> SparseTable::RowsOfShard(int shard_number, RowOrder order,
+                                               uint32_t count) const {
+  const Shard& shard = *shards_[shard_number];
   std::vector<std::pair<uint64_t, uint32_t>> ids;
   {
-    std::lock_guard lock(shards_[shard]->mutex);
-    const ShardRows& rows = shards_[shard]->rows;
-    count = std::min(count, rows.size());
+    MutexLock lock(shard.mutex);
+    count = std::min(count, shard.rows.size());
     ids.reserve(count);
-    rows.ForEach(count, [&](uint32_t row) {
+    shard.rows.ForEach(count, [&](uint32_t row) {
       ids.emplace_back(IdFieldOf(store_->block(row)).load(std::memory_order_relaxed) - 1, row);
     });
   }
@@ -434,7 +435,10 @@ Status SparseTable::BeginCut() {
   std::unique_lock alone(gate_);
   if (cut_ != nullptr) return FailedPrecondition("table {}: a cut is active", spec_.name);
   std::vector<uint32_t> counts;
-  for (const auto& shard : shards_) counts.push_back(shard->rows.size());
+  for (const auto& shard : shards_) {
+    MutexLock lock(shard->mutex);
+    counts.push_back(shard->rows.size());
+  }
   cut_ = std::make_unique<RowCut>(*store_, std::move(counts));
   return absl::OkStatus();
 }
@@ -464,7 +468,7 @@ size_t SparseTable::memory_bytes() const {
   if (index_ != nullptr) bytes += index_->memory_bytes();
   if (places_ != nullptr) bytes += places_->memory_bytes();
   for (const auto& shard : shards_) {
-    std::lock_guard lock(shard->mutex);
+    MutexLock lock(shard->mutex);
     bytes += sizeof(shard) + sizeof(Shard) + shard->rows.memory_bytes();
   }
   return cut_ == nullptr ? bytes : bytes + cut_->memory_bytes();

@@ -16,11 +16,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <shared_mutex>
 #include <span>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/optim/update_rule.h"
 #include "flotilla/table/batch_gate.h"
@@ -179,8 +179,8 @@ class SparseTable {
 
   struct alignas(kCacheLineBytes) Shard {
     explicit Shard(uint32_t max_run) : rows(max_run) {}
-    mutable std::mutex mutex;
-    ShardRows rows;  // guarded by mutex
+    mutable Mutex mutex;
+    ShardRows rows FL_GUARDED_BY(mutex);
   };
 
   // Storage of the rows and how they are found. With neither index nor places, row numbers are ids.
@@ -211,7 +211,7 @@ class SparseTable {
   uint32_t FindRow(uint64_t id, uint64_t mixed) const;
   // Finds or creates a row. May release and reacquire `hold` to grow an index.
   StatusOr<uint32_t> Create(Hold& hold, uint64_t id, uint64_t mixed);
-  StatusOr<uint32_t> Insert(uint64_t id, uint64_t mixed);
+  StatusOr<uint32_t> Insert(Shard& shard, uint64_t id, uint64_t mixed) FL_REQUIRES(shard.mutex);
   Status Grow(Hold& hold, uint64_t mixed);
   void InitRow(uint64_t id, std::byte* block) const;
 

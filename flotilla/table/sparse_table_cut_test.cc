@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <map>
-#include <mutex>
 #include <numeric>
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/table/table_testing.h"
 
 namespace flotilla {
@@ -109,7 +109,7 @@ TEST(SparseTableCutTest, WrongOrderOfCallsIsAnError) {
 // the table.
 TEST(SparseTableCutTest, SumEqualsWhatWasAppliedBeforeWhilePushesGoOn) {
   auto table = MustMakeTable(MakeTableSpec("emb", 2));
-  std::mutex order;
+  Mutex order;
   double applied = 0;
   std::atomic<bool> stop = false;
   std::atomic<int> errors = 0;
@@ -119,7 +119,7 @@ TEST(SparseTableCutTest, SumEqualsWhatWasAppliedBeforeWhilePushesGoOn) {
       for (uint64_t round = 0; !stop; ++round) {
         const uint64_t begin = (round * 37 + t * 1000) % 20000;
         const SparseRows rows = MakeRows(Range(begin, begin + 200), 2);
-        std::lock_guard lock(order);
+        MutexLock lock(order);
         if (!table->Push(rows, {}).ok()) ++errors;
         applied += 200;
       }
@@ -128,11 +128,11 @@ TEST(SparseTableCutTest, SumEqualsWhatWasAppliedBeforeWhilePushesGoOn) {
   for (int cut = 0; cut < 5; ++cut) {
     double expected = 0;
     for (double before = 0; before < 20000.0 * (cut + 1);) {
-      std::lock_guard lock(order);
+      MutexLock lock(order);
       before = applied;
     }
     {
-      std::lock_guard lock(order);
+      MutexLock lock(order);
       ASSERT_TRUE(table->BeginCut().ok());
       expected = applied;
     }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <atomic>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/worker_pool.h"
 
 namespace flotilla {
@@ -84,14 +84,14 @@ Status CheckTableFits(const SavedTable& saved, const TableSpec& spec, int states
 Status LoadTable(const CheckpointReader& reader, const SavedTable& saved, ShardRange shards,
                  bool with_state, int threads, SparseTable* table) {
   std::atomic<int> next = shards.first;
-  std::mutex mutex;
+  Mutex mutex;
   Status first_error;  // guarded by mutex
   WorkerPool pool(saved.rows() > 10'000 ? threads : 1);
   pool.Run([&](int) {
     for (int shard = next++; shard < shards.end(); shard = next++) {
       const Status status = LoadShard(reader, saved, shard, with_state, table);
       if (status.ok()) continue;
-      std::lock_guard lock(mutex);
+      MutexLock lock(mutex);
       if (first_error.ok()) first_error = status;
       next = shards.end();
       return;

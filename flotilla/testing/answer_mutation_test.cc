@@ -3,8 +3,7 @@
 // its memory accesses.
 #include <gtest/gtest.h>
 
-#include <mutex>
-
+#include "flotilla/base/mutex.h"
 #include "flotilla/rpc/message_mutation_testing.h"
 #include "flotilla/testing/cluster_testing.h"
 
@@ -35,7 +34,7 @@ class ChangingService : public Service {
 
  private:
   Payload Change(const Payload& answer) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (draws_.OneIn(2)) return answer;
     if (draws_.OneIn(5)) return ChangeBytes(answer, &draws_);
     StatusOr<ResponseMessage> message = DecodeResponse(answer);
@@ -70,7 +69,7 @@ class ChangingService : public Service {
     }
     return tensors;
   }
-  void ChangeTensors(std::vector<TensorBytes>* tensors) {
+  void ChangeTensors(std::vector<TensorBytes>* tensors) FL_REQUIRES(mutex_) {
     if (tensors->empty() || draws_.OneIn(5)) {
       tensors->emplace_back().info.set_type(static_cast<wire::DataType>(1 + draws_.Below(4)));
       return;
@@ -118,8 +117,8 @@ class ChangingService : public Service {
   }
 
   Service* const service_;
-  std::mutex mutex_;
-  Draws draws_;  // guarded by mutex_
+  Mutex mutex_;
+  Draws draws_ FL_GUARDED_BY(mutex_);
 };
 
 // One trainer and two servers that give invalid answers.

@@ -40,7 +40,7 @@ ReplyCallback FaultTransport::Delayed(ReplyCallback done, const RngKey& key) {
   const auto delay =
       std::chrono::milliseconds(key.Below(4, static_cast<uint64_t>(options_.max_delay_ms) + 1));
   return [this, delay, done = std::move(done)](StatusOr<Payload> reply) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     if (closed_) {
       lock.unlock();
       return done(std::move(reply));
@@ -52,12 +52,12 @@ ReplyCallback FaultTransport::Delayed(ReplyCallback done, const RngKey& key) {
 }
 
 void FaultTransport::Loop() {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   while (!closed_ || !late_.empty()) {
     if (late_.empty()) {
-      changed_.wait(lock);
+      changed_.wait(mutex_);
     } else if (!closed_ && late_.begin()->first > std::chrono::steady_clock::now()) {
-      changed_.wait_until(lock, Time(late_.begin()->first));
+      changed_.wait_until(mutex_, Time(late_.begin()->first));
     } else {
       const auto answer = std::move(late_.begin()->second);
       late_.erase(late_.begin());
@@ -71,7 +71,7 @@ void FaultTransport::Loop() {
 void FaultTransport::Close() {
   inner_->Close();
   {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     closed_ = true;
   }
   changed_.notify_all();

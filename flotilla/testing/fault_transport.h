@@ -5,14 +5,13 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <thread>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/rng.h"
 #include "flotilla/rpc/transport.h"
 
@@ -59,11 +58,10 @@ class FaultTransport : public Transport {
   const FaultOptions options_;
   FaultCounts counts_;
 
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  // Guarded by mutex_.
-  std::multimap<Time, std::function<void()>> late_;
-  bool closed_ = false;
+  Mutex mutex_;
+  CondVar changed_;
+  std::multimap<Time, std::function<void()>> late_ FL_GUARDED_BY(mutex_);
+  bool closed_ FL_GUARDED_BY(mutex_) = false;
   std::thread thread_;  // delivers late answers
 };
 

@@ -65,7 +65,7 @@ void InProcessCluster::StartServer(int index) {
     return ListenGrpc(fmt::format("unix:{}/{}", sockets_.path(), index), service, options_.grpc);
   };
   const LogLine log = [this](std::string_view line) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     log_.append(line).append("\n");
   };
   auto started = PsServer::Start(spec_, server, listen, clock_, log);
@@ -102,7 +102,7 @@ std::unique_ptr<Transport> InProcessCluster::MakeTransport(int trainer) {
   FaultOptions faults = *options_.faults;
   faults.seed += static_cast<uint64_t>(trainer) * 1000;
   auto faulty = std::make_unique<FaultTransport>(std::move(transport), faults);
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   faulty_.push_back(faulty.get());
   return faulty;
 }
@@ -122,7 +122,7 @@ std::unique_ptr<PsClient> InProcessCluster::MakeClient(int trainer) {
   client.trainers = options_.trainers;
   client.incarnation = ++lives_[trainer];
   const LogLine log = [this](std::string_view line) {
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     log_.append(line).append("\n");
   };
   return std::make_unique<PsClient>(spec_, client, MakeTransport(trainer), clock_, log,
@@ -163,12 +163,12 @@ Status InProcessCluster::StopAll() {
 }
 
 std::string InProcessCluster::log() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   return log_;
 }
 
 int64_t InProcessCluster::lost_replies() const {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   int64_t lost = 0;
   for (const FaultTransport* faulty : faulty_) lost += faulty->counts().lost_replies;
   return lost;

@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/client/ps_client.h"
 #include "flotilla/rpc/grpc_transport.h"
@@ -111,9 +111,9 @@ class InProcessCluster {
   std::vector<uint64_t> lives_;  // of trainers
   uint64_t server_lives_ = 0;    // of all servers together
 
-  mutable std::mutex mutex_;
-  std::string log_;                            // guarded by mutex_
-  std::vector<const FaultTransport*> faulty_;  // guarded by mutex_; of existing clients
+  mutable Mutex mutex_;
+  std::string log_ FL_GUARDED_BY(mutex_);
+  std::vector<const FaultTransport*> faulty_ FL_GUARDED_BY(mutex_);  // of existing clients
 };
 
 // Names of the wires, for test names.

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/testing/cluster_testing.h"
 
@@ -32,7 +32,7 @@ Batch Rows(int64_t begin, int64_t end) {
 TEST(GroupRowExchangeTest, AGlobalShuffleSpreadsTheRowsOfAllTrainersAndLosesNone) {
   constexpr int kTrainers = 3;
   InProcessCluster cluster(CountingModel({1}, {1}), {.servers = 2, .trainers = kTrainers});
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<float> seen;
   ASSERT_OK(cluster.RunTrainers([&](int trainer, PsClient& client) -> Status {
     const auto group = MakeClientGroup(&client);
@@ -53,7 +53,7 @@ TEST(GroupRowExchangeTest, AGlobalShuffleSpreadsTheRowsOfAllTrainersAndLosesNone
         EXPECT_EQ(ids[0], row) << "ids go with their row";
       }
     }
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     seen.insert(seen.end(), values.begin(), values.end());
     return absl::OkStatus();
   }));

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <map>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/communicator/mode.h"
 #include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
@@ -122,7 +122,7 @@ Outcome RunJob(const Job& job) {
   const UpdatePolicy policy = GetMode(mode).policy;
   InProcessCluster cluster(
       spec, {.servers = job.servers, .trainers = job.trainers, .wire = job.wire, .policy = policy});
-  std::mutex mutex;
+  Mutex mutex;
   Outcome outcome;
   outcome.status = cluster.RunTrainers([&](int t, PsClient& client) -> Status {
     FL_ASSIGN_OR_RETURN(auto communicator, MakeCommunicator(spec, job.mode, &client, &kClock));
@@ -131,7 +131,7 @@ Outcome RunJob(const Job& job) {
                                   : std::make_unique<EmptyDataset>(ClickInputs());
     FL_ASSIGN_OR_RETURN(const auto reports, TrainOne(job, model, *communicator, *dataset));
     FL_RETURN_IF_ERROR(client.Barrier("end"));
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     for (const Report& report : reports) outcome.rows += report.rows;
     if (t == 0) {
       outcome.first_loss = reports.front().loss;

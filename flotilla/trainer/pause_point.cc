@@ -3,6 +3,7 @@
 namespace flotilla {
 
 void PausePoint::Start(int workers) {
+  MutexLock lock(mutex_);
   requested_ = false;
   present_ = workers;
   waiting_ = 0;
@@ -10,16 +11,16 @@ void PausePoint::Start(int workers) {
 
 Status PausePoint::Arrive(const std::function<Status()>& work) {
   if (!requested_.load(std::memory_order_relaxed)) return absl::OkStatus();
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!requested_) return absl::OkStatus();  // the pause ended just now
   if (++waiting_ == present_) return Finish(work);
   const int before = finished_;
-  done_.wait(lock, [&] { return finished_ != before; });
+  while (finished_ == before) done_.wait(mutex_);
   return result_;
 }
 
 Status PausePoint::Leave(const std::function<Status()>& work) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   --present_;
   if (waiting_ > 0 && waiting_ == present_) return Finish(work);
   return absl::OkStatus();

@@ -4,10 +4,9 @@
 #pragma once
 
 #include <atomic>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla {
@@ -33,16 +32,16 @@ class PausePoint {
   Status Leave(const std::function<Status()>& work);
 
  private:
-  // Runs the work and wakes the waiting workers. REQUIRES: mutex_ is held.
-  Status Finish(const std::function<Status()>& work);
+  // Runs the work and wakes the waiting workers.
+  Status Finish(const std::function<Status()>& work) FL_REQUIRES(mutex_);
 
   std::atomic<bool> requested_ = false;
-  std::mutex mutex_;
-  std::condition_variable done_;
-  int present_ = 0;   // guarded by mutex_: workers that have not left
-  int waiting_ = 0;   // guarded by mutex_
-  int finished_ = 0;  // guarded by mutex_: pauses so far
-  Status result_;     // guarded by mutex_: of the last pause
+  Mutex mutex_;
+  CondVar done_;
+  int present_ FL_GUARDED_BY(mutex_) = 0;  // workers that have not left
+  int waiting_ FL_GUARDED_BY(mutex_) = 0;
+  int finished_ FL_GUARDED_BY(mutex_) = 0;  // pauses so far
+  Status result_ FL_GUARDED_BY(mutex_);     // of the last pause
 };
 
 }  // namespace flotilla

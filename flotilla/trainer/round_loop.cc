@@ -16,14 +16,17 @@ RoundLoop::RoundLoop(Communicator* communicator, const Clock* clock, WorkerPool*
 
 Status RoundLoop::Run(std::span<const Rounds> rounds) {
   failed_ = false;
-  first_error_ = absl::OkStatus();
+  {
+    MutexLock lock(mutex_);
+    first_error_ = absl::OkStatus();
+  }
   pause_.Start(loops());
   const auto run = [&](int l) {
     const kernels::FlushDenormals flush;
     Status status = RunLoop(l, rounds[static_cast<size_t>(l)]);
     status.Update(pause_.Leave(options_.at_pause));
     if (status.ok()) return;
-    std::lock_guard lock(mutex_);
+    MutexLock lock(mutex_);
     if (first_error_.ok()) first_error_ = std::move(status);
     failed_ = true;
   };
@@ -33,6 +36,7 @@ Status RoundLoop::Run(std::span<const Rounds> rounds) {
   } else {
     pool_->Run(run);
   }
+  MutexLock lock(mutex_);
   return first_error_;
 }
 

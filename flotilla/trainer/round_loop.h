@@ -7,11 +7,11 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
@@ -72,8 +72,8 @@ class RoundLoop {
   const Schedule schedule_;
   PausePoint pause_;
   std::atomic<bool> failed_ = false;
-  std::mutex mutex_;
-  Status first_error_;  // guarded by mutex_
+  Mutex mutex_;
+  Status first_error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla

@@ -2,9 +2,9 @@
 // whole path from text to servers, in one process.
 #include <gtest/gtest.h>
 
-#include <mutex>
 #include <string>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/rng.h"
 #include "flotilla/communicator/mode.h"
 #include "flotilla/optim/schedule.h"
@@ -90,7 +90,7 @@ class SkipgramModesTest : public ::testing::Test {
                         SkipgramTrainer::Make(&communicator, &sampler, &clock_, skipgram));
     for (int64_t epoch = 0; epoch < job.epochs; ++epoch) {
       FL_ASSIGN_OR_RETURN(const Report report, made->TrainEpoch(*corpus, epoch));
-      std::lock_guard lock(mutex_);
+      MutexLock lock(mutex_);
       outcome->words += report.rows;
       outcome->batches += report.batches;
       if (trainer == 0 && epoch == 0) outcome->first_loss = report.loss;
@@ -140,9 +140,9 @@ class SkipgramModesTest : public ::testing::Test {
 
  private:
   const TempDir dir_;
-  const SteadyClock clock_;
+  const SteadyClock clock_{};
   const Vocabulary words_ = Words();
-  std::mutex mutex_;
+  Mutex mutex_;
 };
 
 void ExpectNear(const std::vector<float>& a, const std::vector<float>& b, double bound) {

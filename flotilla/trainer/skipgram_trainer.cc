@@ -82,8 +82,11 @@ StatusOr<Report> SkipgramTrainer::ResumeEpoch(IdCorpus& corpus, int64_t epoch, i
   before_ = before;
   for (SkipgramPart* part : parts_) part->Start();
   has_first_ = false;
-  progress_words_ = before.rows;
-  progress_batches_ = before.batches;
+  {
+    MutexLock lock(mutex_);
+    progress_words_ = before.rows;
+    progress_batches_ = before.batches;
+  }
   start_nanos_ = clock_->NowNanos();
   FL_ASSIGN_OR_RETURN(has_first_, Next(0, &first_));
   FL_RETURN_IF_ERROR(
@@ -139,7 +142,7 @@ StatusOr<bool> SkipgramTrainer::Next(int w, IdBatch* batch) {
 
 void SkipgramTrainer::TellProgress(const BatchResult& result) {
   if (!options_.on_progress) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   progress_words_ += result.rows;
   options_.on_progress({.epoch = epoch_,
                         .step = communicator_->global_step(),

@@ -10,11 +10,11 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
@@ -101,9 +101,9 @@ class SkipgramTrainer {
   IdBatch first_;
   bool has_first_ = false;  // first_ is still to be trained
 
-  std::mutex mutex_;
-  int64_t progress_words_ = 0;    // guarded by mutex_
-  int64_t progress_batches_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  int64_t progress_words_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t progress_batches_ FL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flotilla

@@ -173,7 +173,7 @@ void Trainer::TellFetched(std::span<const FetchedValue> fetched) {
   if (!options_.on_fetch) return;
   const int64_t batch = fetch_count_.fetch_add(1, std::memory_order_relaxed) + 1;
   if (batch % options_.fetch_batches != 0) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   options_.on_fetch(batch, fetched.last(options_.fetches.size()));
 }
 
@@ -187,8 +187,11 @@ Status Trainer::StartRun(const Report& before) {
     before_metrics_ = std::make_unique<MetricSet>(std::move(metrics));
   }
   fetch_count_ = before.batches;
-  progress_rows_ = before.rows;
-  progress_batches_ = before.batches;
+  {
+    MutexLock lock(mutex_);
+    progress_rows_ = before.rows;
+    progress_batches_ = before.batches;
+  }
   std::ranges::fill(workers_, Worker());
   metrics_->Reset();
   start_nanos_ = clock_->NowNanos();
@@ -258,7 +261,7 @@ void Trainer::Count(int worker, const BatchResult& result) {
 
 void Trainer::TellProgress(int64_t rows, double loss) {
   if (!options_.on_progress) return;
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   progress_rows_ += rows;
   if (++progress_batches_ % options_.progress_batches != 0) return;
   options_.on_progress({.epoch = epoch_,

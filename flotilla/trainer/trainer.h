@@ -12,13 +12,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
@@ -154,9 +154,9 @@ class Trainer {
   Report before_;                              // of its part before this run
   std::unique_ptr<MetricSet> before_metrics_;  // null: none
 
-  std::mutex mutex_;
-  int64_t progress_rows_ = 0;     // guarded by mutex_
-  int64_t progress_batches_ = 0;  // guarded by mutex_
+  Mutex mutex_;
+  int64_t progress_rows_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t progress_batches_ FL_GUARDED_BY(mutex_) = 0;
 };
 
 }  // namespace flotilla

@@ -1,8 +1,8 @@
 #include "flotilla/dataset/prepare/generate_files.h"
 
 #include <algorithm>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/parallel_for.h"
 #include "flotilla/base/staged_dir.h"
@@ -86,12 +86,12 @@ StatusOr<Generated> GenerateFiles(const std::vector<std::string>& files,
                                   const std::string& directory, const GenerateOptions& options) {
   FL_RETURN_IF_ERROR(CheckFiles(files, options));
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<StagedDir> staged, StagedDir::Make(directory));
-  std::mutex mutex;
+  Mutex mutex;
   Generated all;  // guarded by mutex
   FL_RETURN_IF_ERROR(ParallelFor(options.threads, files.size(), [&](uint64_t i) -> Status {
     const std::string path = staged->path() + "/" + PartName(static_cast<int64_t>(i));
     FL_ASSIGN_OR_RETURN(const Generated one, RunInto(files[i], path, options));
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     Add(one, &all);
     return absl::OkStatus();
   }));

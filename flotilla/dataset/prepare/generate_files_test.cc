@@ -5,8 +5,8 @@
 
 #include <atomic>
 #include <filesystem>
-#include <mutex>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/base/text_file.h"
 
@@ -76,11 +76,11 @@ TEST_F(GenerateFilesTest, FailingGeneratorsAreErrorsWithFileCommandAndStandardEr
 }
 
 TEST_F(GenerateFilesTest, GeneratorThatWritesNothingIsToldAndForAllFilesAnError) {
-  std::mutex mutex;
+  Mutex mutex;
   std::vector<std::string> told;
   GenerateOptions options = Options("grep 4 || true");
   options.log = [&](std::string_view line) {
-    std::lock_guard lock(mutex);
+    MutexLock lock(mutex);
     told.emplace_back(line);
   };
   const auto result = GenerateFiles(files_, out_ + "1", options);

@@ -1,10 +1,9 @@
 #include "flotilla/dataset/prepare/line_pass.h"
 
 #include <algorithm>
-#include <mutex>
-
 #include "flotilla/base/decompress.h"
 #include "flotilla/base/in_order.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/text_file.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/dataset/parser.h"
@@ -77,7 +76,7 @@ class Pass {
 
   // Returns false when there is nothing left to do.
   bool Take(Taken* taken) {
-    std::lock_guard lock(read_mutex_);
+    MutexLock lock(read_mutex_);
     if (read_all_) return false;
     const StatusOr<int64_t> lines = reader_.Take(options_.slice_lines, &taken->slice.lines);
     read_all_ = !lines.ok() || *lines < options_.slice_lines;
@@ -102,13 +101,12 @@ class Pass {
   const Work& work_;
   const CommitSlice& commit_;
 
-  std::mutex read_mutex_;
-  // Guarded by read_mutex_.
-  LineReader reader_;
-  ByteShare share_;
-  int64_t next_turn_ = 0;
-  int64_t lines_ = 0;
-  bool read_all_ = false;
+  Mutex read_mutex_;
+  LineReader reader_ FL_GUARDED_BY(read_mutex_);
+  ByteShare share_ FL_GUARDED_BY(read_mutex_);
+  int64_t next_turn_ FL_GUARDED_BY(read_mutex_) = 0;
+  int64_t lines_ FL_GUARDED_BY(read_mutex_) = 0;
+  bool read_all_ FL_GUARDED_BY(read_mutex_) = false;
 
   InOrder in_order_;
 };

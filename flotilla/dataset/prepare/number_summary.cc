@@ -21,7 +21,7 @@ int64_t StepOf(int64_t number) {
 }  // namespace
 
 void NumberSummary::Add(std::span<const int64_t> numbers) {
-  std::lock_guard lock(mutex_);
+  MutexLock lock(mutex_);
   for (const int64_t number : numbers) {
     min_ = std::min(min_, number);
     max_ = std::max(max_, number);
@@ -39,6 +39,7 @@ void NumberSummary::Coarsen() {
 }
 
 int64_t NumberSummary::Percentile(int percent) const {
+  MutexLock lock(mutex_);
   if (count_ == 0) return 0;
   std::vector<std::pair<int64_t, int64_t>> sorted(counts_.begin(), counts_.end());
   std::sort(sorted.begin(), sorted.end());

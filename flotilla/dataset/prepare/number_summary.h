@@ -5,14 +5,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <span>
 
 #include "absl/container/flat_hash_map.h"
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
-// Thread-safe while numbers are added. Results do not depend on the order of insertion.
+// Thread-safe. Results do not depend on the order of insertion.
 class NumberSummary {
  public:
   // Maximum number of distinct numbers that are kept exactly: at most 9 MB.
@@ -23,25 +23,34 @@ class NumberSummary {
 
   void Add(std::span<const int64_t> numbers);
 
-  int64_t count() const { return count_; }
+  int64_t count() const {
+    MutexLock lock(mutex_);
+    return count_;
+  }
   // 0 when there are none.
-  int64_t min() const { return count_ == 0 ? 0 : min_; }
+  int64_t min() const {
+    MutexLock lock(mutex_);
+    return count_ == 0 ? 0 : min_;
+  }
   // The smallest number that at least `percent` % of all numbers do not exceed; 0 when there are no
   // numbers. Unless exact(), up to 0.1 % too large. REQUIRES: 0 < percent <= 100.
   int64_t Percentile(int percent) const;
-  bool exact() const { return exact_; }
+  bool exact() const {
+    MutexLock lock(mutex_);
+    return exact_;
+  }
 
  private:
-  void Coarsen();
+  void Coarsen() FL_REQUIRES(mutex_);
 
   const size_t max_distinct_;
-  std::mutex mutex_;
-  // Guarded by mutex_ while numbers are added.
-  absl::flat_hash_map<int64_t, int64_t> counts_;  // by number or, unless exact, by step
-  int64_t count_ = 0;
-  int64_t min_ = INT64_MAX;
-  int64_t max_ = INT64_MIN;
-  bool exact_ = true;
+  mutable Mutex mutex_;
+  // By number or, unless exact, by step.
+  absl::flat_hash_map<int64_t, int64_t> counts_ FL_GUARDED_BY(mutex_);
+  int64_t count_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t min_ FL_GUARDED_BY(mutex_) = INT64_MAX;
+  int64_t max_ FL_GUARDED_BY(mutex_) = INT64_MIN;
+  bool exact_ FL_GUARDED_BY(mutex_) = true;
 };
 
 }  // namespace flotilla

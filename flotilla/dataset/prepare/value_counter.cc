@@ -53,7 +53,7 @@ void ValueCounter::Add(Batch* batch) {
     std::vector<uint64_t>& hashes = batch->hashes_[s];
     if (hashes.empty()) continue;
     Shard& shard = shards_[s];
-    std::lock_guard lock(shard.mutex);
+    MutexLock lock(shard.mutex);
     shard.added += hashes.size();
     for (const uint64_t hash : hashes) {
       if (!shard.sketch.empty()) {
@@ -80,8 +80,10 @@ uint64_t ValueCounter::CountOf(uint64_t hash) const {
 }
 
 bool ValueCounter::exact() const {
-  return std::all_of(shards_.begin(), shards_.end(),
-                     [](const Shard& shard) { return shard.sketch.empty(); });
+  for (const Shard& shard : shards_) {
+    if (!shard.sketch.empty()) return false;
+  }
+  return true;
 }
 
 double ValueCounter::likely_excess() const {

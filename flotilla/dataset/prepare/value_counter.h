@@ -6,10 +6,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 
@@ -36,31 +36,32 @@ class ValueCounter {
   void Add(Batch* batch);
 
   // How often the value was added: never too low, and too high only when not exact().
-  // REQUIRES: no Add is in progress, here and below.
-  uint64_t CountOf(uint64_t hash) const;
+  // REQUIRES: no Add is in progress, here and below; then the counts need no lock, which the
+  // analysis cannot see.
+  uint64_t CountOf(uint64_t hash) const FL_NO_THREAD_SAFETY_ANALYSIS;
 
-  bool exact() const;
+  bool exact() const FL_NO_THREAD_SAFETY_ANALYSIS;
   // Upper bound of the overestimation for 98 % of the values; 0 when exact.
-  double likely_excess() const;
+  double likely_excess() const FL_NO_THREAD_SAFETY_ANALYSIS;
   // Number of distinct values; valid only when exact().
-  int64_t distinct() const;
+  int64_t distinct() const FL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   static constexpr size_t kDepth = 4;  // rows of a sketch
 
   struct Shard {
-    std::mutex mutex;
-    // Guarded by mutex while values are added.
-    absl::flat_hash_map<uint64_t, uint32_t> counts;
-    std::vector<uint32_t> sketch;  // (kDepth, width); empty while `counts` are exact
-    uint64_t added = 0;
+    Mutex mutex;
+    absl::flat_hash_map<uint64_t, uint32_t> counts FL_GUARDED_BY(mutex);
+    // (kDepth, width); empty while `counts` are exact.
+    std::vector<uint32_t> sketch FL_GUARDED_BY(mutex);
+    uint64_t added FL_GUARDED_BY(mutex) = 0;
   };
 
   static size_t ShardOf(uint64_t hash) { return hash >> 58; }
   size_t Slot(size_t row, uint64_t hash) const;
-  void AddTo(Shard* shard, uint64_t hash, uint32_t count) const;
+  void AddTo(Shard* shard, uint64_t hash, uint32_t count) const FL_REQUIRES(shard->mutex);
   // Turns exact counts into estimates.
-  void Estimate(Shard* shard) const;
+  void Estimate(Shard* shard) const FL_REQUIRES(shard->mutex);
 
   // Constant after construction.
   size_t max_distinct_ = 0;  // maximum number of exact counts per shard
