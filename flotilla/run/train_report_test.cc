@@ -51,7 +51,7 @@ TEST(TrainReportTest, TheObjectHasEveryMetricByItsName) {
 }
 
 TEST(TrainReportTest, TheWatchedMetricIsNamed) {
-  TrainResult result;
+  RunResult result;
   result.train.metrics = {{"rmse", 0.25}};
   result.test = result.train;
   result.watch = "rmse";
