@@ -1,14 +1,16 @@
 #include "flotilla/base/console.h"
 
-#include <spdlog/pattern_formatter.h>
-#include <spdlog/sinks/base_sink.h>
+#include <fmt/format.h>
 #include <sys/ioctl.h>
+#include <time.h>
 #include <unistd.h>
 
-#include <mutex>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+
+#include "flotilla/base/mutex.h"
 
 namespace flotilla {
 namespace {
@@ -21,58 +23,59 @@ bool IsJson(const ConsoleOptions& options) {
 
 bool IsLive(const ConsoleOptions& options) { return options.live && !IsJson(options); }
 
-std::string JsonLogLine(const spdlog::details::log_msg& message) {
-  const spdlog::string_view_t level = spdlog::level::to_string_view(message.level);
-  const nlohmann::ordered_json json = {
-      {"time", JsonTime(message.time)},
-      {"level", std::string(level.data(), level.size())},
-      {"message", std::string(message.payload.data(), message.payload.size())}};
+std::string_view NameOf(Logger::Level level) {
+  switch (level) {
+    case Logger::Level::kInfo:
+      return "info";
+    case Logger::Level::kWarning:
+      return "warning";
+    case Logger::Level::kError:
+      return "error";
+  }
+  return "";
+}
+
+std::string JsonLogLine(Logger::Level level, std::string_view message) {
+  const nlohmann::ordered_json json = {{"time", JsonTime(std::chrono::system_clock::now())},
+                                       {"level", NameOf(level)},
+                                       {"message", message}};
   // A message may quote a file that is not UTF-8.
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
+std::string TextLogLine(Logger::Level level, std::string_view message) {
+  const time_t now = time(nullptr);
+  tm local = {};
+  localtime_r(&now, &local);
+  const bool named = level != Logger::Level::kInfo;
+  return fmt::format("[{:02}:{:02}:{:02}] {}{}{}\n", local.tm_hour, local.tm_min, local.tm_sec,
+                     named ? NameOf(level) : "", named ? ": " : "", message);
+}
+
 }  // namespace
 
-// All output to the stream goes through this sink, one line at a time, under the sink's own mutex.
-// That is declared by spdlog's base_sink, so its use is not checked by the compiler.
-class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
+// All output to the stream goes through this sink, one line at a time.
+class Console::Sink : public Logger {
  public:
-  Sink(std::ostream& stream, bool json) : stream_(stream), json_(json) {
-    set_pattern_("[%H:%M:%S] %v");
-  }
+  Sink(std::ostream& stream, bool json) : json_(json), stream_(stream) {}
 
   void ShowLive(std::string line) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     stream_ << '\r' << line << "\x1b[K" << std::flush;
     live_ = std::move(line);
   }
 
   void ClearLive() {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (live_.empty()) return;
     stream_ << "\r\x1b[K" << std::flush;
     live_.clear();
   }
 
-  void WriteLine(std::string_view line) {
-    const std::lock_guard lock(mutex_);
-    Write(line);
-  }
-
- protected:
-  void sink_it_(const spdlog::details::log_msg& message) override {
-    if (json_) return Write(JsonLogLine(message));
-    spdlog::memory_buf_t text;
-    spdlog::formatter& formatter = message.level >= spdlog::level::warn ? with_level_ : *formatter_;
-    formatter.format(message, text);
-    Write({text.data(), text.size()});
-  }
-  void flush_() override { stream_.flush(); }
-
- private:
   // Written with a single insertion, so that the terminal never shows the log without the live line
   // for long.
-  void Write(std::string_view line) {
+  void WriteLine(std::string_view line) {
+    const MutexLock lock(mutex_);
     if (live_.empty()) {
       stream_ << line << std::flush;
     } else {
@@ -80,11 +83,15 @@ class Console::Sink : public spdlog::sinks::base_sink<std::mutex> {
     }
   }
 
-  std::ostream& stream_;
+ private:
+  void Write(Level level, std::string_view message) override {
+    WriteLine(json_ ? JsonLogLine(level, message) : TextLogLine(level, message));
+  }
+
   const bool json_;
-  // Guarded by mutex_.
-  spdlog::pattern_formatter with_level_{"[%H:%M:%S] %l: %v"};
-  std::string live_;  // content of the terminal's last line
+  Mutex mutex_;
+  std::ostream& stream_ FL_GUARDED_BY(mutex_);
+  std::string live_ FL_GUARDED_BY(mutex_);  // content of the terminal's last line
 };
 
 Console::Console(std::ostream& stream, const Clock* clock, ConsoleOptions options)
@@ -92,11 +99,12 @@ Console::Console(std::ostream& stream, const Clock* clock, ConsoleOptions option
       options_(std::move(options)),
       interval_nanos_(static_cast<int64_t>(
           (IsLive(options_) ? options_.live_seconds : options_.line_seconds) * 1e9)),
-      sink_(std::make_shared<Sink>(stream, IsJson(options_))),
-      log_(std::make_unique<spdlog::logger>("flotilla", sink_)),
+      sink_(std::make_unique<Sink>(stream, IsJson(options_))),
       next_nanos_(clock->NowNanos() + (IsLive(options_) ? 0 : interval_nanos_)) {}
 
 Console::~Console() { EndTask(); }
+
+Logger& Console::log() { return *sink_; }
 
 void Console::Update(const std::function<TaskMoment()>& moment) {
   const int64_t now = clock_->NowNanos();
@@ -111,7 +119,7 @@ void Console::Update(const std::function<TaskMoment()>& moment) {
     const int columns = options_.columns ? options_.columns() : kDefaultColumns;
     sink_->ShowLive(LiveLine(moment(), columns, options_.unicode));
   } else {
-    log_->info("{}", PlainLine(moment()));
+    log().info("{}", PlainLine(moment()));
   }
 }
 

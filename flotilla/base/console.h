@@ -4,8 +4,6 @@
 // object. Results are not written here: they go to standard output.
 #pragma once
 
-#include <spdlog/logger.h>
-
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -14,6 +12,7 @@
 #include <ostream>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/logger.h"
 #include "flotilla/base/task_moment.h"
 
 namespace flotilla {
@@ -42,7 +41,7 @@ class Console {
 
   // Text lines have the form "[HH:MM:SS] message", at level warning and above "[HH:MM:SS] warning:
   // message"; JSON lines are {"time": .., "level": .., "message": ..}. Every line is flushed.
-  spdlog::logger& log() { return *log_; }
+  Logger& log();
 
   // Reports the progress of a long task. May be called at any rate and from any thread; `moment` is
   // called and its result shown only when the interval has passed. The first live line is shown at
@@ -59,8 +58,7 @@ class Console {
   const Clock* const clock_;
   const ConsoleOptions options_;
   const int64_t interval_nanos_;
-  std::shared_ptr<Sink> sink_;
-  std::unique_ptr<spdlog::logger> log_;
+  const std::unique_ptr<Sink> sink_;
 
   std::atomic<int64_t> next_nanos_;
 };

@@ -8,13 +8,14 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/console.h"
+#include "flotilla/base/logger.h"
 
 namespace flotilla {
 
 struct Terminal {
-  std::ostream& out;    // results, and nothing else
-  Console& console;     // progress of long tasks
-  spdlog::logger& log;  // the console's: messages; thread-safe
+  std::ostream& out;  // results, and nothing else
+  Console& console;   // progress of long tasks
+  Logger& log;        // the console's: messages; thread-safe
   const Clock& clock;
   std::string program;            // argv[0]
   std::vector<std::string> args;  // the arguments after it
