@@ -1,9 +1,8 @@
 // `flotilla data corpus build-dict`: counts the words of a corpus and writes the dictionary.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

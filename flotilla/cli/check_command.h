@@ -1,9 +1,8 @@
 // `flotilla data check`: whether rows fit a model's inputs, and where they do not.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -2,7 +2,6 @@
 // many threads; and their progress lines.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -10,6 +9,7 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/corpus/tokenizer.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/run/terminal.h"
 
 namespace flotilla {

@@ -1,9 +1,8 @@
 // `flotilla data criteo`: prepares raw Criteo text for training.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -1,9 +1,8 @@
 // `flotilla data generate`: runs a generator over raw files and writes its rows to files.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

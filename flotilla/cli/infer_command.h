@@ -2,9 +2,8 @@
 // after the other and share the rows. infer_report.h prints, infer/evaluate.h does the work.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -1,9 +1,8 @@
 // `flotilla inspect`: verifies a model directory and shows its contents.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -1,9 +1,8 @@
 // `flotilla data corpus resplit`: splits the lines of a corpus into N files of equal size.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -2,11 +2,11 @@
 // how to access their bytes (AddReachFlags of fleet/data_flags.h).
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "flotilla/dataset/source.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/fleet/data_flags.h"
 
 namespace flotilla {

@@ -2,9 +2,8 @@
 // model, and reports the best quality that any model can reach on them.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -1,9 +1,8 @@
 // `flotilla train word2vec`: the flags of run/word2vec_task.h and the form of its results.
 #pragma once
 
-#include <CLI/App.hpp>
-
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -2,7 +2,7 @@
 // `similar`.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
 #include "flotilla/infer/word_scores.h"

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flotilla/base/mutex.h"
+#include "flotilla/rpc/codec.h"
 
 namespace flotilla {
 

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/rpc/codec.h"
+#include "flotilla/rpc/codec_fwd.h"
+#include "flotilla/rpc/payload.h"
 #include "flotilla/rpc/transport.h"
 
 namespace flotilla {

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "flotilla/client/shard_split.h"
+#include "flotilla/rpc/codec.h"
 
 namespace flotilla {
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "flotilla/client/ps_client.h"
+#include "flotilla/rpc/codec.h"
 
 namespace flotilla {
 

@@ -6,6 +6,7 @@
 
 #include "flotilla/client/ps_client.h"
 #include "flotilla/client/shard_split.h"
+#include "flotilla/rpc/codec.h"
 
 namespace flotilla {
 

@@ -5,6 +5,7 @@
 
 #include "flotilla/base/mutex.h"
 #include "flotilla/client/ps_client.h"
+#include "flotilla/rpc/codec.h"
 #include "flotilla/rpc/model_text.h"
 
 namespace flotilla {

@@ -11,6 +11,7 @@
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/communicator/mode_testing.h"
 #include "flotilla/optim/schedule.h"
+#include "flotilla/rpc/codec.h"
 
 namespace flotilla {
 namespace {

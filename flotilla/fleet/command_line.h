@@ -7,12 +7,12 @@
 // each came from.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "flotilla/fleet/action.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/run/terminal.h"
 
 namespace flotilla {

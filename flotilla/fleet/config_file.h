@@ -1,11 +1,11 @@
 // The configuration file of a command: TOML without sections, one `flag = value` per line.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -2,10 +2,10 @@
 // read the rows of a model.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <string>
 #include <vector>
 
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/run/train_options.h"
 
 namespace flotilla {

@@ -2,12 +2,13 @@
 // can be turned on and off.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <cstdint>
 #include <limits>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "flotilla/fleet/cli_fwd.h"
 
 namespace flotilla {
 

@@ -2,13 +2,13 @@
 // commands that train.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/fleet/role_flags.h"
 #include "flotilla/run/train_options.h"
 

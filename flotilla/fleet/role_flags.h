@@ -2,12 +2,12 @@
 // tutorials' environment variables (launch/role_environment.h).
 #pragma once
 
-#include <CLI/App.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/launch/role.h"
 
 namespace flotilla {

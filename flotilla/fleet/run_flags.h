@@ -1,13 +1,13 @@
 // The flags that every training run has, whatever it trains.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/console.h"
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/fleet/fleet_flags.h"
 #include "flotilla/run/run_options.h"
 

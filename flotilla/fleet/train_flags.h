@@ -1,13 +1,13 @@
 // The flags of training on rows, shared by `flotilla train` and every program with fl::Main.
 #pragma once
 
-#include <CLI/App.hpp>
 #include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/run_flags.h"

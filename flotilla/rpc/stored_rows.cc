@@ -2,6 +2,8 @@
 
 #include <span>
 
+#include "flotilla/rpc/codec.h"
+
 namespace flotilla {
 
 void StoredRows::Clear() {

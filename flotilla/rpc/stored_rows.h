@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
-#include "flotilla/rpc/codec.h"
+#include "flotilla/rpc/codec_fwd.h"
 
 namespace flotilla {
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "flotilla/base/mutex.h"
+#include "flotilla/rpc/codec.h"
 #include "flotilla/rpc/message_mutation_testing.h"
 #include "flotilla/testing/cluster_testing.h"
 
