@@ -1,5 +1,6 @@
-# flotilla_module(<dir> [COLD] SOURCES a.cc .. [HOT_SOURCES b.cc ..] [DEPS x y] [LIBS pkg::lib ..]
-#                 [TESTS a_test.cc ..] [SLOW_TESTS b_test.cc ..] [TEST_DEPS z] [TEST_LIBS ..])
+# flotilla_module(<dir> [COLD] SOURCES a.cc .. [HOT_SOURCES b.cc ..] [COLD_SOURCES c.cc ..]
+#                 [DEPS x y] [LIBS pkg::lib ..] [TESTS a_test.cc ..] [SLOW_TESTS b_test.cc ..]
+#                 [TEST_DEPS z] [TEST_LIBS ..])
 #
 # Declares the library flotilla_<dir> from one directory under flotilla/, and one test program
 # <dir>_test with the label "fast" (and <dir>_slow_test with the label "slow"). DEPS are other
@@ -8,11 +9,13 @@
 # With FLOTILLA_UNITY the compiler sees several sources at once, since most of its time goes into
 # headers and templates that they share. HOT_SOURCES, where training spends its time, stay units of
 # their own: what is inlined there, and so their speed, does not depend on their neighbours.
-# COLD is for directories where nothing is computed that a user waits for (flags, commands): they are
-# compiled with less optimisation, in two thirds of the time.
+# COLD_SOURCES, where nothing is computed that a user waits for (flags, commands, specs and their
+# JSON, reports), are compiled with less optimisation, in two thirds of the time; COLD says that of a
+# whole directory.
 function(flotilla_module dir)
   cmake_parse_arguments(
-    ARG "COLD" "" "SOURCES;HOT_SOURCES;DEPS;LIBS;TESTS;SLOW_TESTS;TEST_DEPS;TEST_LIBS" ${ARGN})
+    ARG "COLD" "" "SOURCES;HOT_SOURCES;COLD_SOURCES;DEPS;LIBS;TESTS;SLOW_TESTS;TEST_DEPS;TEST_LIBS"
+    ${ARGN})
   list(TRANSFORM ARG_DEPS PREPEND flotilla_)
   list(TRANSFORM ARG_TEST_DEPS PREPEND flotilla_)
   string(REPLACE "/" "_" name ${dir})
@@ -20,7 +23,16 @@ function(flotilla_module dir)
     add_library(flotilla_${name} STATIC ${ARG_SOURCES} ${ARG_HOT_SOURCES})
     set_source_files_properties(${ARG_HOT_SOURCES} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     if(ARG_COLD)
-      target_compile_options(flotilla_${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+      flotilla_compile_as(flotilla_${name} cold)
+    else()
+      flotilla_compile_as(flotilla_${name} hot)
+    endif()
+    if(ARG_COLD_SOURCES)
+      add_library(flotilla_${name}_cold OBJECT ${ARG_COLD_SOURCES})
+      flotilla_compile_as(flotilla_${name}_cold cold)
+      target_include_directories(flotilla_${name}_cold PRIVATE ${PROJECT_SOURCE_DIR})
+      target_link_libraries(flotilla_${name}_cold PRIVATE ${ARG_DEPS} ${ARG_LIBS})
+      target_sources(flotilla_${name} PRIVATE $<TARGET_OBJECTS:flotilla_${name}_cold>)
     endif()
     target_include_directories(flotilla_${name} PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
     target_link_libraries(flotilla_${name} PUBLIC ${ARG_DEPS} ${ARG_LIBS})
@@ -45,9 +57,7 @@ function(flotilla_test name label)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
-  # Half of a build is tests, and most of a test is compiled to run once: what is tested is
-  # optimised, the tests are not.
-  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O0>)
+  flotilla_compile_as(${name} test)
   add_test(NAME ${name} COMMAND ${name})
   set(seconds 600)
   if(FLOTILLA_SANITIZE)

@@ -12,9 +12,12 @@ endif()
 set(CMAKE_UNITY_BUILD ${FLOTILLA_UNITY})
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 16)
 
+# Without this setting ccache stores nothing that uses a precompiled header (flotilla_headers.cmake).
+# What it would check is not used here: __DATE__ and __TIME__, macros defined before the header.
 find_program(FLOTILLA_CCACHE ccache)
 if(FLOTILLA_CCACHE)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${FLOTILLA_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros ${FLOTILLA_CCACHE})
 endif()
 
 # -ffp-contract=off keeps a*b+c as written: results do not depend on what the compiler fuses.
@@ -23,6 +26,8 @@ endif()
 # Designated initialisers leave out members on purpose: those have defaults.
 add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Wno-restrict
                     -ffp-contract=off)
+# gRPC asks for it above rpc/: everywhere, so that all can use the same precompiled headers.
+add_compile_options(-pthread)
 if(FLOTILLA_SANITIZE)
   add_compile_options(-fsanitize=${FLOTILLA_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all)
