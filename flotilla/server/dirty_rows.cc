@@ -1,51 +1,59 @@
 #include "flotilla/server/dirty_rows.h"
 
 #include <algorithm>
-#include <bit>
 
 namespace flotilla {
 
-void DirtySet::Mark(int trainer, std::span<const uint32_t> items, std::span<const uint64_t> keys) {
-  if (items.empty()) return;
-  MutexLock lock(mutex_);
-  const size_t needed = size_t{*std::max_element(items.begin(), items.end())} + 1;
-  if (needed > keys_.size()) keys_.resize(needed);
-  for (size_t i = 0; i < items.size(); ++i) keys_[items[i]] = keys[i];
-  for (size_t t = 0; t < bits_.size(); ++t) {
-    if (static_cast<int>(t) == trainer) continue;
-    if (bits_[t].size() * 64 < needed) bits_[t].resize(keys_.capacity() / 64 + 1);
-    for (const uint32_t item : items) bits_[t][item / 64] |= uint64_t{1} << (item % 64);
+DirtyRows::DirtyRows(int trainers, int tables, int64_t dense_floats)
+    : dense_floats_(dense_floats), blocks_(trainers), requests_(static_cast<size_t>(trainers)) {
+  for (int t = 0; t < tables; ++t) rows_.push_back(std::make_unique<DirtySet>(trainers));
+}
+
+void DirtyRows::Mark(int trainer, int table, std::span<const uint32_t> locations,
+                     std::span<const uint64_t> ids) {
+  rows_[table]->Mark(trainer, locations, ids);
+}
+
+void DirtyRows::MarkDense(int trainer, std::span<const float> delta) {
+  std::vector<uint32_t> blocks;
+  std::vector<uint64_t> begins;
+  for (size_t at = 0; at < delta.size(); at += kDenseBlockFloats) {
+    const auto block = delta.subspan(at, std::min<size_t>(kDenseBlockFloats, delta.size() - at));
+    if (std::all_of(block.begin(), block.end(), [](float value) { return value == 0; })) continue;
+    blocks.push_back(static_cast<uint32_t>(at / kDenseBlockFloats));
+    begins.push_back(at);
   }
+  blocks_.Mark(trainer, blocks, begins);
 }
 
-std::vector<uint64_t> DirtySet::Take(int trainer, size_t max, bool* more) {
-  MutexLock lock(mutex_);
-  std::vector<uint64_t>& pending = pending_[trainer];
-  std::vector<uint64_t>& bits = bits_[trainer];
-  size_t word = 0;
-  if (pending.empty()) {
-    for (; word < bits.size() && pending.size() < max; ++word) {
-      while (bits[word] != 0 && pending.size() < max) {
-        pending.push_back(keys_[word * 64 + static_cast<size_t>(std::countr_zero(bits[word]))]);
-        bits[word] &= bits[word] - 1;
-      }
-    }
+void DirtyRows::Begin(int trainer, uint64_t sequence) {
+  Request& newest = requests_[trainer];
+  MutexLock lock(newest.mutex);
+  if (sequence <= newest.sequence) return;
+  newest.sequence = sequence;
+  for (const auto& rows : rows_) rows->Confirm(trainer);
+  blocks_.Confirm(trainer);
+}
+
+StatusOr<DirtyRows::Changes> DirtyRows::Take(int trainer, uint64_t sequence, size_t max_rows) {
+  Request& newest = requests_[trainer];
+  MutexLock lock(newest.mutex);
+  // No one waits for a late copy of an earlier request: it must not take keys that the next request
+  // would confirm as received.
+  if (newest.sequence != sequence) {
+    return FailedPrecondition("pull dirty {} has been answered", sequence);
   }
-  *more = std::any_of(bits.begin(), bits.end(), [](uint64_t w) { return w != 0; });
-  return pending;
-}
-
-void DirtySet::Confirm(int trainer) {
-  MutexLock lock(mutex_);
-  pending_[trainer].clear();
-}
-
-size_t DirtySet::memory_bytes() const {
-  MutexLock lock(mutex_);
-  size_t words = keys_.capacity();
-  for (const auto& bits : bits_) words += bits.capacity();
-  for (const auto& pending : pending_) words += pending.capacity();
-  return words * sizeof(uint64_t);
+  Changes changes;
+  bool more = false;
+  for (const auto& rows : rows_) {
+    changes.ids.push_back(rows->Take(trainer, max_rows, &more));
+    changes.more = changes.more || more;
+  }
+  for (const uint64_t key : blocks_.Take(trainer, ~size_t{0}, &more)) {
+    const auto begin = static_cast<int64_t>(key);
+    changes.dense.push_back({begin, std::min(dense_floats_, begin + kDenseBlockFloats)});
+  }
+  return changes;
 }
 
 }  // namespace flotilla

@@ -2,81 +2,78 @@
 
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <set>
-
-#include "flotilla/base/rng.h"
-
 namespace flotilla {
 namespace {
 
-TEST(DirtySetTest, OthersSeeWhatATrainerChangedAndItDoesNot) {
-  DirtySet dirty(3);
-  bool more = true;
-  dirty.Mark(0, std::vector<uint32_t>{1, 200}, std::vector<uint64_t>{11, 999});
-  EXPECT_TRUE(dirty.Take(0, 10, &more).empty());
-  EXPECT_FALSE(more);
-  EXPECT_EQ(dirty.Take(1, 10, &more), (std::vector<uint64_t>{11, 999}));
-  EXPECT_EQ(dirty.Take(2, 10, &more), (std::vector<uint64_t>{11, 999}));
+using Ids = std::vector<uint64_t>;
+
+constexpr int64_t kFloats = 2 * kDenseBlockFloats + 100;
+constexpr size_t kAll = 1'000;
+
+DirtyRows::Changes TakeOk(DirtyRows* dirty, int trainer, uint64_t sequence, size_t max = kAll) {
+  StatusOr<DirtyRows::Changes> changes = dirty->Take(trainer, sequence, max);
+  EXPECT_TRUE(changes.ok()) << changes.status();
+  return changes.ok() ? *std::move(changes) : DirtyRows::Changes();
 }
 
-TEST(DirtySetTest, WhatWasTakenComesAgainUntilItIsConfirmed) {
-  DirtySet dirty(2);
-  bool more = false;
-  dirty.Mark(0, std::vector<uint32_t>{5}, std::vector<uint64_t>{50});
-  EXPECT_EQ(dirty.Take(1, 10, &more).size(), 1u);
-  dirty.Mark(0, std::vector<uint32_t>{6}, std::vector<uint64_t>{60});
-  EXPECT_EQ(dirty.Take(1, 10, &more), std::vector<uint64_t>{50});
-  EXPECT_TRUE(more);
-  dirty.Confirm(1);
-  EXPECT_EQ(dirty.Take(1, 10, &more), std::vector<uint64_t>{60});
-  dirty.Confirm(1);
-  EXPECT_TRUE(dirty.Take(1, 10, &more).empty());
-}
-
-TEST(DirtySetTest, AChangeAfterTakingIsNotMissed) {
-  DirtySet dirty(2);
-  bool more = false;
-  dirty.Mark(0, std::vector<uint32_t>{5}, std::vector<uint64_t>{50});
-  dirty.Take(1, 10, &more);
-  dirty.Mark(0, std::vector<uint32_t>{5}, std::vector<uint64_t>{50});
-  dirty.Confirm(1);
-  EXPECT_EQ(dirty.Take(1, 10, &more), std::vector<uint64_t>{50});
-}
-
-TEST(DirtySetTest, AgreesWithPlainSets) {
-  constexpr int kTrainers = 4;
-  DirtySet dirty(kTrainers);
-  std::vector<std::set<uint64_t>> expected(kTrainers);
-  const RngKey key(1);
-  for (uint64_t step = 0; step < 500; ++step) {
-    const int trainer = static_cast<int>(key.With(step).Below(0, kTrainers));
-    if (key.With(step).Below(1, 3) > 0) {
-      std::vector<uint32_t> items;
-      std::vector<uint64_t> keys;
-      for (uint64_t i = 0; i < 20; ++i) {
-        items.push_back(static_cast<uint32_t>(key.With(step).Below(10 + i, 3000)));
-        keys.push_back(items.back() * 7ull);
-      }
-      dirty.Mark(trainer, items, keys);
-      for (int t = 0; t < kTrainers; ++t) {
-        if (t != trainer) expected[t].insert(keys.begin(), keys.end());
-      }
-      continue;
-    }
-    std::set<uint64_t> taken;
-    for (bool more = true; more;) {
-      dirty.Confirm(trainer);
-      const auto keys = dirty.Take(trainer, 64, &more);
-      EXPECT_LE(keys.size(), 64u);
-      taken.insert(keys.begin(), keys.end());
-    }
-    dirty.Confirm(trainer);
-    EXPECT_EQ(taken, expected[trainer]);
-    expected[trainer].clear();
+TEST(DirtyRowsTest, OthersSeeRowsAndBlocksOfATrainerAndItDoesNot) {
+  DirtyRows dirty(3, 2, kFloats);
+  dirty.Mark(0, 1, std::vector<uint32_t>{7}, Ids{70});
+  std::vector<float> delta(kFloats);
+  delta[kDenseBlockFloats + 5] = 1;
+  delta[kFloats - 1] = -1;
+  dirty.MarkDense(0, delta);
+  for (const int trainer : {1, 2}) {
+    dirty.Begin(trainer, 4);
+    const DirtyRows::Changes changes = TakeOk(&dirty, trainer, 4);
+    EXPECT_EQ(changes.ids, (std::vector<Ids>{{}, {70}}));
+    // The first block is unchanged; the last one is shorter.
+    EXPECT_EQ(changes.dense, (std::vector<DenseRange>{{kDenseBlockFloats, 2 * kDenseBlockFloats},
+                                                      {2 * kDenseBlockFloats, kFloats}}));
+    EXPECT_FALSE(changes.more);
   }
-  // A bit per trainer and item, and 8 bytes per item.
-  EXPECT_LT(dirty.memory_bytes(), 3000u * 8 * 3);
+  dirty.Begin(0, 1);
+  EXPECT_EQ(TakeOk(&dirty, 0, 1).ids, (std::vector<Ids>{{}, {}}));
+  EXPECT_TRUE(TakeOk(&dirty, 0, 1).dense.empty());
+}
+
+TEST(DirtyRowsTest, AnAnswerIsRepeatedUntilTheNextRequestBegins) {
+  DirtyRows dirty(2, 1, kFloats);
+  dirty.Mark(0, 0, std::vector<uint32_t>{1}, Ids{10});
+  dirty.MarkDense(0, std::vector<float>(kFloats, 1));
+  dirty.Begin(1, 1);
+  EXPECT_EQ(TakeOk(&dirty, 1, 1).ids, std::vector<Ids>{{10}});
+  dirty.Mark(0, 0, std::vector<uint32_t>{2}, Ids{20});
+  EXPECT_EQ(TakeOk(&dirty, 1, 1).ids, std::vector<Ids>{{10}});
+  EXPECT_EQ(TakeOk(&dirty, 1, 1).dense.size(), 3u);
+  dirty.Begin(1, 2);
+  EXPECT_EQ(TakeOk(&dirty, 1, 2).ids, std::vector<Ids>{{20}});
+  EXPECT_TRUE(TakeOk(&dirty, 1, 2).dense.empty());
+}
+
+TEST(DirtyRowsTest, AnEarlierRequestNeitherTakesNorConfirmsAnything) {
+  DirtyRows dirty(2, 1, kFloats);
+  dirty.Begin(1, 1);
+  dirty.Begin(1, 2);
+  dirty.Mark(0, 0, std::vector<uint32_t>{1}, Ids{10});
+  EXPECT_EQ(dirty.Take(1, 1, kAll).status(), FailedPrecondition("pull dirty 1 has been answered"));
+  EXPECT_EQ(TakeOk(&dirty, 1, 2).ids, std::vector<Ids>{{10}});
+  dirty.Begin(1, 1);
+  EXPECT_EQ(TakeOk(&dirty, 1, 2).ids, std::vector<Ids>{{10}});
+}
+
+TEST(DirtyRowsTest, MoreRowsThanAskedForComeWithTheNextRequests) {
+  DirtyRows dirty(2, 2, 0);
+  dirty.Mark(0, 0, std::vector<uint32_t>{0, 1, 2}, Ids{10, 11, 12});
+  dirty.Mark(0, 1, std::vector<uint32_t>{0}, Ids{5});
+  dirty.Begin(1, 1);
+  DirtyRows::Changes changes = TakeOk(&dirty, 1, 1, 2);
+  EXPECT_EQ(changes.ids, (std::vector<Ids>{{10, 11}, {5}}));
+  EXPECT_TRUE(changes.more);
+  dirty.Begin(1, 2);
+  changes = TakeOk(&dirty, 1, 2, 2);
+  EXPECT_EQ(changes.ids, (std::vector<Ids>{{12}, {}}));
+  EXPECT_FALSE(changes.more);
 }
 
 }  // namespace

@@ -57,13 +57,8 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
       rounds_(options_.rounds, tables_.get(), clock,
               [this](const RoundPart& mean) { return Apply(mean, mean.dense, 1); }),
       collectives_(options_.liveness.trainers, clock),
-      dirty_dense_(options_.liveness.trainers),
-      dirty_calls_(static_cast<size_t>(options_.liveness.trainers)),
-      checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {
-  for (int t = 0; t < tables_->tables(); ++t) {
-    dirty_rows_.push_back(std::make_unique<DirtySet>(options_.liveness.trainers));
-  }
-}
+      dirty_(options_.liveness.trainers, tables_->tables(), tables_->range().size()),
+      checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {}
 
 StatusOr<std::unique_ptr<PsService>> PsService::Make(const ModelSpec& spec,
                                                      PsServiceOptions options, const Clock* clock,

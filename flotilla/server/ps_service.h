@@ -130,13 +130,11 @@ class PsService : public Service {
   StatusOr<int64_t> Apply(const RoundPart& part, std::span<const float> dense, int64_t batches);
   StatusOr<int64_t> AddDelta(int trainer, RoundPart& part, std::span<const float> dense,
                              int64_t batches);
-  // Marks the rows of an added part, which have locations by then, and its dense values as dirty.
-  void MarkDirty(int trainer, const RoundPart& part, std::span<const float> dense);
   // The dense values in the answer to a push.
   enum class DenseAnswer { kNone, kFloat, kHalf };
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
   Payload PushResponse(int64_t step, DenseAnswer dense, bool send_again = false) const;
-  StatusOr<Payload> DirtyResponse(int trainer, uint64_t max_rows);
+  StatusOr<Payload> DirtyResponse(DirtyRows::Changes changes);
   // The whole slice of dense parameters, in its current state: one copy for all answers until it
   // changes, such as those of a round.
   std::shared_ptr<const AlignedVector<float>> DenseNow() const;
@@ -175,14 +173,7 @@ class PsService : public Service {
   PushWindow window_;
   Rounds rounds_;
   Collectives collectives_;
-  std::vector<std::unique_ptr<DirtySet>> dirty_rows_;  // per table
-  DirtySet dirty_dense_;                               // per block of the slice
-  // The newest PullDirty of a trainer.
-  struct DirtyCall {
-    Mutex mutex;
-    uint64_t sequence FL_GUARDED_BY(mutex) = 0;
-  };
-  std::vector<DirtyCall> dirty_calls_;
+  DirtyRows dirty_;
   ServerCheckpoint checkpoint_;
 };
 

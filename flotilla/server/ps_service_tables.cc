@@ -164,30 +164,13 @@ StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, std::span<co
                                       int64_t batches) {
   const int64_t step = step_.fetch_add(batches, std::memory_order_relaxed) + batches;
   for (size_t t = 0; t < part.sparse.size(); ++t) {
-    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &part.sparse[t]));
+    SparseRows& rows = part.sparse[t];
+    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &rows));
+    dirty_.Mark(trainer, static_cast<int>(t), rows.locations, rows.ids);
   }
   if (!dense.empty()) tables_->AddDense(dense);
-  // Marked after the change: a reader that finds the mark also finds the change.
-  MarkDirty(trainer, part, dense);
+  dirty_.MarkDense(trainer, dense);
   return step;
-}
-
-void PsService::MarkDirty(int trainer, const RoundPart& part, std::span<const float> dense) {
-  for (size_t t = 0; t < part.sparse.size(); ++t) {
-    dirty_rows_[t]->Mark(trainer, part.sparse[t].locations, part.sparse[t].ids);
-  }
-  std::vector<uint32_t> blocks;
-  std::vector<uint64_t> begins;
-  for (size_t at = 0; at < dense.size(); at += kDenseBlockFloats) {
-    const size_t end = std::min(dense.size(), at + kDenseBlockFloats);
-    if (std::all_of(dense.begin() + at, dense.begin() + end,
-                    [](float delta) { return delta == 0; })) {
-      continue;
-    }
-    blocks.push_back(static_cast<uint32_t>(at / kDenseBlockFloats));
-    begins.push_back(at);
-  }
-  dirty_dense_.Mark(trainer, blocks, begins);
 }
 
 PsService::DenseAnswer PsService::DenseAnswerOf(const wire::PushRequest& request) {
@@ -237,51 +220,38 @@ void PsService::PullDense(const std::shared_ptr<Call>& call) {
 
 void PsService::PullDirty(const std::shared_ptr<Call>& call) {
   const int trainer = call->trainer;
-  DirtyCall& newest = dirty_calls_[trainer];
   const uint64_t sequence = call->head().sequence();
-  {
-    MutexLock lock(newest.mutex);
-    newest.sequence = sequence;
-    // A new call means that the answer to the previous one has arrived.
-    for (const auto& dirty : dirty_rows_) dirty->Confirm(trainer);
-    dirty_dense_.Confirm(trainer);
-  }
+  dirty_.Begin(trainer, sequence);
   const uint64_t max_rows = std::max<uint64_t>(1, call->head().pull_dirty().max_rows());
-  Answer(call, true, [this, &newest, sequence, trainer, max_rows] {
-    MutexLock lock(newest.mutex);
-    // No one waits for a late copy of an earlier call: it must not take keys that the next call
-    // would confirm as received.
-    const Status late = FailedPrecondition("pull dirty {} has been answered", sequence);
-    if (newest.sequence != sequence) return EncodeError(late, false);
-    StatusOr<Payload> response = DirtyResponse(trainer, max_rows);
+  Answer(call, true, [this, sequence, trainer, max_rows] {
+    StatusOr<DirtyRows::Changes> changes = dirty_.Take(trainer, sequence, max_rows);
+    if (!changes.ok()) return EncodeError(changes.status(), false);
+    StatusOr<Payload> response = DirtyResponse(*std::move(changes));
     return response.ok() ? *std::move(response) : EncodeError(response.status(), false);
   });
 }
 
-StatusOr<Payload> PsService::DirtyResponse(int trainer, uint64_t max_rows) {
+StatusOr<Payload> PsService::DirtyResponse(DirtyRows::Changes changes) {
   wire::ResponseHead head;
   wire::PullDirtyResponse& body = *head.mutable_pull_dirty();
+  body.set_more(changes.more);
   TensorWriter tensors;
-  bool more = false;
-  for (size_t t = 0; t < dirty_rows_.size(); ++t) {
+  for (size_t t = 0; t < changes.ids.size(); ++t) {
     const std::shared_ptr<SparseRows> rows = dirty_values_.Take();
-    rows->ids = dirty_rows_[t]->Take(trainer, max_rows, &more);
-    if (more) body.set_more(true);
+    rows->ids = std::move(changes.ids[t]);
     FL_RETURN_IF_ERROR(tables_->Pull(static_cast<uint32_t>(t), Missing::kCreate, rows.get()));
     tensors.Add<uint64_t>(SliceOf(ConstPart(rows, &rows->ids), 0, rows->ids.size()));
     tensors.Add<float>(SliceOf(ConstPart(rows, &rows->values), 0, rows->values.size()));
   }
-  const std::vector<uint64_t> keys = dirty_dense_.Take(trainer, ~size_t{0}, &more);
   const std::shared_ptr<AlignedVector<float>> dense = dense_values_.Take();
-  dense->resize(keys.size() * kDenseBlockFloats);
+  dense->resize(changes.dense.size() * kDenseBlockFloats);
   size_t floats = 0;
-  for (const uint64_t key : keys) {
-    const auto begin = static_cast<int64_t>(key);
-    const int64_t length = std::min<int64_t>(kDenseBlockFloats, tables_->range().size() - begin);
-    tables_->CopyDense(begin, std::span(*dense).subspan(floats, static_cast<size_t>(length)));
-    floats += static_cast<size_t>(length);
-    body.add_dense_begins(key);
-    body.add_dense_lengths(static_cast<uint64_t>(length));
+  for (const DenseRange& range : changes.dense) {
+    const auto length = static_cast<size_t>(range.size());
+    tables_->CopyDense(range.begin, std::span(*dense).subspan(floats, length));
+    floats += length;
+    body.add_dense_begins(static_cast<uint64_t>(range.begin));
+    body.add_dense_lengths(length);
   }
   tensors.Add<float>(SliceOf(std::shared_ptr<const AlignedVector<float>>(dense), 0, floats));
   return EncodeResponse(std::move(head), tensors);
