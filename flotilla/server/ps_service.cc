@@ -1,5 +1,6 @@
-// Checks of requests, handling each exactly once, and the state of the job; ps_service_tables.cc
-// has the methods that use parameters.
+// Admission of requests, handling each exactly once, and the methods about the state of the job;
+// ps_service_tables.cc has those that use parameters, ps_service_checkpoint.cc those that save and
+// load.
 #include "flotilla/server/ps_service.h"
 
 #include <utility>
@@ -14,23 +15,6 @@ namespace {
 
 // Waits for other trainers are logged after this time, and again at the same interval.
 constexpr int64_t kTellWaitNanos = 30'000'000'000;
-
-// Requests that take effect exactly once, however often they arrive.
-bool HasSequence(wire::Method method) {
-  switch (method) {
-    case wire::METHOD_PUSH:
-    case wire::METHOD_PULL_DIRTY:
-    case wire::METHOD_ENTER_ROUNDS:
-    case wire::METHOD_LEAVE_ROUNDS:
-    case wire::METHOD_WRITE_ROWS:
-    case wire::METHOD_WRITE_DENSE:
-    case wire::METHOD_SAVE:
-    case wire::METHOD_LOAD:
-      return true;
-    default:
-      return false;
-  }
-}
 
 std::string MethodName(wire::Method method) {
   return wire::Method_IsValid(method) ? wire::Method_Name(method)
@@ -72,57 +56,81 @@ StatusOr<std::unique_ptr<PsService>> PsService::Make(const ModelSpec& spec,
       new PsService(spec, std::move(options), clock, std::move(log), std::move(tables)));
 }
 
-PsService::Handler PsService::HandlerOf(wire::Method method) {
-  switch (method) {
-    case wire::METHOD_HANDSHAKE:
-      return &PsService::Handshake;
-    case wire::METHOD_PING:
-      return &PsService::Ping;
-    case wire::METHOD_PULL:
-      return &PsService::Pull;
-    case wire::METHOD_PUSH:
-      return &PsService::Push;
-    case wire::METHOD_PULL_DENSE:
-      return &PsService::PullDense;
-    case wire::METHOD_PULL_DIRTY:
-      return &PsService::PullDirty;
-    case wire::METHOD_ENTER_ROUNDS:
-      return &PsService::EnterRounds;
-    case wire::METHOD_LEAVE_ROUNDS:
-      return &PsService::LeaveRounds;
-    case wire::METHOD_COLLECTIVE:
-      return &PsService::Collective;
-    case wire::METHOD_READ_ROWS:
-      return &PsService::ReadRows;
-    case wire::METHOD_WRITE_ROWS:
-      return &PsService::WriteRows;
-    case wire::METHOD_WRITE_DENSE:
-      return &PsService::WriteDense;
-    case wire::METHOD_SAVE:
-      return &PsService::Save;
-    case wire::METHOD_LOAD:
-      return &PsService::Load;
-    case wire::METHOD_ABORT:
-      return &PsService::Abort;
-    case wire::METHOD_STOP:
-      return &PsService::Stop;
-    default:
-      return nullptr;
+std::span<const PsService::Method> PsService::JobMethods() {
+  using Head = wire::RequestHead;
+  static constexpr Method kMethods[] = {
+      {wire::METHOD_HANDSHAKE, Head::kHandshake, Caller::kAny, Repeat::kHarmless,
+       &PsService::Handshake},
+      {wire::METHOD_PING, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kHarmless, &PsService::Ping},
+      {wire::METHOD_ENTER_ROUNDS, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kOnce,
+       &PsService::EnterRounds},
+      {wire::METHOD_LEAVE_ROUNDS, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kOnce,
+       &PsService::LeaveRounds},
+      {wire::METHOD_COLLECTIVE, Head::kCollective, Caller::kJoined, Repeat::kHarmless,
+       &PsService::Collective},
+      // Trainers may tell a server that was restarted in a running job that the job has failed.
+      {wire::METHOD_ABORT, Head::kAbort, Caller::kJoinedOrUnknown, Repeat::kHarmless,
+       &PsService::Abort},
+      // A trainer that stops need not be told about the failures of others.
+      {wire::METHOD_STOP, Head::BODY_NOT_SET, Caller::kJoinedOrFailed, Repeat::kHarmless,
+       &PsService::Stop},
+  };
+  return kMethods;
+}
+
+const PsService::Method* PsService::Find(wire::Method number) {
+  for (const auto methods : {JobMethods(), ParameterMethods(), CheckpointMethods()}) {
+    for (const Method& method : methods) {
+      if (method.number == number) return &method;
+    }
   }
+  return nullptr;
 }
 
 void PsService::Handle(Payload request, ReplyCallback reply) {
   const kernels::FlushDenormals flush;
-  StatusOr<RequestMessage> message = DecodeRequest(std::move(request));
-  if (!message.ok()) return reply(EncodeError(message.status(), false));
   auto call = std::make_shared<Call>();
-  call->message = *std::move(message);
-  call->reply = std::move(reply);
-  call->trainer = static_cast<int>(call->head().sender_index());
-  if (const Status status = CheckSender(call->head()); !status.ok()) {
-    return call->reply(EncodeError(status, false));
+  if (std::optional<Payload> refusal = Admit(std::move(request), call.get())) {
+    return reply(*std::move(refusal));
   }
-  Dispatch(call);
+  call->reply = std::move(reply);
+  if (call->method->repeat == Repeat::kOnce) {
+    const auto verdict =
+        window_.Begin(call->trainer, call->head().incarnation(), call->head().sequence(),
+                      [reply = call->reply](const Payload& response) { reply(response); });
+    if (!verdict.ok()) return call->reply(EncodeError(verdict.status(), false));
+    if (*verdict != PushWindow::Verdict::kNew) return;
+  }
+  (this->*call->method->handler)(call);
+}
+
+std::optional<Payload> PsService::Admit(Payload request, Call* call) {
+  StatusOr<RequestMessage> message = DecodeRequest(std::move(request));
+  if (!message.ok()) return EncodeError(message.status(), false);
+  call->message = *std::move(message);
+  const wire::RequestHead& head = call->head();
+  Status status = CheckSender(head);
+  if (!status.ok()) return EncodeError(status, false);
+  call->trainer = static_cast<int>(head.sender_index());
+  call->method = Find(head.method());
+  if (call->method == nullptr) {
+    return ErrorFor(call->trainer,
+                    absl::UnimplementedError("unknown " + MethodName(head.method())));
+  }
+  if (head.body_case() != wire::RequestHead::BODY_NOT_SET &&
+      head.body_case() != call->method->body) {
+    status = InvalidArgument("{} with the body of another method", MethodName(head.method()));
+    return EncodeError(status, false);
+  }
+  const Caller caller = call->method->caller;
+  if (caller == Caller::kAny) return std::nullopt;
+  if (caller == Caller::kJoinedOrUnknown && !window_.HasLife(call->trainer)) return std::nullopt;
+  status = window_.CheckLife(call->trainer, head.incarnation());
+  if (!status.ok()) return EncodeError(status, false);
+  status = liveness_.Heard(call->trainer);
+  if (status.ok() && caller != Caller::kJoinedOrFailed) status = liveness_.status();
+  if (!status.ok()) return ErrorFor(call->trainer, status);
+  return std::nullopt;
 }
 
 Status PsService::CheckSender(const wire::RequestHead& head) const {
@@ -146,33 +154,6 @@ Status PsService::CheckSender(const wire::RequestHead& head) const {
   return absl::OkStatus();
 }
 
-void PsService::Dispatch(const std::shared_ptr<Call>& call) {
-  const wire::Method method = call->head().method();
-  const Handler handler = HandlerOf(method);
-  if (handler == nullptr) {
-    return Answer(call, absl::UnimplementedError("unknown " + MethodName(method)));
-  }
-  if (method == wire::METHOD_HANDSHAKE) return (this->*handler)(call);
-  // Trainers may tell a server that was restarted in a running job that the job has failed.
-  if (method == wire::METHOD_ABORT && !window_.HasLife(call->trainer)) return Abort(call);
-  Status status = window_.CheckLife(call->trainer, call->head().incarnation());
-  if (!status.ok()) return call->reply(EncodeError(status, false));
-  status = liveness_.Heard(call->trainer);
-  // A trainer that stops need not be told about the failures of others.
-  if (status.ok() && method != wire::METHOD_STOP) status = liveness_.status();
-  if (!status.ok()) return call->reply(ErrorFor(call->trainer, status));
-  if (!HasSequence(method)) return (this->*handler)(call);
-  HandleOnce(call, handler);
-}
-
-void PsService::HandleOnce(const std::shared_ptr<Call>& call, Handler handler) {
-  const auto verdict =
-      window_.Begin(call->trainer, call->head().incarnation(), call->head().sequence(),
-                    [reply = call->reply](const Payload& response) { reply(response); });
-  if (!verdict.ok()) return call->reply(EncodeError(verdict.status(), false));
-  if (*verdict == PushWindow::Verdict::kNew) (this->*handler)(call);
-}
-
 Payload PsService::ErrorFor(int trainer, const Status& error) {
   const bool job_failed = !liveness_.status().ok();
   if (job_failed) liveness_.Told(trainer);
@@ -186,7 +167,7 @@ void PsService::Answer(const std::shared_ptr<Call>& call, const Status& error) {
 
 void PsService::Answer(const std::shared_ptr<Call>& call, bool applied,
                        const PushWindow::MakeResponse& make) {
-  if (!HasSequence(call->head().method())) return call->reply(make());
+  if (call->method->repeat == Repeat::kHarmless) return call->reply(make());
   window_.Finish(call->trainer, call->head().incarnation(), call->head().sequence(), applied, make);
 }
 

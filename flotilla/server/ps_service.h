@@ -1,12 +1,18 @@
-// The entry point of a server: parses a request, checks its sender, applies it to the tables and
-// answers. There is no global lock: each component below has its own locks, and requests run
-// concurrently. A request that must wait for others (rounds, collective calls) keeps its reply but
-// does not block a thread.
+// The entry point of a server: admits a request, runs the handler of its method and answers. There
+// is no global lock: each component below has its own locks, and requests run concurrently. A
+// request that must wait for others (rounds, collective calls) keeps its reply but does not block a
+// thread.
+//
+// To add a method: its number and bodies in rpc/ps.proto, a handler declared below, the handler and
+// its row of the table of methods in the ps_service*.cc of its topic, a function in
+// client/ps_client.h and in one of its sources; docs/wire_protocol.md specifies it.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -82,14 +88,41 @@ class PsService : public Service {
   struct Call;
   using Handler = void (PsService::*)(const std::shared_ptr<Call>& call);
 
+  // Which trainers may call a method.
+  enum class Caller {
+    kJoined,           // that have joined, while the job has not failed
+    kJoinedOrUnknown,  // also those of which this server, restarted in a running job, has not heard
+    kJoinedOrFailed,   // also after the job has failed
+    kAny,              // the handler decides
+  };
+  enum class Repeat {
+    kHarmless,
+    kOnce,  // takes effect exactly once, however often it arrives: has a sequence
+  };
+  // A row of the table of methods.
+  struct Method {
+    wire::Method number;
+    wire::RequestHead::BodyCase body;  // no other may be in the head; a missing one is all zeros
+    Caller caller;
+    Repeat repeat;
+    Handler handler;
+  };
+
   PsService(const ModelSpec& spec, PsServiceOptions options, const Clock* clock, LogLine log,
             std::unique_ptr<ServerTables> tables);
 
-  static Handler HandlerOf(wire::Method method);
+  // The table of methods, by topic: each part is next to its handlers.
+  static std::span<const Method> JobMethods();
+  static std::span<const Method> ParameterMethods();
+  static std::span<const Method> CheckpointMethods();
+  // The row of a method, or null.
+  static const Method* Find(wire::Method number);
+
+  // The only place where requests are admitted: reads the head, checks sender and method, and notes
+  // that the trainer is alive. Fills *call, except for its reply, or returns the answer that
+  // refuses the request. Tensors are read by handlers only.
+  std::optional<Payload> Admit(Payload request, Call* call);
   Status CheckSender(const wire::RequestHead& head) const;
-  void Dispatch(const std::shared_ptr<Call>& call);
-  // Runs the handler of a request that changes something, unless it has already run.
-  void HandleOnce(const std::shared_ptr<Call>& call, Handler handler);
   // Answers a request and its copies: with an error, with nothing, or with the result of `make`.
   void Answer(const std::shared_ptr<Call>& call, const Status& error);
   void Answer(const std::shared_ptr<Call>& call, bool applied,
@@ -101,7 +134,7 @@ class PsService : public Service {
   std::string WaitText(int trainer) const;
   void TellWaits();
 
-  // One per method.
+  // Handlers, one per method.
   void Handshake(const std::shared_ptr<Call>& call);
   void Ping(const std::shared_ptr<Call>& call);
   void Pull(const std::shared_ptr<Call>& call);

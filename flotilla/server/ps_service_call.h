@@ -8,6 +8,7 @@ namespace flotilla {
 struct PsService::Call {
   RequestMessage message;
   ReplyCallback reply;
+  const Method* method = nullptr;
   int trainer = 0;
 
   const wire::RequestHead& head() const { return message.head; }

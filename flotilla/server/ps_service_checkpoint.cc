@@ -6,6 +6,15 @@
 
 namespace flotilla {
 
+std::span<const PsService::Method> PsService::CheckpointMethods() {
+  using Head = wire::RequestHead;
+  static constexpr Method kMethods[] = {
+      {wire::METHOD_SAVE, Head::kSave, Caller::kJoined, Repeat::kOnce, &PsService::Save},
+      {wire::METHOD_LOAD, Head::kLoad, Caller::kJoined, Repeat::kOnce, &PsService::Load},
+  };
+  return kMethods;
+}
+
 StatusOr<std::vector<int>> PsService::Indices(
     const google::protobuf::RepeatedField<uint32_t>& numbers, size_t limit) {
   std::vector<int> indices;

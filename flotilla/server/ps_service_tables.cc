@@ -33,6 +33,25 @@ UpdatePolicy PolicyOf(wire::PushKind kind) {
 
 }  // namespace
 
+std::span<const PsService::Method> PsService::ParameterMethods() {
+  using Head = wire::RequestHead;
+  static constexpr Method kMethods[] = {
+      {wire::METHOD_PULL, Head::kPull, Caller::kJoined, Repeat::kHarmless, &PsService::Pull},
+      {wire::METHOD_PUSH, Head::kPush, Caller::kJoined, Repeat::kOnce, &PsService::Push},
+      {wire::METHOD_PULL_DENSE, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kHarmless,
+       &PsService::PullDense},
+      {wire::METHOD_PULL_DIRTY, Head::kPullDirty, Caller::kJoined, Repeat::kOnce,
+       &PsService::PullDirty},
+      {wire::METHOD_READ_ROWS, Head::kReadRows, Caller::kJoined, Repeat::kHarmless,
+       &PsService::ReadRows},
+      {wire::METHOD_WRITE_ROWS, Head::kWriteRows, Caller::kJoined, Repeat::kOnce,
+       &PsService::WriteRows},
+      {wire::METHOD_WRITE_DENSE, Head::kWriteDense, Caller::kJoined, Repeat::kOnce,
+       &PsService::WriteDense},
+  };
+  return kMethods;
+}
+
 void PsService::Pull(const std::shared_ptr<Call>& call) {
   const uint64_t after = call->head().pull().after();
   if (after == 0) return PullNow(call);

@@ -57,6 +57,36 @@ TEST_F(PsServiceTest, UnknownMethodsAreNamed) {
   EXPECT_EQ(Ask(Head(wire::METHOD_UNKNOWN)).code(), absl::StatusCode::kUnimplemented);
 }
 
+TEST_F(PsServiceTest, EveryMethodHasAHandler) {
+  Introduce();
+  // Stays Ok if the request waits for the other trainer.
+  std::vector<Status> answers(wire::Method_ARRAYSIZE);
+  for (int number = 1; number < wire::Method_ARRAYSIZE; ++number) {
+    const auto method = static_cast<wire::Method>(number);
+    // These would end the job.
+    if (method == wire::METHOD_ABORT || method == wire::METHOD_STOP) continue;
+    service_->Handle(EncodeRequest(Head(method, static_cast<uint64_t>(number)), {}),
+                     [&answer = answers[number]](StatusOr<Payload> reply) {
+                       answer = StatusOf(DecodeResponse(*std::move(reply))->head);
+                     });
+  }
+  service_.reset();  // waits for a load
+  for (int number = 1; number < wire::Method_ARRAYSIZE; ++number) {
+    EXPECT_NE(answers[number].code(), absl::StatusCode::kUnimplemented)
+        << wire::Method_Name(static_cast<wire::Method>(number));
+  }
+}
+
+TEST_F(PsServiceTest, ABodyOfAnotherMethodIsRefusedBeforeAnythingHappens) {
+  Introduce();
+  wire::RequestHead head = Push(1);
+  head.set_method(wire::METHOD_WRITE_ROWS);
+  EXPECT_EQ(Ask(head, Rows({1}, 2)),
+            InvalidArgument("METHOD_WRITE_ROWS with the body of another method"));
+  EXPECT_EQ(service_->tables().table(0).size(), 0);
+  EXPECT_TRUE(Ask(Push(1), Rows({1}, 2)).ok()) << "the sequence is still free";
+}
+
 TEST_F(PsServiceTest, GarbageIsAnsweredWithAnError) {
   for (uint64_t round = 0; round < 200; ++round) {
     std::string bytes(round % 40, '\0');
