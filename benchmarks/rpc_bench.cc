@@ -5,6 +5,7 @@
 //   rpc_bench push|pull   large requests, or answers, through the transport, several in flight
 //   rpc_bench small       the smallest requests, one after another
 //   rpc_bench rows        rows of dimension 10 pulled by a client from a server's table
+//   rpc_bench push_rows   gradients of such rows pushed by a client into it
 #include <netinet/in.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -305,29 +306,39 @@ class RowsRound {
       for (uint64_t id = first; id < first + 50'000; ++id) rows[0].ids.push_back(id);
       if (const Status status = client_->Pull(Missing::kCreate, rows); !status.ok()) Die(status);
     }
+    for (std::vector<SparseRows>& rows : batches_) {
+      if (const Status status = client_->Pull(Missing::kCreate, rows); !status.ok()) Die(status);
+    }
   }
 
   nlohmann::json Run(const Options& options) {
     const double cpu = child_.CpuSeconds();
     const double start = Seconds();
     std::deque<std::unique_ptr<PendingCalls>> under_way;
-    size_t pulls = 0;
+    size_t calls = 0;
     const auto finish = [&] {
       if (const Status status = under_way.front()->Wait(); !status.ok()) Die(status);
       under_way.pop_front();
     };
     do {
-      under_way.push_back(client_->StartPull(Missing::kCreate, batches_[pulls++ % 16]));
+      under_way.push_back(Start(options, batches_[calls++ % 16]));
       if (under_way.size() == kUnderWay) finish();
     } while (Seconds() - start < options.seconds);
     while (!under_way.empty()) finish();
-    const double rows = static_cast<double>(pulls * kPullRows);
+    const double rows = static_cast<double>(calls * kPullRows);
     return {{"rows_per_second", rows / (Seconds() - start)},
             {"rows_per_server_core_second", rows / (child_.CpuSeconds() - cpu)}};
   }
 
  private:
+  std::unique_ptr<PendingCalls> Start(const Options& options, std::vector<SparseRows>& rows) {
+    if (options.what == "rows") return client_->StartPull(Missing::kCreate, rows);
+    // As the communicators do: the rows are not copied, because they have an owner.
+    return client_->StartPush({.dense = {}, .sparse = rows, .owner = owner_, .fresh_dense = {}});
+  }
+
   const Child& child_;
+  const std::shared_ptr<const int> owner_ = std::make_shared<int>();
   SteadyClock clock_;
   std::unique_ptr<PsClient> client_;
   std::vector<std::vector<SparseRows>> batches_;
@@ -349,9 +360,9 @@ int RunRounds(const Options& options, const std::function<void(int, int)>& serve
 int Main(int argc, char** argv) {
   Options options;
   CLI::App app("The way to a server: bytes and rows per second on loopback.");
-  app.add_option("what", options.what, "tcp, push, pull, small or rows")
+  app.add_option("what", options.what, "tcp, push, pull, small, rows or push_rows")
       ->required()
-      ->check(CLI::IsMember({"tcp", "push", "pull", "small", "rows"}));
+      ->check(CLI::IsMember({"tcp", "push", "pull", "small", "rows", "push_rows"}));
   app.add_option(
          "--wire", options.wire,
          "tcp, unix (sockets), or shared: TCP and shared memory, as in a job on one machine")
@@ -361,7 +372,7 @@ int Main(int argc, char** argv) {
   app.add_option("--seconds", options.seconds, "length of a round");
   CLI11_PARSE(app, argc, argv);
   if (options.what == "tcp") return RunRounds<TcpRound>(options, ReceiveStream);
-  if (options.what == "rows") {
+  if (options.what == "rows" || options.what == "push_rows") {
     return RunRounds<RowsRound>(options,
                                 [&](int tell, int until) { ServeTable(options, tell, until); });
   }

@@ -1,10 +1,8 @@
 #include "flotilla/client/ps_client.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
-#include "flotilla/client/shard_split.h"
 #include "flotilla/rpc/codec.h"
 
 namespace flotilla {
@@ -21,21 +19,6 @@ wire::PushKind WireKind(PushKind kind) {
       break;
   }
   return wire::PUSH_ON_ARRIVAL;
-}
-
-std::vector<uint64_t> IdsAt(const SparseRows& rows, std::span<const uint32_t> positions) {
-  std::vector<uint64_t> ids(positions.size());
-  for (size_t i = 0; i < positions.size(); ++i) ids[i] = rows.ids[positions[i]];
-  return ids;
-}
-
-AlignedVector<float> ValuesAt(const SparseRows& rows, std::span<const uint32_t> positions) {
-  const auto dim = static_cast<size_t>(rows.dim);
-  AlignedVector<float> values(positions.size() * dim);
-  for (size_t i = 0; i < positions.size(); ++i) {
-    std::memcpy(values.data() + i * dim, rows.row(positions[i]), dim * sizeof(float));
-  }
-  return values;
 }
 
 template <typename Element>
@@ -145,7 +128,7 @@ std::unique_ptr<PendingCalls> PsClient::StartPull(Missing missing, std::span<Spa
     for (size_t t = 0; t < rows.size(); ++t) {
       if ((*splits)[t].of(s).empty()) continue;
       head.mutable_pull()->add_tables(static_cast<uint32_t>(t));
-      tensors.AddOwned(IdsAt(rows[t], (*splits)[t].of(s)));
+      AddIdsAt(rows[t], (*splits)[t].of(s), &tensors);
     }
     if (head.pull().tables_size() == 0) continue;
     ServerCall& call = calls.emplace_back(MakeCall(s, std::move(head), tensors));
@@ -175,8 +158,8 @@ void PsClient::AddSparse(const PushValues& values, int server,
       tensors->Add<uint64_t>(Borrow(std::span<const uint64_t>(rows.ids), values.owner));
       tensors->Add<float>(Borrow(std::span<const float>(rows.values), values.owner));
     } else {
-      tensors->AddOwned(IdsAt(rows, positions));
-      tensors->AddOwned(ValuesAt(rows, positions));
+      AddIdsAt(rows, positions, tensors);
+      AddValuesAt(rows, positions, tensors);
     }
   }
 }

@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "flotilla/client/ps_client.h"
-#include "flotilla/client/shard_split.h"
 #include "flotilla/rpc/codec.h"
 
 namespace flotilla {
@@ -165,15 +164,9 @@ Status PsClient::WriteRows(int table, const SparseRows& rows) {
     wire::RequestHead head = MakeHead(wire::METHOD_WRITE_ROWS);
     head.set_sequence(NextSequence());
     head.mutable_write_rows()->set_table(static_cast<uint32_t>(table));
-    std::vector<uint64_t> ids;
-    AlignedVector<float> values;
-    for (const uint32_t i : split.of(s)) {
-      ids.push_back(rows.ids[i]);
-      values.insert(values.end(), rows.row(i), rows.row(i) + rows.dim);
-    }
     TensorWriter tensors;
-    tensors.AddOwned(std::move(ids));
-    tensors.AddOwned(std::move(values));
+    AddIdsAt(rows, split.of(s), &tensors);
+    AddValuesAt(rows, split.of(s), &tensors);
     calls.push_back(MakeCall(s, std::move(head), tensors));
   }
   return calls_.Run("write rows", std::move(calls));

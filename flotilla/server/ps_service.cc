@@ -39,7 +39,9 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
       liveness_(options_.liveness, clock),
       window_(options_.liveness.trainers, options_.push_window),
       rounds_(options_.rounds, tables_.get(), clock,
-              [this](const RoundPart& mean) { return Apply(mean, mean.dense, 1); }),
+              [this](const RoundPart& mean) {
+                return Apply({{mean.sparse.begin(), mean.sparse.end()}, mean.dense}, 1);
+              }),
       collectives_(options_.liveness.trainers, clock),
       dirty_(options_.liveness.trainers, tables_->tables(), tables_->range().size()),
       checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {}
@@ -58,22 +60,18 @@ StatusOr<std::unique_ptr<PsService>> PsService::Make(const ModelSpec& spec,
 
 std::span<const PsService::Method> PsService::JobMethods() {
   using Head = wire::RequestHead;
+  using enum Caller;
+  using enum Repeat;
   static constexpr Method kMethods[] = {
-      {wire::METHOD_HANDSHAKE, Head::kHandshake, Caller::kAny, Repeat::kHarmless,
-       &PsService::Handshake},
-      {wire::METHOD_PING, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kHarmless, &PsService::Ping},
-      {wire::METHOD_ENTER_ROUNDS, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kOnce,
-       &PsService::EnterRounds},
-      {wire::METHOD_LEAVE_ROUNDS, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kOnce,
-       &PsService::LeaveRounds},
-      {wire::METHOD_COLLECTIVE, Head::kCollective, Caller::kJoined, Repeat::kHarmless,
-       &PsService::Collective},
+      {wire::METHOD_HANDSHAKE, Head::kHandshake, kAny, kHarmless, &PsService::Handshake},
+      {wire::METHOD_PING, Head::BODY_NOT_SET, kJoined, kHarmless, &PsService::Ping},
+      {wire::METHOD_ENTER_ROUNDS, Head::BODY_NOT_SET, kJoined, kOnce, &PsService::EnterRounds},
+      {wire::METHOD_LEAVE_ROUNDS, Head::BODY_NOT_SET, kJoined, kOnce, &PsService::LeaveRounds},
+      {wire::METHOD_COLLECTIVE, Head::kCollective, kJoined, kHarmless, &PsService::Collective},
       // Trainers may tell a server that was restarted in a running job that the job has failed.
-      {wire::METHOD_ABORT, Head::kAbort, Caller::kJoinedOrUnknown, Repeat::kHarmless,
-       &PsService::Abort},
+      {wire::METHOD_ABORT, Head::kAbort, kJoinedOrUnknown, kHarmless, &PsService::Abort},
       // A trainer that stops need not be told about the failures of others.
-      {wire::METHOD_STOP, Head::BODY_NOT_SET, Caller::kJoinedOrFailed, Repeat::kHarmless,
-       &PsService::Stop},
+      {wire::METHOD_STOP, Head::BODY_NOT_SET, kJoinedOrFailed, kHarmless, &PsService::Stop},
   };
   return kMethods;
 }

@@ -156,13 +156,19 @@ class PsService : public Service {
   Status CheckHandshake(const wire::RequestHead& head) const;
   // Binds the trainer to this incarnation for the whole run. Aborted if it has another one.
   Status StartLife(int trainer, uint64_t incarnation);
-  // Reads the content of a push. The dense part may stay in the message if `dense` is given.
-  Status ReadPart(Call& call, RoundPart* part, std::span<const float>* dense) const;
+  // The content of a push: rows of each table, in the order of their virtual shards, and dense
+  // values or none. Stored elsewhere: in the message, or in a RoundPart.
+  struct PushedValues {
+    std::vector<RowsView> sparse;
+    std::span<const float> dense;
+  };
+  // Reads the content of a push into `part`. If `pushed` is given, rows and dense values that can
+  // be used as they are stay in the message, all others are copied once; `pushed` refers to both.
+  Status ReadPart(Call& call, RoundPart* part, PushedValues* pushed) const;
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
   // Both return the global step after the update, which counts `batches` more.
-  StatusOr<int64_t> Apply(const RoundPart& part, std::span<const float> dense, int64_t batches);
-  StatusOr<int64_t> AddDelta(int trainer, RoundPart& part, std::span<const float> dense,
-                             int64_t batches);
+  StatusOr<int64_t> Apply(const PushedValues& pushed, int64_t batches);
+  StatusOr<int64_t> AddDelta(int trainer, const PushedValues& pushed, int64_t batches);
   // The dense values in the answer to a push.
   enum class DenseAnswer { kNone, kFloat, kHalf };
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);

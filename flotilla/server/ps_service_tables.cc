@@ -6,6 +6,7 @@
 #include "flotilla/optim/schedule.h"
 #include "flotilla/server/ps_service.h"
 #include "flotilla/server/ps_service_call.h"
+#include "flotilla/tensor/shard_order.h"
 
 namespace flotilla {
 
@@ -18,6 +19,25 @@ constexpr uint64_t kMaxRows = uint64_t{1} << 40;
 template <typename Whole, typename Part>
 std::shared_ptr<const Part> ConstPart(const std::shared_ptr<Whole>& whole, const Part* part) {
   return std::shared_ptr<const Part>(whole, part);
+}
+
+// Reads the values of rows->ids in the order of virtual shards: in place if they were sent in that
+// order, otherwise each row is copied to its place, and so is its id.
+StatusOr<RowsView> ReadByShard(TensorReader* tensors, SparseRows* rows) {
+  const ShardOrder order = OrderByShard(rows->ids);
+  const auto dim = static_cast<size_t>(rows->dim);
+  if (order.in_order) {
+    FL_ASSIGN_OR_RETURN(const std::span<const float> values,
+                        tensors->ReadInPlace(rows->size() * dim, &rows->values));
+    return RowsView{rows->dim, rows->ids, values, {}};
+  }
+  std::vector<uint64_t> ids(rows->size());
+  for (size_t i = 0; i < ids.size(); ++i) ids[order.places[i]] = rows->ids[i];
+  rows->ids.swap(ids);
+  rows->values.resize(rows->size() * dim);
+  FL_RETURN_IF_ERROR(tensors->ReadRows<float>(
+      rows->size(), dim, [&](size_t i) { return rows->row(order.places[i]); }));
+  return RowsView(*rows);
 }
 
 UpdatePolicy PolicyOf(wire::PushKind kind) {
@@ -35,19 +55,16 @@ UpdatePolicy PolicyOf(wire::PushKind kind) {
 
 std::span<const PsService::Method> PsService::ParameterMethods() {
   using Head = wire::RequestHead;
+  using enum Caller;
+  using enum Repeat;
   static constexpr Method kMethods[] = {
-      {wire::METHOD_PULL, Head::kPull, Caller::kJoined, Repeat::kHarmless, &PsService::Pull},
-      {wire::METHOD_PUSH, Head::kPush, Caller::kJoined, Repeat::kOnce, &PsService::Push},
-      {wire::METHOD_PULL_DENSE, Head::BODY_NOT_SET, Caller::kJoined, Repeat::kHarmless,
-       &PsService::PullDense},
-      {wire::METHOD_PULL_DIRTY, Head::kPullDirty, Caller::kJoined, Repeat::kOnce,
-       &PsService::PullDirty},
-      {wire::METHOD_READ_ROWS, Head::kReadRows, Caller::kJoined, Repeat::kHarmless,
-       &PsService::ReadRows},
-      {wire::METHOD_WRITE_ROWS, Head::kWriteRows, Caller::kJoined, Repeat::kOnce,
-       &PsService::WriteRows},
-      {wire::METHOD_WRITE_DENSE, Head::kWriteDense, Caller::kJoined, Repeat::kOnce,
-       &PsService::WriteDense},
+      {wire::METHOD_PULL, Head::kPull, kJoined, kHarmless, &PsService::Pull},
+      {wire::METHOD_PUSH, Head::kPush, kJoined, kOnce, &PsService::Push},
+      {wire::METHOD_PULL_DENSE, Head::BODY_NOT_SET, kJoined, kHarmless, &PsService::PullDense},
+      {wire::METHOD_PULL_DIRTY, Head::kPullDirty, kJoined, kOnce, &PsService::PullDirty},
+      {wire::METHOD_READ_ROWS, Head::kReadRows, kJoined, kHarmless, &PsService::ReadRows},
+      {wire::METHOD_WRITE_ROWS, Head::kWriteRows, kJoined, kOnce, &PsService::WriteRows},
+      {wire::METHOD_WRITE_DENSE, Head::kWriteDense, kJoined, kOnce, &PsService::WriteDense},
   };
   return kMethods;
 }
@@ -86,49 +103,54 @@ void PsService::PullNow(const std::shared_ptr<Call>& call) {
   call->reply(EncodeResponse({}, tensors));
 }
 
-Status PsService::ReadPart(Call& call, RoundPart* part, std::span<const float>* dense) const {
+Status PsService::ReadPart(Call& call, RoundPart* part, PushedValues* pushed) const {
   const wire::PushRequest& request = call.head().push();
+  TensorReader& tensors = call.message.tensors;
   if (request.rows() > kMaxRows) return InvalidArgument("a push of {} examples", request.rows());
   part->rows = static_cast<int64_t>(request.rows());
   part->sparse.resize(tables_->spec().tables.size());
   for (size_t t = 0; t < part->sparse.size(); ++t) {
     part->sparse[t].dim = tables_->spec().tables[t].dim;
     part->sparse[t].ids.clear();
-    part->sparse[t].locations.clear();
   }
   std::vector<bool> seen(part->sparse.size());
+  if (pushed != nullptr) pushed->sparse.resize(seen.size());
   for (const uint32_t table : request.tables()) {
     if (table >= seen.size() || seen[table]) {
       return InvalidArgument("a push of table {}, the model has {}", table, seen.size());
     }
     seen[table] = true;
     SparseRows& rows = part->sparse[table];
-    FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.ids));
+    // Copied, unlike the values: ids that were checked must not change in shared memory.
+    FL_RETURN_IF_ERROR(tensors.ReadAll(&rows.ids));
     FL_RETURN_IF_ERROR(tables_->CheckIds(table, rows.ids));
-    const uint64_t floats = call.message.tensors.next_elements();
+    const uint64_t floats = tensors.next_elements();
     if (floats != rows.size() * static_cast<size_t>(rows.dim)) {
       return InvalidArgument("table {}: {} values for {} ids of dim {}",
                              tables_->spec().tables[table].name, floats, rows.size(), rows.dim);
     }
-    FL_RETURN_IF_ERROR(call.message.tensors.ReadAll(&rows.values));
+    if (pushed != nullptr) {
+      FL_ASSIGN_OR_RETURN(pushed->sparse[table], ReadByShard(&tensors, &rows));
+    } else {
+      FL_RETURN_IF_ERROR(tensors.ReadAll(&rows.values));
+    }
   }
   // Not before: this avoids clearing memory that values are then read into.
   for (size_t t = 0; t < seen.size(); ++t) {
     if (!seen[t]) part->sparse[t].values.clear();
   }
   const auto floats = static_cast<size_t>(request.has_dense() ? tables_->range().size() : 0);
-  if (floats > 0 && dense != nullptr && !request.half_dense()) {
-    FL_ASSIGN_OR_RETURN(*dense, call.message.tensors.ReadInPlace(floats, &part->dense));
-    return call.message.tensors.Finish();
+  if (floats > 0 && pushed != nullptr && !request.half_dense()) {
+    FL_ASSIGN_OR_RETURN(pushed->dense, tensors.ReadInPlace(floats, &part->dense));
+    return tensors.Finish();
   }
   part->dense.resize(floats);
   if (request.has_dense()) {
     const std::span<float> out(part->dense);
-    FL_RETURN_IF_ERROR(request.half_dense() ? call.message.tensors.ReadHalf(out)
-                                            : call.message.tensors.Read(out));
+    FL_RETURN_IF_ERROR(request.half_dense() ? tensors.ReadHalf(out) : tensors.Read(out));
   }
-  if (dense != nullptr) *dense = part->dense;
-  return call.message.tensors.Finish();
+  if (pushed != nullptr) pushed->dense = part->dense;
+  return tensors.Finish();
 }
 
 void PsService::Push(const std::shared_ptr<Call>& call) {
@@ -139,17 +161,16 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   }
   const std::shared_ptr<RoundPart> part = parts_.Take();
   const bool in_round = kind == wire::PUSH_IN_ROUND;
-  std::span<const float> in_place;
-  const Status read = ReadPart(*call, part.get(), in_round ? nullptr : &in_place);
+  PushedValues pushed;
+  const Status read = ReadPart(*call, part.get(), in_round ? nullptr : &pushed);
   if (!read.ok()) return Answer(call, read);
   if (in_round) {
     call->message.tensors = {};  // a push that waits for its round is stored only once
     return PushInRound(call, std::move(*part));
   }
   const int64_t batches = call->head().push().batches();
-  const StatusOr<int64_t> step = kind == wire::PUSH_DELTA
-                                     ? AddDelta(call->trainer, *part, in_place, batches)
-                                     : Apply(*part, in_place, batches);
+  const StatusOr<int64_t> step =
+      kind == wire::PUSH_DELTA ? AddDelta(call->trainer, pushed, batches) : Apply(pushed, batches);
   call->message.tensors = {};
   if (!step.ok()) return Answer(call, step.status());
   const DenseAnswer dense = DenseAnswerOf(call->head().push());
@@ -167,28 +188,27 @@ void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
   rounds_.Push(call->trainer, std::move(part), done);
 }
 
-StatusOr<int64_t> PsService::Apply(const RoundPart& part, std::span<const float> dense,
-                                   int64_t batches) {
+StatusOr<int64_t> PsService::Apply(const PushedValues& pushed, int64_t batches) {
   const int64_t before = step_.fetch_add(batches, std::memory_order_relaxed);
   const UpdateMoment moment{.step = std::max<int64_t>(1, before + batches),
                             .rate = LearningRate(tables_->spec().optimizer.learning_rate, before)};
-  for (size_t t = 0; t < part.sparse.size(); ++t) {
-    FL_RETURN_IF_ERROR(tables_->Push(static_cast<uint32_t>(t), part.sparse[t], moment));
+  for (size_t t = 0; t < pushed.sparse.size(); ++t) {
+    FL_RETURN_IF_ERROR(tables_->Push(static_cast<uint32_t>(t), pushed.sparse[t], moment));
   }
-  if (!dense.empty()) FL_RETURN_IF_ERROR(tables_->PushDense(dense, moment));
+  if (!pushed.dense.empty()) FL_RETURN_IF_ERROR(tables_->PushDense(pushed.dense, moment));
   return before + batches;
 }
 
-StatusOr<int64_t> PsService::AddDelta(int trainer, RoundPart& part, std::span<const float> dense,
-                                      int64_t batches) {
+StatusOr<int64_t> PsService::AddDelta(int trainer, const PushedValues& pushed, int64_t batches) {
   const int64_t step = step_.fetch_add(batches, std::memory_order_relaxed) + batches;
-  for (size_t t = 0; t < part.sparse.size(); ++t) {
-    SparseRows& rows = part.sparse[t];
-    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), &rows));
-    dirty_.Mark(trainer, static_cast<int>(t), rows.locations, rows.ids);
+  std::vector<uint32_t> locations;
+  for (size_t t = 0; t < pushed.sparse.size(); ++t) {
+    const RowsView& rows = pushed.sparse[t];
+    FL_RETURN_IF_ERROR(tables_->AddRows(static_cast<uint32_t>(t), rows, &locations));
+    dirty_.Mark(trainer, static_cast<int>(t), locations, rows.ids);
   }
-  if (!dense.empty()) tables_->AddDense(dense);
-  dirty_.MarkDense(trainer, dense);
+  if (!pushed.dense.empty()) tables_->AddDense(pushed.dense);
+  dirty_.MarkDense(trainer, pushed.dense);
   return step;
 }
 

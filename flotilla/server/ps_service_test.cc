@@ -4,8 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "flotilla/base/rng.h"
 #include "flotilla/server/ps_service_testing.h"
+#include "flotilla/tensor/shard_order.h"
 
 namespace flotilla {
 namespace {
@@ -124,6 +128,31 @@ TEST_F(PsServiceTest, PushesThatMakeNoSenseChangeNothing) {
   EXPECT_EQ(service_->applied(), 0);
   EXPECT_TRUE(Ask(Push(6), Rows({1}, 2)).ok());
   EXPECT_EQ(service_->applied(), 1);
+}
+
+TEST_F(PsServiceTest, PushedRowsMayHaveAnyOrder) {
+  Introduce();
+  std::vector<uint64_t> ids(100);
+  std::iota(ids.begin(), ids.end(), 0);
+  ASSERT_FALSE(OrderByShard(ids).in_order);
+  std::vector<uint64_t> sorted = ids;
+  std::sort(sorted.begin(), sorted.end(),
+            [](uint64_t a, uint64_t b) { return VirtualShard(a) < VirtualShard(b); });
+  uint64_t sequence = 0;
+  for (const auto& order : {ids, sorted}) {
+    AlignedVector<float> values;
+    for (const uint64_t id : order) values.insert(values.end(), {id + 1.f, id + 2.f});
+    TensorWriter tensors;
+    tensors.AddOwned(order);
+    tensors.AddOwned(values);
+    ASSERT_TRUE(Ask(Push(++sequence), tensors).ok());
+  }
+  for (const uint64_t id : ids) {
+    const float* row = service_->tables().table(0).Find(id);
+    ASSERT_NE(row, nullptr);
+    EXPECT_EQ(row[0], -2 * (id + 1.f));  // SGD with rate 1, twice
+    EXPECT_EQ(row[1], -2 * (id + 2.f));
+  }
 }
 
 TEST_F(PsServiceTest, WhereUpdatesComeAtAnyTimeAnswersCarryTheDenseParametersThemselves) {

@@ -1,6 +1,7 @@
 #include "flotilla/server/server_tables.h"
 
 #include <algorithm>
+#include <mutex>
 
 #include "flotilla/kernels/vec.h"
 #include "flotilla/table/initializer.h"
@@ -11,8 +12,13 @@ ServerTables::ServerTables(const ModelSpec& spec, int server, int servers)
     : spec_(spec),
       server_(server),
       servers_(servers),
+      shards_(ShardsOf(server, servers)),
       range_(DenseRangeOf(DenseLayout(spec.parameters).size(), server, servers)),
-      seed_(spec.seed) {}
+      seed_(spec.seed) {
+  for (int s = 0; s <= kStripes; ++s) {
+    stripe_begins_[s] = shards_.first + s * shards_.count / kStripes;
+  }
+}
 
 StatusOr<std::unique_ptr<ServerTables>> ServerTables::Make(const ModelSpec& spec, int server,
                                                            int servers, UpdatePolicy policy,
@@ -95,10 +101,10 @@ Status ServerTables::CheckIds(uint32_t table, std::span<const uint64_t> ids) con
     if (spec.rows > 0 && id >= static_cast<uint64_t>(spec.rows)) {
       return InvalidArgument("table {}: id {} is not below its {} rows", spec.name, id, spec.rows);
     }
-    const int owner = ServerOfShard(VirtualShard(id), servers_);
-    if (owner != server_) {
+    const int shard = VirtualShard(id);
+    if (!shards_.contains(shard)) {
       return InvalidArgument("table {}: id {} belongs to server {} of {}, this is server {}",
-                             spec.name, id, owner, servers_, server_);
+                             spec.name, id, ServerOfShard(shard, servers_), servers_, server_);
     }
   }
   return absl::OkStatus();
@@ -108,20 +114,32 @@ Status ServerTables::Pull(uint32_t table, Missing missing, SparseRows* rows) {
   return tables_[table]->Pull(missing, rows);
 }
 
-template <typename Empty, typename Apply>
-Status ServerTables::ForEachStripe(uint32_t table, Empty empty, Apply apply) {
+template <typename Apply>
+Status ServerTables::ForEachStripe(uint32_t table, std::span<const uint64_t> ids, Apply apply) {
   Stripes& stripes = *stripes_[table];
+  std::array<size_t, kStripes + 1> begins = {};
+  int last = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const int shard = VirtualShard(ids[i]);
+    if (shard < stripe_begins_[last]) {
+      std::array<std::unique_lock<Mutex>, kStripes> all;
+      for (int s = 0; s < kStripes; ++s) all[s] = std::unique_lock(stripes[s]);
+      return apply(0, ids.size());
+    }
+    while (shard >= stripe_begins_[last + 1]) begins[++last] = i;
+  }
+  while (last < kStripes) begins[++last] = ids.size();
   // First the stripes that are free, then those that other threads use.
   std::array<bool, kStripes> done = {};
   for (const bool wait : {false, true}) {
     for (int s = 0; s < kStripes; ++s) {
-      if (done[s] || empty(s)) continue;
+      if (done[s] || begins[s] == begins[s + 1]) continue;
       if (wait) {
         stripes[s].lock();
       } else if (!stripes[s].try_lock()) {
         continue;
       }
-      const Status status = apply(s);
+      const Status status = apply(begins[s], begins[s + 1]);
       stripes[s].unlock();
       FL_RETURN_IF_ERROR(status);
       done[s] = true;
@@ -130,28 +148,15 @@ Status ServerTables::ForEachStripe(uint32_t table, Empty empty, Apply apply) {
   return absl::OkStatus();
 }
 
-Status ServerTables::Push(uint32_t table, const SparseRows& gradients, const UpdateMoment& moment) {
+Status ServerTables::Push(uint32_t table, const RowsView& gradients, const UpdateMoment& moment) {
   const ParameterAttributes& attributes = spec_.tables[table].attributes;
   const UpdateContext context{
       .rate = static_cast<float>(moment.rate * attributes.learning_rate_factor),
       .step = moment.step,
       .decay = DecayOf(attributes, spec_.optimizer)};
-  // Rows of a stripe are contiguous, in memory that the next call on this thread reuses.
-  thread_local std::array<SparseRows, kStripes> parts;
-  const auto dim = static_cast<size_t>(gradients.dim);
-  for (SparseRows& part : parts) {
-    part.dim = gradients.dim;
-    part.ids.clear();
-    part.values.clear();
-  }
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    SparseRows& part = parts[StripeOf(gradients.ids[i])];
-    part.ids.push_back(gradients.ids[i]);
-    part.values.insert(part.values.end(), gradients.row(i), gradients.row(i) + dim);
-  }
-  return ForEachStripe(
-      table, [&](int s) { return parts[s].ids.empty(); },
-      [&](int s) { return tables_[table]->Push(parts[s], context); });
+  return ForEachStripe(table, gradients.ids, [&](size_t begin, size_t end) {
+    return tables_[table]->Push(gradients.Range(begin, end), context);
+  });
 }
 
 Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMoment& moment) {
@@ -159,36 +164,19 @@ Status ServerTables::PushDense(std::span<const float> gradient, const UpdateMome
   return dense_->Push(gradient, moment.rate, moment.step);
 }
 
-Status ServerTables::AddRows(uint32_t table, SparseRows* delta) {
-  // The rows of a stripe, in memory that the next call on this thread reuses. Their values are not
-  // copied.
-  struct Part {
-    std::vector<uint64_t> ids;
-    std::vector<uint32_t> positions;
-  };
-  thread_local std::array<Part, kStripes> parts;
-  for (Part& part : parts) {
-    part.ids.clear();
-    part.positions.clear();
-  }
-  for (size_t i = 0; i < delta->size(); ++i) {
-    Part& part = parts[StripeOf(delta->ids[i])];
-    part.ids.push_back(delta->ids[i]);
-    part.positions.push_back(static_cast<uint32_t>(i));
-  }
-  delta->locations.resize(delta->size());
-  const auto add = [&](int s) -> Status {
+Status ServerTables::AddRows(uint32_t table, const RowsView& delta,
+                             std::vector<uint32_t>* locations) {
+  locations->resize(delta.size());
+  return ForEachStripe(table, delta.ids, [&](size_t begin, size_t end) -> Status {
     RowsInPlace rows;
-    FL_RETURN_IF_ERROR(tables_[table]->OpenRows(parts[s].ids, &rows));
-    for (size_t i = 0; i < parts[s].ids.size(); ++i) {
-      const uint32_t position = parts[s].positions[i];
-      delta->locations[position] = rows.locations()[i];
-      kernels::Add(delta->dim, rows.rows()[i], delta->row(position), rows.rows()[i]);
+    FL_RETURN_IF_ERROR(tables_[table]->OpenRows(delta.ids.subspan(begin, end - begin), &rows));
+    std::copy(rows.locations().begin(), rows.locations().end(), locations->begin() + begin);
+    for (size_t i = begin; i < end; ++i) {
+      float* row = rows.rows()[i - begin];
+      kernels::Add(delta.dim, row, delta.row(i), row);
     }
     return absl::OkStatus();
-  };
-  return ForEachStripe(
-      table, [&](int s) { return parts[s].ids.empty(); }, add);
+  });
 }
 
 void ServerTables::AddDense(std::span<const float> delta) {

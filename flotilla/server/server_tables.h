@@ -61,7 +61,7 @@ class ServerTables {
   };
   const std::vector<DenseSlice>& slices() const { return slices_; }
   // The virtual shards whose rows this server has.
-  ShardRange shards() const { return ShardsOf(server_, servers_); }
+  const ShardRange& shards() const { return shards_; }
   // The parts [begin, end) of the slice that are statistics (moving averages) instead of parameters
   // with gradients.
   std::vector<std::pair<int64_t, int64_t>> StatisticRanges() const;
@@ -73,13 +73,16 @@ class ServerTables {
   // Fills values for rows->ids. REQUIRES: distinct ids that passed CheckIds.
   Status Pull(uint32_t table, Missing missing, SparseRows* rows);
 
-  // One update with gradients of some rows, or of the dense slice. REQUIRES: ids as for Pull,
-  // gradients of the table's dim; a gradient as long as the slice.
-  Status Push(uint32_t table, const SparseRows& gradients, const UpdateMoment& moment);
+  // One update with gradients of some rows, or of the dense slice. Rows in the order of their
+  // virtual shards (tensor/shard_order.h) are locked stripe by stripe; rows in any other order lock
+  // the whole table. REQUIRES: ids as for Pull, gradients of the table's dim; a gradient as long as
+  // the slice.
+  Status Push(uint32_t table, const RowsView& gradients, const UpdateMoment& moment);
   Status PushDense(std::span<const float> gradient, const UpdateMoment& moment);
 
-  // w += delta; fills delta->locations. REQUIRES: as for Push.
-  Status AddRows(uint32_t table, SparseRows* delta);
+  // w += delta; locations[i] becomes the location of row i in the table. Locks like Push, and
+  // REQUIRES the same.
+  Status AddRows(uint32_t table, const RowsView& delta, std::vector<uint32_t>* locations);
   void AddDense(std::span<const float> delta);
 
   // The seed of initial values. Setting it REQUIRES: no other thread uses the tables.
@@ -106,15 +109,18 @@ class ServerTables {
   Status MakeTables(const OptimizerSpec& optimizer, const TableOptions& options);
   Status MakeDense(const OptimizerSpec& optimizer);
   void HogwildCopyDense(int64_t begin, std::span<float> out) const;
-  static int StripeOf(uint64_t id) { return VirtualShard(id) % kStripes; }
-  // Calls apply(s) for each stripe that is not empty, under its mutex.
-  template <typename Empty, typename Apply>
-  Status ForEachStripe(uint32_t table, Empty empty, Apply apply);
+  // Calls apply(begin, end) for ranges that together are all ids, each under the mutexes of its
+  // stripes.
+  template <typename Apply>
+  Status ForEachStripe(uint32_t table, std::span<const uint64_t> ids, Apply apply);
 
   // Constant after construction.
   const ModelSpec spec_;
   const int server_;
   const int servers_;
+  const ShardRange shards_;
+  // The shards of stripe s are [stripe_begins_[s], stripe_begins_[s + 1]).
+  std::array<int, kStripes + 1> stripe_begins_;
   const DenseRange range_;
   std::vector<DenseSlice> slices_;
   std::vector<std::unique_ptr<SparseTable>> tables_;

@@ -7,6 +7,7 @@
 #include "flotilla/base/rng.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/sgd.h"
+#include "flotilla/tensor/shard_order.h"
 
 namespace flotilla {
 namespace {
@@ -32,6 +33,15 @@ std::unique_ptr<ServerTables> MustMake(const ModelSpec& spec, int server, int se
   auto tables = ServerTables::Make(spec, server, servers, policy, {});
   EXPECT_TRUE(tables.ok()) << tables.status();
   return *std::move(tables);
+}
+
+void SortByShard(SparseRows* rows) {
+  const ShardOrder order = OrderByShard(rows->ids);
+  const SparseRows from = *rows;
+  for (size_t i = 0; i < from.size(); ++i) {
+    rows->ids[order.places[i]] = from.ids[i];
+    std::copy_n(from.row(i), from.dim, rows->row(order.places[i]));
+  }
 }
 
 TEST(ServerTablesTest, SlicesOfAllServersTogetherAreTheWholeBlockBeforeAndAfterUpdates) {
@@ -112,10 +122,13 @@ TEST(ServerTablesTest, PushesOfTheSameRowsExcludeEachOther) {
   rows.values.assign(400, 1);
   std::vector<std::thread> threads;
   for (int t = 0; t < 4; ++t) {
-    threads.emplace_back([&, t, own = rows]() mutable {
+    // Half of them lock the whole table, the others one stripe after another.
+    if (t == 2) SortByShard(&rows);
+    threads.emplace_back([&, t, own = rows] {
+      std::vector<uint32_t> locations;
       for (int i = 0; i < 100; ++i) {
-        const Status status =
-            t % 2 == 0 ? tables->Push(0, own, {.step = 1, .rate = 1}) : tables->AddRows(0, &own);
+        const Status status = t % 2 == 0 ? tables->Push(0, own, {.step = 1, .rate = 1})
+                                         : tables->AddRows(0, own, &locations);
         EXPECT_TRUE(status.ok()) << status;
       }
     });
@@ -123,6 +136,36 @@ TEST(ServerTablesTest, PushesOfTheSameRowsExcludeEachOther) {
   for (std::thread& thread : threads) thread.join();
   ASSERT_TRUE(tables->Pull(0, Missing::kDefault, &rows).ok());
   EXPECT_EQ(rows.values, AlignedVector<float>(400, 400));
+}
+
+TEST(ServerTablesTest, TheOrderOfRowsDoesNotMatterForAnyNumberOfServers) {
+  for (const int servers : {1, 3, 100, 512}) {
+    SparseRows rows{.dim = 2, .ids = {}, .values = {}, .locations = {}};
+    for (uint64_t id = 0; id < 3000; ++id) {
+      if (ServerOfShard(VirtualShard(id), servers) != servers / 2) continue;
+      rows.ids.push_back(id);
+      for (uint64_t d = 0; d < 2; ++d) rows.values.push_back(RngKey(1).With(id).Normal(d));
+    }
+    SparseRows any;
+    any.ids = rows.ids;
+    SparseRows by_shard = any;
+    const auto first = MustMake(Example(), servers / 2, servers);
+    const auto second = MustMake(Example(), servers / 2, servers);
+    SparseRows sorted = rows;
+    SortByShard(&sorted);
+    ASSERT_GT(rows.size(), 1u);
+    EXPECT_TRUE(servers == 512 || sorted.ids != rows.ids);
+    std::vector<uint32_t> locations;
+    for (const int64_t step : {1, 2}) {
+      ASSERT_TRUE(first->Push(0, rows, {.step = step, .rate = 0.1}).ok());
+      ASSERT_TRUE(first->AddRows(0, rows, &locations).ok());
+      ASSERT_TRUE(second->Push(0, sorted, {.step = step, .rate = 0.1}).ok());
+      ASSERT_TRUE(second->AddRows(0, sorted, &locations).ok());
+    }
+    ASSERT_TRUE(first->Pull(0, Missing::kDefault, &any).ok());
+    ASSERT_TRUE(second->Pull(0, Missing::kDefault, &by_shard).ok());
+    EXPECT_EQ(any.values, by_shard.values);
+  }
 }
 
 TEST(ServerTablesTest, DeltasAreAddedAndKeepNoState) {
@@ -152,10 +195,11 @@ TEST(ServerTablesTest, AddedRowsAreToldWhereTheyStand) {
   ASSERT_TRUE(tables->Pull(0, Missing::kDefault, &rows).ok());
   AlignedVector<float> expected = rows.values;
   for (size_t i = 0; i < expected.size(); ++i) expected[i] += delta.values[i];
-  ASSERT_TRUE(tables->AddRows(0, &delta).ok());
+  std::vector<uint32_t> locations;
+  ASSERT_TRUE(tables->AddRows(0, delta, &locations).ok());
   ASSERT_TRUE(tables->Pull(0, Missing::kDefault, &rows).ok());
   EXPECT_EQ(rows.values, expected);
-  EXPECT_EQ(rows.locations, delta.locations);
+  EXPECT_EQ(rows.locations, locations);
 }
 
 TEST(ServerTablesTest, DenseValuesAreWrittenWithinOneParameter) {

@@ -104,7 +104,7 @@ Status SparseTable::CheckIds(std::span<const uint64_t> ids) const {
   return absl::OkStatus();
 }
 
-Status SparseTable::CheckRows(const SparseRows& rows) const {
+Status SparseTable::CheckRows(const RowsView& rows) const {
   if (rows.dim != spec_.dim) {
     return InvalidArgument("table {}: rows of dim {} for a table of dim {}", spec_.name, rows.dim,
                            spec_.dim);
@@ -298,7 +298,7 @@ void SparseTable::KeepAside(std::span<const uint64_t> ids, std::span<const uint3
   for (size_t i = 0; i < ids.size(); ++i) cut_->Keep(VirtualShard(ids[i]), rows[i]);
 }
 
-Status SparseTable::Push(const SparseRows& gradients, const UpdateContext& context) {
+Status SparseTable::Push(const RowsView& gradients, const UpdateContext& context) {
   FL_RETURN_IF_ERROR(CheckRows(gradients));
   if (rule_ == nullptr) return absl::OkStatus();
   const std::span<const uint64_t> ids = gradients.ids;

@@ -112,7 +112,7 @@ class SparseTable {
   // (wrong dim or sizes, an id out of bounds) nothing was applied, except for a location that is
   // not the row of its id: then the rows before it were updated.
   // REQUIRES: the ids are distinct.
-  Status Push(const SparseRows& gradients, const UpdateContext& context);
+  Status Push(const RowsView& gradients, const UpdateContext& context);
 
   // Sets rows to the given weights and initial state and meta; creates those that do not exist.
   // Errors as Push.
@@ -199,7 +199,7 @@ class SparseTable {
   static int ShardOf(uint64_t mixed) { return static_cast<int>(mixed >> (64 - kVirtualShardBits)); }
 
   Status CheckIds(std::span<const uint64_t> ids) const;
-  Status CheckRows(const SparseRows& rows) const;
+  Status CheckRows(const RowsView& rows) const;
 
   // The stages of a lookup; Walk overlaps them over the groups of ids and calls visit(group).
   template <typename Visit>
