@@ -42,27 +42,14 @@ class LocalSave : public PendingSave {
   Status WriteAll(const std::string& dir, const Sections& sections) {
     FL_ASSIGN_OR_RETURN(const auto writer, CheckpointWriter::Begin(dir, options_));
     PartWriter part(writer->temporary(), "part-0", options_);
-    FL_RETURN_IF_ERROR(part.WriteParameters(Parameters()));
+    FL_RETURN_IF_ERROR(
+        part.WriteParameters(ValuesOf(spec_, layout_, parameters_, dense_.weights, dense_.states)));
     for (SparseTable* table : tables_) {
       FL_RETURN_IF_ERROR(WriteTable(*table, {}, info_.optimizer_state, &part));
     }
     CheckpointInfo info = info_;
     info.sections = sections;
     return writer->Commit(std::move(info), {&part.part(), 1});
-  }
-
-  std::vector<ParameterValues> Parameters() const {
-    std::vector<ParameterValues> values;
-    for (const int p : parameters_) {
-      const std::vector<float>& state = dense_.states[p];
-      const int64_t length = layout_.length(p);
-      values.push_back({.name = spec_.parameters[p].name,
-                        .shape = spec_.parameters[p].shape,
-                        .weights = std::span(dense_.weights).subspan(layout_.offset(p), length),
-                        .state = state,
-                        .states = static_cast<int>(static_cast<int64_t>(state.size()) / length)});
-    }
-    return values;
   }
 
   const ModelSpec& spec_;
@@ -73,23 +60,6 @@ class LocalSave : public PendingSave {
   const WriterOptions options_;
   std::vector<SparseTable*> tables_;  // with a cut
 };
-
-// A dense parameter as it was saved.
-struct LoadedParameter {
-  int index = 0;
-  std::vector<float> weights;
-  std::vector<float> state;
-};
-
-StatusOr<LoadedParameter> ReadParameterValues(const CheckpointReader& reader, int index,
-                                              const SavedParameter& saved, int64_t length,
-                                              int states) {
-  LoadedParameter loaded{.index = index, .weights = {}, .state = {}};
-  loaded.weights.resize(static_cast<size_t>(length));
-  loaded.state.resize(static_cast<size_t>(states * length));
-  FL_RETURN_IF_ERROR(reader.ReadParameter(saved, loaded.weights, loaded.state));
-  return loaded;
-}
 
 }  // namespace
 
@@ -120,41 +90,18 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   const int threads = options.threads > 0 ? options.threads : cores;
   FL_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(dir, {.threads = threads}));
   const CheckpointInfo& info = reader->manifest().info;
-  FL_ASSIGN_OR_RETURN(ModelMatch match, MatchModel(spec(), reader->manifest(), options));
-  for (const auto& [t, saved] : match.tables) {
-    if (tables_[t]->size() == 0) continue;
-    return FailedPrecondition(
-        "table {} already has {} rows: a model can be loaded only into empty tables", saved->name,
-        tables_[t]->size());
-  }
-  std::vector<LoadedParameter> parameters;
-  for (const auto& [p, saved] : match.parameters) {
-    const int states = match.optimizer_state ? dense_->states(p) : 0;
-    FL_ASSIGN_OR_RETURN(LoadedParameter values,
-                        ReadParameterValues(*reader, p, *saved, layout().length(p), states));
-    parameters.push_back(std::move(values));
-  }
-  for (const auto& [t, saved] : match.tables) {
-    FL_RETURN_IF_ERROR(
-        LoadTable(*reader, *saved, {}, match.optimizer_state, threads, tables_[t].get()));
-  }
-  for (const LoadedParameter& values : parameters) {
-    if (match.optimizer_state) {
-      dense_->Restore(values.index, values.weights, values.state);
-    } else {
-      dense_->Write(values.index, values.weights);
-    }
-  }
+  FL_ASSIGN_OR_RETURN(const ModelMatch match, MatchModel(spec(), reader->manifest(), options));
+  LoadTarget target{.tables = {},
+                    .shards = {},
+                    .dense = dense_.get(),
+                    .slices = SlicesOf(layout(), {0, layout().size()})};
+  for (const auto& table : tables_) target.tables.push_back(table.get());
+  FL_RETURN_IF_ERROR(LoadModelParts(*reader, spec(), match.Parts(true), threads, target));
   set_seed(info.seed);
   for (const auto& table : tables_) table->SetSeed(info.seed);
   pushes_ = match.optimizer_state ? info.step : 0;
   CountFrom(pushes(), 1);
-  return LoadedModel{.step = info.step,
-                     .seed = info.seed,
-                     .sections = info.sections,
-                     .missing = std::move(match.missing),
-                     .left_out = std::move(match.left_out),
-                     .fresh_optimizer = match.fresh_optimizer};
+  return match.Loaded(info);
 }
 
 }  // namespace flotilla

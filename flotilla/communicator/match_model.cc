@@ -11,25 +11,11 @@
 namespace flotilla {
 namespace {
 
-std::string ShapeText(const std::vector<int64_t>& shape) {
-  return fmt::format("({})", fmt::join(shape, ", "));
-}
-
 std::string Names(const std::vector<std::string>& names) {
   constexpr size_t kMost = 20;
   if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{} and {} more", fmt::join(names.begin(), names.begin() + kMost, ", "),
                      names.size() - kMost);
-}
-
-Status CheckParameterFits(const SavedParameter& saved, const ParameterSpec& spec, int states) {
-  if (saved.shape != spec.shape) {
-    return InvalidArgument("{} there, {} here", ShapeText(saved.shape), ShapeText(spec.shape));
-  }
-  if (states > 0 && saved.states != states) {
-    return InvalidArgument("{} states per weight there, {} here", saved.states, states);
-  }
-  return absl::OkStatus();
 }
 
 // Finds the counterpart of each name in the spec; names whose counterpart has another shape go to
@@ -86,6 +72,15 @@ LoadParts ModelMatch::Parts(bool go_on) const {
   return parts;
 }
 
+LoadedModel ModelMatch::Loaded(const CheckpointInfo& info) const {
+  return {.step = info.step,
+          .seed = info.seed,
+          .sections = info.sections,
+          .missing = missing,
+          .left_out = left_out,
+          .fresh_optimizer = fresh_optimizer};
+}
+
 StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
                                 const LoadOptions& options) {
   int states = 0;
@@ -132,6 +127,22 @@ StatusOr<ChosenParameters> ChooseParameters(const ModelSpec& spec, const SaveCon
   }
   if (wanted.empty()) return chosen;
   return NotFound("save: the model has no parameter or table {}", fmt::join(wanted, ", "));
+}
+
+std::vector<ParameterValues> ValuesOf(const ModelSpec& spec, const DenseLayout& layout,
+                                      std::span<const int> parameters,
+                                      std::span<const float> weights,
+                                      std::span<const std::vector<float>> states) {
+  std::vector<ParameterValues> values;
+  for (const int p : parameters) {
+    const int64_t length = layout.length(p);
+    values.push_back({.name = spec.parameters[p].name,
+                      .shape = spec.parameters[p].shape,
+                      .weights = weights.subspan(layout.offset(p), length),
+                      .state = states[p],
+                      .states = static_cast<int>(static_cast<int64_t>(states[p].size()) / length)});
+  }
+  return values;
 }
 
 }  // namespace flotilla

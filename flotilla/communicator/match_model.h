@@ -2,12 +2,14 @@
 // Load of all modes; it only reads the manifest and changes nothing.
 #pragma once
 
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/manifest.h"
+#include "flotilla/checkpoint/writer.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/tensor/load_parts.h"
 #include "flotilla/tensor/model_spec.h"
@@ -23,8 +25,10 @@ struct ModelMatch {
   bool optimizer_state = true;        // whether to read the state and continue from its step
   bool fresh_optimizer = false;       // the state was wanted, but the model was saved without it
 
-  // The same for servers.
+  // The same as indices in the spec.
   LoadParts Parts(bool go_on) const;
+  // What Load returns for it.
+  LoadedModel Loaded(const CheckpointInfo& info) const;
 };
 
 // What Load must read. If the models do not match: one error that lists all names that are missing,
@@ -42,5 +46,12 @@ struct ChosenParameters {
 
 // NotFound that lists the names that the model does not have.
 StatusOr<ChosenParameters> ChooseParameters(const ModelSpec& spec, const SaveContents& contents);
+
+// These parameters with names and shapes for the manifest: weights[layout] and, per parameter of
+// the model, the arrays of its state, or none. The result refers to all arguments.
+std::vector<ParameterValues> ValuesOf(const ModelSpec& spec, const DenseLayout& layout,
+                                      std::span<const int> parameters,
+                                      std::span<const float> weights,
+                                      std::span<const std::vector<float>> states);
 
 }  // namespace flotilla

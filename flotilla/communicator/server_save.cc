@@ -6,6 +6,7 @@
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
 #include "flotilla/communicator/match_model.h"
+#include "flotilla/table/table_checkpoint.h"
 
 namespace flotilla {
 namespace {
@@ -41,11 +42,10 @@ Status LoadForServers(const CheckpointReader& reader, const ModelMatch& match,
                       const LoadParts& parts, PsClient* client) {
   FL_RETURN_IF_ERROR(client->BeginLoad(parts));
   for (const auto& [p, saved] : match.parameters) {
-    const auto size = static_cast<size_t>(client->layout().length(p));
-    std::vector<float> weights(size), state;
-    if (parts.optimizer_state) state.resize(size * static_cast<size_t>(saved->states));
-    FL_RETURN_IF_ERROR(reader.ReadParameter(*saved, weights, state));
-    FL_RETURN_IF_ERROR(client->LoadDense(p, weights, state));
+    const int states = parts.optimizer_state ? saved->states : 0;
+    FL_ASSIGN_OR_RETURN(const SavedValues values,
+                        ReadValues(reader, *saved, client->layout().length(p), states));
+    FL_RETURN_IF_ERROR(client->LoadDense(p, values.weights, values.state));
   }
   for (const auto& [t, saved] : match.tables) {
     FL_RETURN_IF_ERROR(Annotate(SendTable(reader, *saved, parts.optimizer_state, t, client),
@@ -93,7 +93,8 @@ class ServerSave : public PendingSave {
 
   Status WriteParts(const std::string& directory, std::vector<CheckpointPart>* parts) {
     PartWriter part(directory, "dense", {});
-    FL_RETURN_IF_ERROR(part.WriteParameters(Parameters()));
+    FL_RETURN_IF_ERROR(part.WriteParameters(
+        ValuesOf(client_->spec(), client_->layout(), parameters_, dense_.weights, dense_.states)));
     parts->push_back(part.part());
     return client_->options().shared_storage ? LetServersWrite(directory, parts)
                                              : WriteForServers(directory, parts);
@@ -157,26 +158,6 @@ class ServerSave : public PendingSave {
     return absl::OkStatus();
   }
 
-  std::vector<ParameterValues> Parameters() const {
-    const ModelSpec& spec = client_->spec();
-    const DenseLayout& layout = client_->layout();
-    std::vector<ParameterValues> values;
-    for (const int p : parameters_) {
-      const int64_t length = layout.length(p);
-      ParameterValues value{.name = spec.parameters[p].name,
-                            .shape = spec.parameters[p].shape,
-                            .weights = std::span(dense_.weights).subspan(layout.offset(p), length),
-                            .state = {},
-                            .states = 0};
-      if (info_.optimizer_state) {
-        value.state = dense_.states[p];
-        value.states = static_cast<int>(static_cast<int64_t>(value.state.size()) / length);
-      }
-      values.push_back(value);
-    }
-    return values;
-  }
-
   PsClient* const client_;
   const CheckpointInfo info_;
   const std::vector<int> parameters_, tables_;
@@ -222,12 +203,7 @@ StatusOr<LoadedModel> LoadIntoServers(PsClient* client, const std::string& dir,
   FL_RETURN_IF_ERROR(client->options().shared_storage
                          ? client->Load(dir, parts)
                          : LoadForServers(**reader, *match, parts, client));
-  return LoadedModel{.step = manifest.info.step,
-                     .seed = manifest.info.seed,
-                     .sections = manifest.info.sections,
-                     .missing = std::move(match->missing),
-                     .left_out = std::move(match->left_out),
-                     .fresh_optimizer = match->fresh_optimizer};
+  return match->Loaded(manifest.info);
 }
 
 }  // namespace flotilla

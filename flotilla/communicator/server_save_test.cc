@@ -154,6 +154,19 @@ TEST_F(ServerSaveTest, AModelOfGeoLoadsWithAFreshOptimizer) {
   EXPECT_EQ(again.client(0).global_step(), 4);
 }
 
+TEST_F(ServerSaveTest, WhatIsNoLongerTrainedLoadsWithoutItsState) {
+  Saved(Servers(1, true), "start");
+  ModelSpec frozen = AdamModel();
+  frozen.parameters[0].attributes.trainable = false;
+  frozen.tables[0].attributes.trainable = false;
+  for (const bool shared_storage : {true, false}) {
+    InProcessCluster cluster(frozen, Servers(2, shared_storage));
+    ASSERT_TRUE(cluster.ConnectAll().ok());
+    const auto loaded = LoadIntoServers(&cluster.client(0), Path("start"), {}, true);
+    EXPECT_TRUE(loaded.ok()) << loaded.status();
+  }
+}
+
 TEST_F(ServerSaveTest, LoadingIntoTablesThatHaveRowsIsRefused) {
   Saved(Servers(1, true), "start");
   InProcessCluster cluster(AdamModel(), Servers(1, false));

@@ -70,21 +70,16 @@ Status Predictor::MakePlan(bool with_metrics) {
 
 // Sizes are compared before memory is allocated: the graph may require more than any machine has.
 Status Predictor::LoadParameters(const CheckpointReader& reader) {
-  const std::vector<ParameterSpec>& parameters = model_.graph.def().parameters;
-  for (const ParameterSpec& spec : parameters) {
-    const SavedParameter* saved = reader.manifest().FindParameter(spec.name);
-    if (saved == nullptr) return InvalidArgument("parameter {} is missing", spec.name);
-    if (saved->shape == spec.shape) continue;
-    return InvalidArgument("parameter {} has shape {}, the graph expects {}", spec.name,
-                           Shape{saved->shape}.ToString(), Shape{spec.shape}.ToString());
+  std::vector<const SavedParameter*> saved;
+  for (const ParameterSpec& spec : model_.graph.def().parameters) {
+    FL_ASSIGN_OR_RETURN(saved.emplace_back(), FindSaved(reader.manifest(), spec, /*states=*/0));
   }
   dense_.assign(plan_->layout().size(), 0);
-  for (size_t p = 0; p < parameters.size(); ++p) {
+  for (size_t p = 0; p < saved.size(); ++p) {
     const int index = static_cast<int>(p);
     const std::span<float> weights = std::span<float>(dense_).subspan(
         plan_->layout().offset(index), plan_->layout().length(index));
-    FL_RETURN_IF_ERROR(
-        reader.ReadParameter(*reader.manifest().FindParameter(parameters[p].name), weights, {}));
+    FL_RETURN_IF_ERROR(reader.ReadParameter(*saved[p], weights, {}));
   }
   return absl::OkStatus();
 }
@@ -94,10 +89,7 @@ Status Predictor::LoadTables(const CheckpointReader& reader, const PredictorOpti
   for (const PlannedTable& planned : plan_->tables()) {
     TableSpec spec = model_.graph.def().tables[planned.table];
     spec.keep_meta = false;  // there are no pushes
-    const SavedTable* saved = reader.manifest().FindTable(spec.name);
-    if (saved == nullptr) return InvalidArgument("table {} is missing", spec.name);
-    FL_RETURN_IF_ERROR(
-        Annotate(CheckTableFits(*saved, spec, /*states=*/0), fmt::format("table {}", spec.name)));
+    FL_ASSIGN_OR_RETURN(const SavedTable* saved, FindSaved(reader.manifest(), spec, /*states=*/0));
     FL_ASSIGN_OR_RETURN(
         std::unique_ptr<SparseTable> table,
         SparseTable::Make(spec, reader.manifest().info.seed, nullptr, options.tables));

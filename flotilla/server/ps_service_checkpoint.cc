@@ -8,9 +8,11 @@ namespace flotilla {
 
 std::span<const PsService::Method> PsService::CheckpointMethods() {
   using Head = wire::RequestHead;
+  using enum Caller;
+  using enum Repeat;
   static constexpr Method kMethods[] = {
-      {wire::METHOD_SAVE, Head::kSave, Caller::kJoined, Repeat::kOnce, &PsService::Save},
-      {wire::METHOD_LOAD, Head::kLoad, Caller::kJoined, Repeat::kOnce, &PsService::Load},
+      {wire::METHOD_SAVE, Head::kSave, kJoined, kOnce, &PsService::Save},
+      {wire::METHOD_LOAD, Head::kLoad, kJoined, kOnce, &PsService::Load},
   };
   return kMethods;
 }
@@ -133,7 +135,7 @@ Status PsService::LoadPart(Call& call) {
   switch (request.phase()) {
     case wire::LOAD_BEGIN: {
       FL_ASSIGN_OR_RETURN(const auto tables, Indices(request.tables(), spec.tables.size()));
-      return checkpoint_.CheckEmpty(tables);
+      return checkpoint_.CheckTablesEmpty(tables);
     }
     case wire::LOAD_ROWS: {
       if (request.table() >= spec.tables.size()) {

@@ -180,34 +180,20 @@ StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const 
   if (threads <= 0) threads = cores;
   FL_ASSIGN_OR_RETURN(const auto reader,
                       CheckpointReader::Open(directory, {.threads = threads, .shards = shards()}));
-  const Manifest& manifest = reader->manifest();
-  const ModelSpec& spec = tables_->spec();
-  for (const int t : parts.tables) {
-    const SavedTable* saved = manifest.FindTable(spec.tables[t].name);
-    const SparseTable& table = tables_->table(t);
-    if (saved == nullptr) return NotFound("{} has no table {}", directory, spec.tables[t].name);
-    const int states = parts.optimizer_state ? table.layout().states : 0;
-    FL_RETURN_IF_ERROR(Annotate(CheckTableFits(*saved, spec.tables[t], states),
-                                fmt::format("table {}", spec.tables[t].name)));
-  }
-  FL_RETURN_IF_ERROR(CheckEmpty(parts.tables));
-  FL_RETURN_IF_ERROR(LoadDense(*reader, parts));
-  for (const int t : parts.tables) {
-    FL_RETURN_IF_ERROR(LoadTable(*reader, *manifest.FindTable(spec.tables[t].name), shards(),
-                                 parts.optimizer_state, threads, &tables_->table(t)));
-  }
-  tables_->SetSeed(manifest.info.seed);
-  return manifest.info.step;
+  LoadTarget target{.tables = {},
+                    .shards = shards(),
+                    .dense = &tables_->dense_table(),
+                    .slices = tables_->slices()};
+  for (int t = 0; t < tables_->tables(); ++t) target.tables.push_back(&tables_->table(t));
+  const ServerTables::DenseChange change(tables_);
+  FL_RETURN_IF_ERROR(LoadModelParts(*reader, tables_->spec(), parts, threads, target));
+  const CheckpointInfo& info = reader->manifest().info;
+  tables_->SetSeed(info.seed);
+  return info.step;
 }
 
-Status ServerCheckpoint::CheckEmpty(std::span<const int> tables) const {
-  for (const int t : tables) {
-    if (const SparseTable& table = tables_->table(t); table.size() != 0) {
-      return FailedPrecondition(
-          "table {} already has {} rows: a model can be loaded only into empty tables",
-          table.spec().name, table.size());
-    }
-  }
+Status ServerCheckpoint::CheckTablesEmpty(std::span<const int> tables) const {
+  for (const int t : tables) FL_RETURN_IF_ERROR(CheckEmpty(tables_->table(t)));
   return absl::OkStatus();
 }
 
@@ -238,51 +224,17 @@ Status ServerCheckpoint::LoadDense(int parameter, std::span<const float> weights
     DenseTable& dense = tables_->dense_table();
     const auto index = static_cast<int>(i);
     const size_t states = weights.size() * static_cast<size_t>(dense.states(index));
+    // A parameter that is not trained has no state, whatever was saved.
+    if (states == 0) state = {};
     if (weights.size() != static_cast<size_t>(slice.length) ||
         (!state.empty() && state.size() != states)) {
       return InvalidArgument("parameter {}: {} weights and {} floats of state for a part of {}",
                              parameter, weights.size(), state.size(), slice.length);
     }
-    if (state.empty() && states > 0) {
-      dense.Write(index, weights);
-    } else {
-      dense.Restore(index, weights, state);
-    }
+    dense.Restore(index, weights, state);
     return absl::OkStatus();
   }
   return InvalidArgument("parameter {}: no part of it is here", parameter);
-}
-
-Status ServerCheckpoint::LoadDense(const CheckpointReader& reader, const LoadParts& parts) {
-  const ModelSpec& spec = tables_->spec();
-  const DenseTable& dense = tables_->dense_table();
-  for (size_t i = 0; i < tables_->slices().size(); ++i) {
-    const DenseSlice& slice = tables_->slices()[i];
-    const ParameterSpec& parameter = spec.parameters[slice.parameter];
-    if (std::count(parts.parameters.begin(), parts.parameters.end(), slice.parameter) == 0)
-      continue;
-    const SavedParameter* saved = reader.manifest().FindParameter(parameter.name);
-    if (saved == nullptr || saved->shape != parameter.shape) {
-      return InvalidArgument("parameter {}: missing in {}, or of another shape", parameter.name,
-                             reader.dir());
-    }
-    const auto index = static_cast<int>(i);
-    const auto states = static_cast<size_t>(parts.optimizer_state ? dense.states(index) : 0);
-    if (parts.optimizer_state && states != static_cast<size_t>(saved->states)) {
-      return InvalidArgument("parameter {}: {} arrays of state there, {} here", parameter.name,
-                             saved->states, states);
-    }
-    const auto size = static_cast<size_t>(parameter.size());
-    std::vector<float> weights(size), state(states * size), part;
-    FL_RETURN_IF_ERROR(reader.ReadParameter(*saved, weights, state));
-    for (size_t s = 0; s < states; ++s) {
-      const auto from = state.begin() + static_cast<ptrdiff_t>(s * size) + slice.begin;
-      part.insert(part.end(), from, from + slice.length);
-    }
-    FL_RETURN_IF_ERROR(
-        LoadDense(slice.parameter, std::span(weights).subspan(slice.begin, slice.length), part));
-  }
-  return absl::OkStatus();
 }
 
 }  // namespace flotilla

@@ -83,14 +83,13 @@ class ServerCheckpoint {
   // server's shards; loads this server's part of a parameter, with state (arrays, part) or none.
   // Errors: data that does not fit.
   // REQUIRES: no push or pull meanwhile.
-  Status CheckEmpty(std::span<const int> tables) const;
+  Status CheckTablesEmpty(std::span<const int> tables) const;
   Status LoadRows(int table, const StoredRows& rows);
   Status LoadDense(int parameter, std::span<const float> weights, std::span<const float> state);
 
  private:
   ShardRange shards() const { return tables_->shards(); }
   StatusOr<std::string> WriteNow(const std::string& directory, const ServerSave& save);
-  Status LoadDense(const CheckpointReader& reader, const LoadParts& parts);
   Status CheckBegunLocked(int table) const FL_REQUIRES(mutex_);
   void EndLocked() FL_REQUIRES(mutex_);
   // Runs `work` in the background thread; returns false if that is busy.

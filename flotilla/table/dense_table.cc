@@ -199,6 +199,7 @@ void DenseTable::Write(int parameter, std::span<const float> values) {
 
 void DenseTable::Restore(int parameter, std::span<const float> values,
                          std::span<const float> state) {
+  if (state.empty()) return Write(parameter, values);
   const int64_t length = layout_.length(parameter);
   FL_CHECK(values.size() == static_cast<size_t>(length));
   FL_CHECK(state.size() == static_cast<size_t>(states(parameter) * length));

@@ -70,8 +70,9 @@ class DenseTable {
   // Sets new weights of a parameter and reinitialises its state.
   // REQUIRES: values.size() == layout().length(parameter).
   void Write(int parameter, std::span<const float> values);
-  // Restores weights and state as returned by Cut.
-  // REQUIRES: values as above; state.size() == states(parameter) * layout().length(parameter).
+  // Restores weights and state as returned by Cut; without state the same as Write.
+  // REQUIRES: values as above; state.size() == states(parameter) * layout().length(parameter), or
+  // 0.
   void Restore(int parameter, std::span<const float> values, std::span<const float> state);
 
  private:

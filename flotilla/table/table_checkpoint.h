@@ -3,12 +3,16 @@
 #pragma once
 
 #include <atomic>
-#include <span>
+#include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
+#include "flotilla/table/dense_table.h"
 #include "flotilla/table/sparse_table.h"
+#include "flotilla/tensor/dense_layout.h"
+#include "flotilla/tensor/load_parts.h"
+#include "flotilla/tensor/model_spec.h"
 
 namespace flotilla {
 
@@ -25,10 +29,48 @@ Status WriteTable(SparseTable& table, ShardRange shards, bool with_state, PartWr
 // the table, 0 if state is not to be loaded.
 Status CheckTableFits(const SavedTable& saved, const TableSpec& spec, int states);
 
+// The same for a dense parameter: the difference is in its shape or in the number of states.
+Status CheckParameterFits(const SavedParameter& saved, const ParameterSpec& spec, int states);
+
+// The saved table, or parameter, that has the name of the spec. An error if there is none or it
+// does not fit; it contains the name.
+StatusOr<const SavedTable*> FindSaved(const Manifest& manifest, const TableSpec& spec, int states);
+StatusOr<const SavedParameter*> FindSaved(const Manifest& manifest, const ParameterSpec& spec,
+                                          int states);
+
+// FailedPrecondition if the table has rows: a model is loaded only into empty tables.
+Status CheckEmpty(const SparseTable& table);
+
 // Reads the rows of the shards into `table`, on `threads` threads; without state they get an
 // initial state. REQUIRES: CheckTableFits, threads >= 1.
 Status LoadTable(const CheckpointReader& reader, const SavedTable& saved, ShardRange shards,
                  bool with_state, int threads, SparseTable* table);
+
+// A saved dense parameter.
+struct SavedValues {
+  std::vector<float> weights;
+  std::vector<float> state;  // (states, weights), or empty
+};
+
+// REQUIRES: `length` is the number of weights; `states` is that of the saved parameter, or 0: none
+// are read.
+StatusOr<SavedValues> ReadValues(const CheckpointReader& reader, const SavedParameter& saved,
+                                 int64_t length, int states);
+
+// The parameters of a process into which a model is loaded: all of them, or the share of a server.
+struct LoadTarget {
+  std::vector<SparseTable*> tables;  // one per table of the model
+  ShardRange shards;                 // whose rows they hold
+  DenseTable* dense = nullptr;
+  std::vector<DenseSlice> slices;  // parameter i of `dense` is slices[i] of the model
+};
+
+// Loads the parts of a saved model, found by name, on `threads` threads; without optimizer state
+// they get an initial one. Everything is checked before anything is changed: the names, whether
+// they fit, and that the tables are empty. REQUIRES: indices in `parts` are those of `spec`, for
+// which `target` was made; threads >= 1; no other thread uses the target.
+Status LoadModelParts(const CheckpointReader& reader, const ModelSpec& spec, const LoadParts& parts,
+                      int threads, const LoadTarget& target);
 
 // Ok if `now` can continue with state that was saved by `saved`: the same rule with the same
 // parameters. Rates, decay and clipping may differ. The error names both.

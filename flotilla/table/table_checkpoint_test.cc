@@ -173,6 +173,36 @@ TEST(TableCheckpointTest, WhatDoesNotFitIsSaid) {
   EXPECT_EQ(Message(CheckTableFits(other, Spec(9), 2)), "any id there, ids below 9 here");
 }
 
+TEST(TableCheckpointTest, PartsThatDoNotFitAreNamedAndNothingIsLoaded) {
+  TempDir temp;
+  Save(*Trained(Spec(), 100), temp.path() + "/model", true);
+  const auto reader = *CheckpointReader::Open(temp.path() + "/model", {});
+  ModelSpec spec{.tables = {Spec()}, .optimizer = Adam(0.1)};
+  const auto dense = *DenseTable::Make(spec);
+  const auto load = [&](const ModelSpec& model) {
+    std::vector<std::unique_ptr<SparseTable>> tables;
+    LoadTarget target{.tables = {}, .shards = {}, .dense = dense.get(), .slices = {}};
+    LoadParts parts;
+    for (const TableSpec& table : model.tables) {
+      parts.tables.push_back(static_cast<int>(tables.size()));
+      tables.push_back(MustMakeTable(table, 2));
+      target.tables.push_back(tables.back().get());
+    }
+    const Status status = LoadModelParts(*reader, model, parts, 1, target);
+    EXPECT_EQ(tables[0]->size(), status.ok() ? 100 : 0);
+    if (status.ok()) {
+      EXPECT_EQ(Message(LoadModelParts(*reader, model, parts, 1, target)),
+                "table emb already has 100 rows: a model can be loaded only into empty tables");
+    }
+    return std::string(Message(status));
+  };
+  EXPECT_EQ(load(spec), "");
+  spec.tables.push_back(MakeTableSpec("other", 3, 0, Uniform(-1, 1)));
+  EXPECT_EQ(load(spec), "table other is missing");
+  spec.tables[1] = MakeTableSpec("emb", 4, 0, Uniform(-1, 1));
+  EXPECT_EQ(load(spec), "table emb: dim 3 there, 4 here");
+}
+
 TEST(TableCheckpointTest, StateGoesOnOnlyWithTheRuleThatMadeIt) {
   EXPECT_TRUE(CheckSameRule(Adam(0.1), Adam(0.5)).ok()) << "another rate is no other rule";
   EXPECT_EQ(Message(CheckSameRule(Sgd(0.1), Adam(0.1))),
