@@ -28,13 +28,15 @@ class ScriptedTransport : public Transport {
     MutexLock lock(mutex_);
     kept_.push_back(std::move(done));
   }
-  void Close() override {
+  void Close() override { AnswerKept(absl::CancelledError("closed")); }
+  // Answers the calls that were kept.
+  void AnswerKept(const StatusOr<Payload>& with) {
     std::vector<ReplyCallback> kept;
     {
       MutexLock lock(mutex_);
       kept.swap(kept_);
     }
-    for (const ReplyCallback& done : kept) done(absl::CancelledError("closed"));
+    for (const ReplyCallback& done : kept) done(with);
   }
   int attempts(int server) const { return attempts_[server]; }
 
@@ -135,6 +137,42 @@ TEST(CallGroupTest, AServerWhoseProcessHasEndedIsGivenUpSoon) {
   const Status status = sender.Run("push", CallsTo(1));
   EXPECT_TRUE(absl::IsUnavailable(status));
   EXPECT_EQ(status.message(), "push: server 0, tried 4 times: host0: refused");
+}
+
+TEST(CallGroupTest, ADeadlineThatPassesEveryTimeIsGivenUpSoon) {
+  ScriptedTransport transport(
+      1, [](int, int) -> StatusOr<Payload> { return absl::DeadlineExceededError("slow"); });
+  CallSender sender(&transport, {.retry_times = {}, .first_backoff_ms = 1, .max_backoff_ms = 2},
+                    kPatienceMs);
+  EXPECT_EQ(sender.Run("push", CallsTo(1)),
+            absl::DeadlineExceededError("push: server 0, tried 4 times: slow"));
+}
+
+TEST(CallGroupTest, PausesBetweenAttemptsDoubleUpToTheLargest) {
+  std::vector<std::chrono::steady_clock::time_point> sent;
+  ScriptedTransport transport(1, [&](int, int) -> StatusOr<Payload> {
+    sent.push_back(std::chrono::steady_clock::now());
+    return absl::UnavailableError("reset");
+  });
+  CallSender sender(&transport, {.retry_times = 4, .first_backoff_ms = 3, .max_backoff_ms = 12},
+                    kPatienceMs);
+  EXPECT_FALSE(sender.Run("push", CallsTo(1)).ok());
+  ASSERT_EQ(sent.size(), 5u);
+  const std::vector<int> at_least = {3, 6, 12, 12};
+  for (size_t i = 0; i < at_least.size(); ++i) {
+    EXPECT_GE(sent[i + 1] - sent[i], std::chrono::milliseconds(at_least[i])) << i;
+  }
+}
+
+TEST(CallGroupTest, AnswersToCallsThatNobodyWaitsForAreDropped) {
+  ScriptedTransport transport(
+      1, [](int, int) -> std::optional<StatusOr<Payload>> { return std::nullopt; });
+  CallSender sender(&transport, kFast, kPatienceMs);
+  int taken = 0;
+  sender.Start("push", CallsTo(1, &taken)).reset();
+  transport.AnswerKept(Good());
+  EXPECT_EQ(taken, 0);
+  EXPECT_TRUE(sender.status().ok());
 }
 
 TEST(CallGroupTest, OwnersHearOfAnswersAndExplainErrors) {

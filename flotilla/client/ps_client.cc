@@ -96,6 +96,17 @@ ServerCall PsClient::MakeWaitingCall(int server, wire::RequestHead head,
   return call;
 }
 
+ServerCall PsClient::OneCall(int server, wire::RequestHead head, const TensorWriter& tensors) {
+  head.set_sequence(NextSequence());
+  return MakeWaitingCall(server, std::move(head), tensors);
+}
+
+std::vector<ServerCall> PsClient::CallsToAll(const wire::RequestHead& head) {
+  std::vector<ServerCall> calls;
+  for (int s = 0; s < servers(); ++s) calls.push_back(OneCall(s, head, {}));
+  return calls;
+}
+
 Status PsClient::SeeStep(uint64_t step) {
   FL_ASSIGN_OR_RETURN(const int64_t seen, StepOf(step));
   int64_t known = global_step_.load(std::memory_order_relaxed);
@@ -306,17 +317,12 @@ Status PsClient::TakeDirty(int server, ResponseMessage& response, DirtyValues* d
   return response.tensors.Finish();
 }
 
-Status PsClient::RunRounds(wire::Method method, const char* what) {
-  std::vector<ServerCall> calls;
-  for (int s = 0; s < servers(); ++s) {
-    wire::RequestHead head = MakeHead(method);
-    head.set_sequence(NextSequence());
-    calls.push_back(MakeWaitingCall(s, std::move(head), {}));
-  }
-  return calls_.Run(what, std::move(calls));
+Status PsClient::EnterRounds() {
+  return calls_.Run("enter rounds", CallsToAll(MakeHead(wire::METHOD_ENTER_ROUNDS)));
 }
 
-Status PsClient::EnterRounds() { return RunRounds(wire::METHOD_ENTER_ROUNDS, "enter rounds"); }
-Status PsClient::LeaveRounds() { return RunRounds(wire::METHOD_LEAVE_ROUNDS, "leave rounds"); }
+Status PsClient::LeaveRounds() {
+  return calls_.Run("leave rounds", CallsToAll(MakeHead(wire::METHOD_LEAVE_ROUNDS)));
+}
 
 }  // namespace flotilla

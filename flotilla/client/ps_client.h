@@ -242,6 +242,9 @@ class PsClient {
   Status SeeStep(uint64_t step);
   // A call that waits for other trainers or for disks, which has no deadline.
   ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
+  // The same for a call that changes something, and for one that is the same for all servers.
+  ServerCall OneCall(int server, wire::RequestHead head, const TensorWriter& tensors);
+  std::vector<ServerCall> CallsToAll(const wire::RequestHead& head);
 
   // The error to return for an error of a call: if this process was paused for so long that it was
   // considered dead, that is the cause.
@@ -264,12 +267,9 @@ class PsClient {
                 TensorWriter* tensors) const;
   Status TakeDense(int server, bool half, std::span<float> out, ResponseMessage& response) const;
   Status TakeDirty(int server, ResponseMessage& response, DirtyValues* dirty) const;
-  Status RunRounds(wire::Method method, const char* what);
   ServerCall CollectiveCall(int server, wire::CollectiveKind kind, std::string_view name,
                             wire::CollectiveRequest request, const TensorWriter& tensors);
   Status TakeBlobs(ResponseMessage& response, std::vector<std::string>* blobs) const;
-  std::vector<ServerCall> CallsToAll(wire::RequestHead head);
-  ServerCall OneCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   // Adds to *state_floats, per parameter, the number of floats of state that arrived.
   Status TakeSavedDense(int server, ResponseMessage& response, SavedDense* saved,
                         std::vector<size_t>* state_floats) const;

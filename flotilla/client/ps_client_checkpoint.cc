@@ -16,18 +16,6 @@ constexpr uint64_t kMaxTableRows = uint64_t{1} << 32;
 
 }  // namespace
 
-// The calls of a request that changes something, waits for disks and is the same for all servers.
-std::vector<ServerCall> PsClient::CallsToAll(wire::RequestHead head) {
-  std::vector<ServerCall> calls;
-  for (int s = 0; s < servers(); ++s) calls.push_back(OneCall(s, head, {}));
-  return calls;
-}
-
-ServerCall PsClient::OneCall(int server, wire::RequestHead head, const TensorWriter& tensors) {
-  head.set_sequence(NextSequence());
-  return MakeWaitingCall(server, std::move(head), tensors);
-}
-
 StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optimizer_state) {
   wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
   wire::SaveRequest& request = *head.mutable_save();
@@ -38,7 +26,7 @@ StatusOr<SavedDense> PsClient::BeginSave(std::span<const int> tables, bool optim
   saved.weights.resize(static_cast<size_t>(layout_.size()));
   saved.states.resize(static_cast<size_t>(layout_.parameters()));
   std::vector<size_t> state_floats(saved.states.size());
-  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  std::vector<ServerCall> calls = CallsToAll(head);
   for (ServerCall& call : calls) {
     call.take = [&, server = call.server](ResponseMessage& response) {
       return TakeSavedDense(server, response, &saved, &state_floats);
@@ -87,7 +75,7 @@ StatusOr<std::vector<std::string>> PsClient::WriteSave(const std::string& direct
   head.mutable_save()->set_phase(wire::SAVE_WRITE);
   head.mutable_save()->set_directory(directory);
   std::vector<std::string> parts(static_cast<size_t>(servers()));
-  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  std::vector<ServerCall> calls = CallsToAll(head);
   for (ServerCall& call : calls) {
     call.take = [&part = parts[call.server]](ResponseMessage& response) {
       part = response.head.save().part();
@@ -148,7 +136,7 @@ StatusOr<int> PsClient::ReadSave(int server, int table, int first_shard, StoredR
 Status PsClient::EndSave() {
   wire::RequestHead head = MakeHead(wire::METHOD_SAVE);
   head.mutable_save()->set_phase(wire::SAVE_END);
-  return calls_.Run("end save", CallsToAll(std::move(head)));
+  return calls_.Run("end save", CallsToAll(head));
 }
 
 Status PsClient::Load(const std::string& directory, const LoadParts& parts) {
@@ -159,7 +147,7 @@ Status PsClient::Load(const std::string& directory, const LoadParts& parts) {
   request.set_go_on(parts.go_on);
   for (const int t : parts.tables) request.add_tables(static_cast<uint32_t>(t));
   for (const int p : parts.parameters) request.add_parameters(static_cast<uint32_t>(p));
-  std::vector<ServerCall> calls = CallsToAll(std::move(head));
+  std::vector<ServerCall> calls = CallsToAll(head);
   for (ServerCall& call : calls) {
     call.take = [this](ResponseMessage& response) {
       seed_ = response.head.load().seed();
@@ -173,7 +161,7 @@ Status PsClient::BeginLoad(const LoadParts& parts) {
   wire::RequestHead head = MakeHead(wire::METHOD_LOAD);
   head.mutable_load()->set_phase(wire::LOAD_BEGIN);
   for (const int t : parts.tables) head.mutable_load()->add_tables(static_cast<uint32_t>(t));
-  return calls_.Run("begin load", CallsToAll(std::move(head)));
+  return calls_.Run("begin load", CallsToAll(head));
 }
 
 Status PsClient::LoadRows(int server, int table, const StoredRows& rows) {
@@ -214,7 +202,7 @@ Status PsClient::EndLoad(int64_t step, uint64_t seed) {
   request.set_phase(wire::LOAD_END);
   request.set_step(static_cast<uint64_t>(step));
   request.set_seed(seed);
-  FL_RETURN_IF_ERROR(calls_.Run("end load", CallsToAll(std::move(head))));
+  FL_RETURN_IF_ERROR(calls_.Run("end load", CallsToAll(head)));
   seed_ = seed;
   return SeeStep(static_cast<uint64_t>(step));
 }
