@@ -3,14 +3,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "flotilla/base/mutex.h"
-#include "flotilla/base/worker_pool.h"
+#include "flotilla/base/parallel_for.h"
 
 namespace flotilla {
 namespace {
@@ -136,21 +134,11 @@ Status CheckEmpty(const SparseTable& table) {
 
 Status LoadTable(const CheckpointReader& reader, const SavedTable& saved, ShardRange shards,
                  bool with_state, int threads, SparseTable* table) {
-  std::atomic<int> next = shards.first;
-  Mutex mutex;
-  Status first_error;  // guarded by mutex
-  WorkerPool pool(saved.rows() > 10'000 ? threads : 1);
-  pool.Run([&](int) {
-    for (int shard = next++; shard < shards.end(); shard = next++) {
-      const Status status = LoadShard(reader, saved, shard, with_state, table);
-      if (status.ok()) continue;
-      MutexLock lock(mutex);
-      if (first_error.ok()) first_error = status;
-      next = shards.end();
-      return;
-    }
-  });
-  return Annotate(first_error, fmt::format("table {}", saved.name));
+  const Status loaded = ParallelFor(
+      saved.rows() > 10'000 ? threads : 1, static_cast<uint64_t>(shards.count), [&](uint64_t i) {
+        return LoadShard(reader, saved, shards.first + static_cast<int>(i), with_state, table);
+      });
+  return Annotate(loaded, fmt::format("table {}", saved.name));
 }
 
 StatusOr<SavedValues> ReadValues(const CheckpointReader& reader, const SavedParameter& saved,

@@ -15,20 +15,12 @@ RoundLoop::RoundLoop(Communicator* communicator, const Clock* clock, WorkerPool*
       schedule_(communicator->schedule()) {}
 
 Status RoundLoop::Run(std::span<const Rounds> rounds) {
-  failed_ = false;
-  {
-    MutexLock lock(mutex_);
-    first_error_ = absl::OkStatus();
-  }
+  FirstError error;
   pause_.Start(loops());
   const auto run = [&](int l) {
     const kernels::FlushDenormals flush;
-    Status status = RunLoop(l, rounds[static_cast<size_t>(l)]);
-    status.Update(pause_.Leave(options_.at_pause));
-    if (status.ok()) return;
-    MutexLock lock(mutex_);
-    if (first_error_.ok()) first_error_ = std::move(status);
-    failed_ = true;
+    error.Update(RunLoop(l, rounds[static_cast<size_t>(l)], error));
+    error.Update(pause_.Leave(options_.at_pause));
   };
   // A joined round runs its workers itself, with Run of the pool.
   if (schedule_.joined) {
@@ -36,17 +28,16 @@ Status RoundLoop::Run(std::span<const Rounds> rounds) {
   } else {
     pool_->Run(run);
   }
-  MutexLock lock(mutex_);
-  return first_error_;
+  return error.status();
 }
 
-Status RoundLoop::RunLoop(int l, const Rounds& rounds) {
+Status RoundLoop::RunLoop(int l, const Rounds& rounds, const FirstError& error) {
   using Ahead = Schedule::Ahead;
   const Ahead ahead = schedule_.ahead;
   Round* now = rounds.front().get();
   Round* next = rounds.back().get();  // the same round, unless two are in progress at a time
   for (Round* round : {now, next}) round->Clear();
-  while (!failed_.load(std::memory_order_relaxed)) {
+  while (!error.any()) {
     if (now->batches() == 0) {
       FL_RETURN_IF_ERROR(now->Read());
       if (now->batches() == 0) break;

@@ -3,7 +3,6 @@
 // joined workers there is one loop, whose rounds comprise all of them.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -11,7 +10,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
-#include "flotilla/base/mutex.h"
+#include "flotilla/base/first_error.h"
 #include "flotilla/base/status.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
@@ -56,7 +55,7 @@ class RoundLoop {
   Status Run(std::span<const Rounds> rounds);
 
  private:
-  Status RunLoop(int l, const Rounds& rounds);
+  Status RunLoop(int l, const Rounds& rounds, const FirstError& error);
   // Between two rounds: pauses if requested. Returns false if the loop must end here.
   StatusOr<bool> BetweenRounds();
   void AskForPause();
@@ -71,9 +70,6 @@ class RoundLoop {
   const RoundLoopOptions options_;
   const Schedule schedule_;
   PausePoint pause_;
-  std::atomic<bool> failed_ = false;
-  Mutex mutex_;
-  Status first_error_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace flotilla
