@@ -10,8 +10,10 @@
 #include "flotilla/metric/metric_set.h"
 #include "flotilla/report/summary.h"
 #include "flotilla/run/run_state.h"
-#include "flotilla/trainer/train_step.h"
+#include "flotilla/trainer/graph_part.h"
+#include "flotilla/trainer/round_loop.h"
 #include "flotilla/trainer/trainer.h"
+#include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
 
@@ -19,8 +21,9 @@ struct Executor::Feeding {
   std::vector<int> vars;   // of the fetch list, without metrics
   size_t metric_vars = 0;  // number of metric values before them in the fetches of the plan
   std::unique_ptr<Plan> plan;
-  std::unique_ptr<Step> step;
-  Gradients gradients;
+  std::unique_ptr<RoundLoop> loop;
+  RoundLoop::Rounds rounds;
+  std::vector<Tensor> values;  // of `vars`, from the last batch
 };
 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions options) {
@@ -61,6 +64,8 @@ Status Executor::run_startup() {
   FL_ASSIGN_OR_RETURN(own_, LocalCommunicator::Make(SpecOf(model_, options_.seed),
                                                     {.joined = options_.deterministic}));
   communicator_ = own_.get();
+  train_feeding_.reset();  // they refer to the communicator before
+  infer_feeding_.reset();
   return absl::OkStatus();
 }
 
@@ -142,49 +147,55 @@ StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list
   FL_ASSIGN_OR_RETURN(made->plan,
                       Plan::Make(model_.graph.def(), {.loss = training ? model_.loss.index() : -1,
                                                       .fetches = std::move(fetches)}));
-  made->step =
-      std::make_unique<Step>(made->plan.get(), StepOptions{.seed = options_.seed,
-                                                           .trainer = communicator_->trainer(),
-                                                           .training = training});
+  MakeLoop(training, made.get());
   feeding = std::move(made);
   return feeding.get();
+}
+
+// The training loop of one worker, over the one batch in feed_.
+void Executor::MakeLoop(bool training, Feeding* feeding) {
+  const auto computed = [this, training, feeding](int, const Round& round) {
+    const BatchResult& result = round.results()[0];
+    const size_t metric_vars = feeding->metric_vars;
+    (training ? run_metrics_ : infer_metrics_).Add(result.rows, result.fetched.first(metric_vars));
+    feeding->values.clear();
+    for (const FetchedValue& value : result.fetched.subspan(metric_vars)) {
+      feeding->values.push_back(TensorOf(value));
+    }
+  };
+  feeding->loop = std::make_unique<RoundLoop>(communicator_, &clock_, &pool_,
+                                              RoundLoopOptions{.computed = computed});
+  const GraphParts parts{
+      .plan = feeding->plan.get(),
+      .step = {.seed = options_.seed, .trainer = communicator_->trainer(), .training = training},
+      .communicator = communicator_,
+      .clock = &clock_,
+      .next = [this, training](int, Batch* batch) -> StatusOr<bool> {
+        if (feed_ == nullptr) return false;
+        *batch = *std::exchange(feed_, nullptr);
+        if (!training) return true;
+        batch->epoch = epoch_;
+        batch->ordinal = fed_batches_++;
+        return true;
+      }};
+  for (int d = 0; d < feeding->loop->depth(); ++d) {
+    feeding->rounds.push_back(
+        std::make_unique<WorkerRound>(std::make_unique<GraphPart>(parts, /*worker=*/0)));
+  }
 }
 
 StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
                                                 std::span<const Fetch> fetch_list, bool training) {
   FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, training));
-  Step& step = *feeding->step;
-  Lane lane{.step = &step,
-            .communicator = communicator_,
-            .clock = &clock_,
-            .missing = training ? Missing::kCreate : Missing::kDefault};
-  if (training) {
-    FL_RETURN_IF_ERROR(BeginPass());
-    fed_ = feed;
-    fed_.epoch = epoch_;
-    fed_.ordinal = fed_batches_++;
-    FL_RETURN_IF_ERROR(flotilla::Prepare(BatchSlice(fed_), lane));
-    FL_RETURN_IF_ERROR(Compute(lane, &feeding->gradients));
-    FL_ASSIGN_OR_RETURN(Pending push, StartPush(feeding->gradients, 1, lane));
-    FL_RETURN_IF_ERROR(push.Wait());
-  } else {
-    FL_RETURN_IF_ERROR(flotilla::Prepare(BatchSlice(feed), lane));
-    FL_RETURN_IF_ERROR(Compute(lane, nullptr));
-  }
-  std::vector<FetchedValue> values;
-  for (size_t k = 0; k < feeding->plan->options().fetches.size(); ++k) {
-    values.push_back(step.fetched(static_cast<int>(k)));
-  }
-  MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
-  metrics.Add(feed.rows, std::span(values).first(feeding->metric_vars));
+  if (training) FL_RETURN_IF_ERROR(BeginPass());
+  feed_ = &feed;
+  FL_RETURN_IF_ERROR(feeding->loop->Run({&feeding->rounds, 1}));
+  const MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
   std::vector<Tensor> fetched;
-  size_t next = feeding->metric_vars;
+  size_t next = 0;
   for (const Fetch& fetch : fetch_list) {
-    if (fetch.metric.empty()) {
-      fetched.push_back(TensorOf(values[next++]));
-      continue;
-    }
-    fetched.push_back(TensorOf(fetch, metrics));
+    fetched.push_back(fetch.metric.empty() ? std::move(feeding->values[next++])
+                                           : TensorOf(fetch, metrics));
   }
   return fetched;
 }

@@ -28,6 +28,7 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/fleet/slot_dataset.h"
@@ -155,7 +156,7 @@ class Executor {
   int64_t epoch() const { return epoch_; }
 
  private:
-  // The plan for one fetch list, kept for later batches with the same list.
+  // The plan and the loop for one fetch list, kept for later batches with the same list.
   struct Feeding;
 
   Executor(Model model, ExecutorOptions options);
@@ -163,6 +164,7 @@ class Executor {
   std::ostream& print() const;
   Status CheckFetches(std::span<const Fetch> fetches) const;
   StatusOr<Feeding*> Prepare(std::span<const Fetch> fetch_list, bool training);
+  void MakeLoop(bool training, Feeding* feeding);
   // Begins a pass unless one is open.
   Status BeginPass();
   StatusOr<std::vector<Tensor>> RunOnce(const Batch& feed, std::span<const Fetch> fetch_list,
@@ -177,9 +179,10 @@ class Executor {
   MetricSet run_metrics_, infer_metrics_;
   ParserSpec rows_;  // format of the rows that the parameters were trained on
   int64_t epoch_ = 0;
-  Batch fed_;                // the batch of run(), numbered as one of this pass
-  bool pass_open_ = false;   // run() began an epoch that end_pass() has not ended
-  int64_t fed_batches_ = 0;  // in this pass; the ordinal of the next batch
+  WorkerPool pool_{1};           // of run() and infer(), in the thread of the caller
+  const Batch* feed_ = nullptr;  // their batch, not yet read; null: none
+  bool pass_open_ = false;       // run() began an epoch that end_pass() has not ended
+  int64_t fed_batches_ = 0;      // in this pass; the ordinal of the next batch
 };
 
 }  // namespace flotilla

@@ -187,6 +187,43 @@ TEST_F(ExecutorTest, ParametersCanBeReadSetAndStartedAgain) {
   EXPECT_FALSE(executor_->parameter("nothing").ok());
 }
 
+TEST_F(ExecutorTest, FedBatchesTrainTheParametersOfTheLastStart) {
+  const Batch feed = Feed({1, 2, 3, 4}, {1, 0, 1, 0});
+  const std::vector<Fetch> loss = {executor_->model().loss};
+  const std::vector<float> first = (*executor_->run(feed, loss))[0].data;
+  const std::vector<float> second = (*executor_->run(feed, loss))[0].data;
+  const std::vector<float> scored = (*executor_->infer(feed, loss))[0].data;
+  EXPECT_NE(first, second);
+  ASSERT_TRUE(executor_->run_startup().ok());
+  EXPECT_EQ((*executor_->run(feed, loss))[0].data, first);
+  EXPECT_EQ((*executor_->run(feed, loss))[0].data, second);
+  EXPECT_EQ((*executor_->infer(feed, loss))[0].data, scored);
+}
+
+// run() is the training loop over one batch: the same batches give the same bits.
+TEST(ExecutorFeedTest, FedBatchesTrainLikeThoseOfADataset) {
+  const TempDir dir;
+  OddClicks built = MakeOddClicks();
+  auto dataset = *DatasetFactory().create_dataset("QueueDataset");
+  dataset->set_use_var({built.ids, built.label});
+  dataset->set_batch_size(10);
+  dataset->set_filelist({dir.Write("rows", OddRows(95))});
+  auto from_dataset = *Executor::Make(std::move(built.model), {});
+  ASSERT_TRUE(from_dataset->train_from_dataset(*dataset).ok());
+
+  auto fed = *Executor::Make(MakeOddClicks().model, {});
+  Dataset& rows = **dataset->open();
+  ASSERT_TRUE(rows.StartEpoch(0).ok());
+  for (Batch batch; *rows.Next(0, &batch);) {
+    const auto status = fed->run(batch, {}).status();
+    ASSERT_TRUE(status.ok()) << status;
+  }
+  ASSERT_TRUE(fed->end_pass().ok());
+  for (const char* name : {"fc_0.w_0", "t"}) {
+    EXPECT_EQ(fed->parameter(name)->data, from_dataset->parameter(name)->data) << name;
+  }
+}
+
 TEST_F(ExecutorTest, WhatIsSavedIsLoaded) {
   ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
   const std::string dir = dir_.path() + "/model";

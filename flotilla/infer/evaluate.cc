@@ -4,10 +4,11 @@
 #include <atomic>
 #include <memory>
 
-#include "flotilla/base/mutex.h"
+#include "flotilla/base/first_error.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/infer/prediction_file.h"
 #include "flotilla/metric/metric_set.h"
+#include "flotilla/metric/worker_metrics.h"
 
 namespace flotilla {
 namespace {
@@ -66,53 +67,35 @@ void CopyScores(const FetchedValue& predict, int64_t rows, std::vector<float>* s
   }
 }
 
-// One pass over a dataset: the part of Evaluate that the workers run.
-class Pass {
- public:
-  Pass(const Predictor& predictor, Dataset& dataset, PredictionFile* file)
-      : predictor_(predictor), dataset_(dataset), file_(file) {}
-
-  void Work(int worker, MetricSet* metrics) {
-    Status status = Score(worker, metrics);
-    if (file_ != nullptr) file_->Leave(worker);
-    if (status.ok()) return;
-    MutexLock lock(mutex_);
-    if (first_error_.ok()) first_error_ = std::move(status);
-    failed_ = true;
-  }
-
-  // Called after every worker has ended.
-  Status status() {
-    MutexLock lock(mutex_);
-    return first_error_;
-  }
-  int64_t rows() const { return rows_; }
-
- private:
-  Status Score(int worker, MetricSet* metrics) {
+// One pass over a dataset. `file` may be null.
+StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int threads,
+                        WorkerMetrics* metrics, PredictionFile* file) {
+  FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
+  FirstError error;
+  std::atomic<int64_t> rows = 0;
+  const auto score = [&](int worker) -> Status {
     Batch batch;
     std::vector<float> scores;
-    while (!failed_.load(std::memory_order_relaxed)) {
-      FL_ASSIGN_OR_RETURN(const bool more, dataset_.Next(worker, &batch));
+    while (!error.any()) {
+      FL_ASSIGN_OR_RETURN(const bool more, dataset.Next(worker, &batch));
       if (!more) break;
-      FL_RETURN_IF_ERROR(predictor_.Run(batch, [&](std::span<const FetchedValue> values) {
-        metrics->Add(batch.rows, values);
-        if (file_ != nullptr) CopyScores(values[0], batch.rows, &scores);
+      FL_RETURN_IF_ERROR(predictor.Run(batch, [&](std::span<const FetchedValue> values) {
+        metrics->Add(worker, batch.rows, values);
+        if (file != nullptr) CopyScores(values[0], batch.rows, &scores);
       }));
-      rows_ += batch.rows;
-      if (file_ != nullptr) FL_RETURN_IF_ERROR(file_->Add(worker, batch.ordinal, scores));
+      rows += batch.rows;
+      if (file != nullptr) FL_RETURN_IF_ERROR(file->Add(worker, batch.ordinal, scores));
     }
     return absl::OkStatus();
-  }
-
-  const Predictor& predictor_;
-  Dataset& dataset_;
-  PredictionFile* const file_;  // may be null
-  std::atomic<int64_t> rows_ = 0;
-  std::atomic<bool> failed_ = false;
-  Mutex mutex_;
-  Status first_error_ FL_GUARDED_BY(mutex_);
-};
+  };
+  WorkerPool(threads).Run([&](int worker) {
+    error.Update(score(worker));
+    if (file != nullptr) file->Leave(worker);
+  });
+  FL_RETURN_IF_ERROR(error.status());
+  if (file != nullptr) FL_RETURN_IF_ERROR(file->Finish());
+  return rows;
+}
 
 }  // namespace
 
@@ -122,11 +105,8 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
                               const EvaluateOptions& options) {
   FL_RETURN_IF_ERROR(CheckInputs(predictor.inputs(), dataset.inputs()));
   FL_ASSIGN_OR_RETURN(const std::vector<MetricSpec> specs, SpecsOf(predictor));
-  std::vector<MetricSet> metrics;  // by worker
-  for (int w = 0; w < options.threads; ++w) {
-    FL_ASSIGN_OR_RETURN(MetricSet worker, MetricSet::Make(specs, predictor.fetches()));
-    metrics.push_back(std::move(worker));
-  }
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerMetrics> metrics,
+                      WorkerMetrics::Make(specs, predictor.fetches(), options.threads));
   std::unique_ptr<PredictionFile> file;
   const PredictionFileOptions file_options{.workers = options.threads};
   if (options.predictions_stream != nullptr) {
@@ -135,19 +115,16 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
     FL_ASSIGN_OR_RETURN(file, PredictionFile::Make(options.predictions, file_options));
   }
   const int64_t start = clock.NowNanos();
-  FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
-  Pass pass(predictor, dataset, file.get());
-  WorkerPool(options.threads).Run([&](int w) { pass.Work(w, &metrics[w]); });
-  FL_RETURN_IF_ERROR(pass.status());
-  if (file != nullptr) FL_RETURN_IF_ERROR(file->Finish());
   Evaluation result;
+  FL_ASSIGN_OR_RETURN(result.rows,
+                      Score(predictor, dataset, options.threads, metrics.get(), file.get()));
   result.seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
-  result.rows = pass.rows();
   DatasetCounts counts = dataset.counts();
   result.skipped = counts.skipped;
   result.bad_rows = std::move(counts.samples);
-  for (size_t w = 1; w < metrics.size(); ++w) metrics[0].Merge(metrics[w]);
-  Tell(metrics[0], specs.size() > predictor.metrics().size(), &result);
+  FL_ASSIGN_OR_RETURN(MetricSet merged, MetricSet::Make(specs, predictor.fetches()));
+  metrics->MergeTo(&merged);
+  Tell(merged, specs.size() > predictor.metrics().size(), &result);
   return result;
 }
 

@@ -3,11 +3,12 @@
 namespace flotilla {
 
 StatusOr<std::unique_ptr<WorkerMetrics>> WorkerMetrics::Make(std::span<const MetricSpec> specs,
+                                                             std::span<const int> fetches,
                                                              int workers) {
   std::unique_ptr<WorkerMetrics> metrics(new WorkerMetrics(workers));
   for (Entry& entry : metrics->workers_) {
     MutexLock lock(entry.mutex);
-    FL_ASSIGN_OR_RETURN(entry.metrics, MetricSet::Make(specs));
+    FL_ASSIGN_OR_RETURN(entry.metrics, MetricSet::Make(specs, fetches));
   }
   return metrics;
 }

@@ -1,5 +1,5 @@
-// The metric sets of all workers, so that a progress line can show their combined values while the
-// workers continue. Part of a trainer.
+// The metric sets of all workers of a training or an evaluation, so that a progress line can show
+// their combined values while the workers continue.
 #pragma once
 
 #include <memory>
@@ -15,9 +15,10 @@ namespace flotilla {
 // Thread-safe: each worker's set has its own lock, which only a report contends for.
 class WorkerMetrics {
  public:
-  // Errors: an unknown metric. REQUIRES: workers >= 1.
+  // For values that are passed to Add in the order of `fetches` (MetricSet::Make). Errors: an
+  // unknown metric. REQUIRES: workers >= 1.
   static StatusOr<std::unique_ptr<WorkerMetrics>> Make(std::span<const MetricSpec> specs,
-                                                       int workers);
+                                                       std::span<const int> fetches, int workers);
 
   // Adds a batch of a worker; `fetched` as in MetricSet::Add.
   void Add(int worker, int64_t rows, std::span<const FetchedValue> fetched);

@@ -26,7 +26,7 @@ std::vector<FetchedValue> Fetched(const std::vector<float>& scores = kScores) {
 
 TEST(WorkerMetricsTest, AReportTakenWhileWorkersCountEndsAtTheSumOfAll) {
   const std::vector<MetricSpec> specs = {AucSpec(0, 1), MeanSpec(0)};
-  auto metrics = WorkerMetrics::Make(specs, 3);
+  auto metrics = WorkerMetrics::Make(specs, MetricSet::Fetches(specs), 3);
   ASSERT_TRUE(metrics.ok()) << metrics.status();
   std::vector<std::thread> workers;
   for (int w = 0; w < 3; ++w) {
@@ -44,7 +44,7 @@ TEST(WorkerMetricsTest, AReportTakenWhileWorkersCountEndsAtTheSumOfAll) {
 
 TEST(WorkerMetricsTest, TheWindowForgetsAndResetForgetsEverything) {
   const std::vector<MetricSpec> specs = {AucSpec(0, 1, 4096, /*slide_steps=*/2)};
-  auto metrics = WorkerMetrics::Make(specs, 2);
+  auto metrics = WorkerMetrics::Make(specs, MetricSet::Fetches(specs), 2);
   auto merged = MetricSet::Make(specs);
   const std::vector<float> wrong = {0.9f, 0.8f, 0.1f, 0.2f};
   (*metrics)->Add(0, 4, Fetched(wrong));
@@ -60,7 +60,7 @@ TEST(WorkerMetricsTest, TheWindowForgetsAndResetForgetsEverything) {
 
 TEST(WorkerMetricsTest, AMetricThatIsNotKnownIsAnError) {
   const std::vector<MetricSpec> specs = {{.name = "x", .kind = "what"}};
-  EXPECT_FALSE(WorkerMetrics::Make(specs, 1).ok());
+  EXPECT_FALSE(WorkerMetrics::Make(specs, MetricSet::Fetches(specs), 1).ok());
 }
 
 }  // namespace

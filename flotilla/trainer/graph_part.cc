@@ -12,7 +12,7 @@ Lane GraphParts::MakeLane(int worker, Step* lane_step) const {
 
 StatusOr<bool> GraphParts::Read(int reader, Lane& lane, Batch* batch) const {
   const int64_t start = clock->NowNanos();
-  StatusOr<bool> more = NextUnlessStopped(**source, reader, stop, batch);
+  StatusOr<bool> more = next(reader, batch);
   lane.times.read += clock->NowNanos() - start;
   return more;
 }

@@ -7,7 +7,6 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/communicator/communicator.h"
-#include "flotilla/dataset/dataset.h"
 #include "flotilla/graph/plan.h"
 #include "flotilla/graph/step.h"
 #include "flotilla/trainer/part.h"
@@ -20,12 +19,11 @@ struct GraphParts {
   StepOptions step;
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
-  Dataset* const* source = nullptr;  // where batches are read; may change between batches
-  // If it returns true, a cancelled read is the end of the data (NextUnlessStopped). May be empty.
-  std::function<bool()> stop;
+  // Reads the next batch for a worker; false at the end of the data.
+  std::function<StatusOr<bool>(int reader, Batch* batch)> next;
 
   Lane MakeLane(int worker, Step* step) const;
-  // Reads the next batch for a worker; the time is added to the lane.
+  // Calls next; the time is added to the lane.
   StatusOr<bool> Read(int reader, Lane& lane, Batch* batch) const;
 };
 

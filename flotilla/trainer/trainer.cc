@@ -73,18 +73,21 @@ Status Trainer::Init() {
   loss_is_mean_ = !train_plan_->grows_with_rows(loss);
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
-  FL_ASSIGN_OR_RETURN(metrics_, WorkerMetrics::Make(model_->metrics, options_.workers));
+  FL_ASSIGN_OR_RETURN(
+      metrics_,
+      WorkerMetrics::Make(model_->metrics, MetricSet::Fetches(model_->metrics), options_.workers));
   workers_.resize(static_cast<size_t>(options_.workers));
   GraphParts parts{.plan = train_plan_.get(),
                    .step = {.seed = options_.seed, .trainer = communicator_->trainer()},
                    .communicator = communicator_,
                    .clock = clock_,
-                   .source = &source_,
-                   .stop = options_.stop};
+                   .next = [this](int reader, Batch* batch) {
+                     return NextUnlessStopped(*source_, reader, options_.stop, batch);
+                   }};
   train_ = MakeRounds(parts, train_loop_);
   parts.plan = evaluate_plan_.get();
   parts.step = {.seed = options_.seed, .training = false};
-  parts.stop = {};
+  parts.next = [this](int reader, Batch* batch) { return source_->Next(reader, batch); };
   evaluate_ = MakeRounds(parts, evaluate_loop_);
   return absl::OkStatus();
 }
