@@ -1,9 +1,8 @@
-#include "flotilla/cli/build_dict_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/corpus_flags.h"
 #include "flotilla/corpus/count_words.h"
 #include "flotilla/corpus/vocabulary.h"
@@ -71,17 +70,11 @@ void AddBuildDictCommand(CLI::App& corpus, Action* action) {
   command->add_option("--dict", flags->dict, "File to write the dictionary to")
       ->type_name("FILE")
       ->required();
-  command
-      ->add_option("--min_count", flags->min_count,
-                   "Words that occur N times or fewer become <UNK> (the rule of PaddlePaddle's "
-                   "tutorials; in contrast, `train word2vec` keeps words that occur N times)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command->callback([flags, action] {
-    action->check = [] { return absl::OkStatus(); };
-    action->run = [flags](Terminal& terminal) { return BuildDict(*flags, terminal); };
-  });
+  AddOption(*command, "--min_count", flags->min_count,
+            "Words that occur N times or fewer become <UNK> (the rule of PaddlePaddle's "
+            "tutorials; in contrast, `train word2vec` keeps words that occur N times)",
+            "N", WholeNumber(0));
+  SetAction(*command, action, flags, nullptr, BuildDict);
 }
 
 }  // namespace flotilla

@@ -1,5 +1,3 @@
-#include "flotilla/cli/check_command.h"
-
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
@@ -7,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "flotilla/cli/builtin_models.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/input_text.h"
@@ -180,10 +179,7 @@ void AddCheckCommand(CLI::App& data, Action* action) {
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   AddFormatFlags(*command, &flags->data, &flags->data_flags);
   command->footer(kCheckExamples + FormatParamsHelp());
-  command->callback([flags, action] {
-    action->check = [flags] { return Check(flags.get()); };
-    action->run = [flags](Terminal& terminal) { return Run(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Check, Run);
 }
 
 }  // namespace flotilla

@@ -32,14 +32,10 @@ void AddCorpusFlags(CLI::App& command, CorpusFlags* flags) {
 }
 
 void AddTokenizerFlag(CLI::App& command, CorpusFlags* flags) {
-  command
-      .add_option(
-          "--tokenizer", flags->tokenizer,
-          "english: convert to lower case, delete all characters but a-z and blanks, split at "
-          "blanks; whitespace: any language, split at blanks, change nothing else")
-      ->type_name("NAME")
-      ->check(OneOf({"english", "whitespace"}))
-      ->capture_default_str();
+  AddOption(command, "--tokenizer", flags->tokenizer,
+            "english: convert to lower case, delete all characters but a-z and blanks, split at "
+            "blanks; whitespace: any language, split at blanks, change nothing else",
+            "NAME", OneOf({"english", "whitespace"}));
 }
 
 StatusOr<std::vector<std::string>> CorpusFiles(const CorpusFlags& flags) {

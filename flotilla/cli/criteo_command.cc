@@ -1,9 +1,8 @@
-#include "flotilla/cli/criteo_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/criteo_prepare.h"
@@ -87,12 +86,12 @@ Status Prepare(const CriteoFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-Status Check(CriteoFlags& flags) {
-  SettleDataFlags(flags.source.data_flags, &flags.source.data);
-  if (flags.options.test_share < 0 || flags.options.test_share >= 1) {
-    return InvalidArgument("--test_share: {} is not in [0, 1)", flags.options.test_share);
+Status Check(CriteoFlags* flags) {
+  SettleDataFlags(flags->source.data_flags, &flags->source.data);
+  if (flags->options.test_share < 0 || flags->options.test_share >= 1) {
+    return InvalidArgument("--test_share: {} is not in [0, 1)", flags->options.test_share);
   }
-  if (flags.options.memory_bytes > 0 && flags.options.min_count < 2) {
+  if (flags->options.memory_bytes > 0 && flags->options.min_count < 2) {
     return InvalidArgument("--memory limits the counting for --min_count: give both or neither");
   }
   return absl::OkStatus();
@@ -110,35 +109,21 @@ void AddSplitFlags(CLI::App& command, CriteoFlags& flags) {
       .add_option("--test_share", options.test_share, "Fraction of the rows that become test rows")
       ->type_name("X")
       ->capture_default_str();
-  command
-      .add_option(
-          "--seed", options.seed,
-          "Seed of the random split; with the position of a row it decides where the row goes")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command.add_option("--part_rows", options.part_rows, "Rows per output file")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
+  AddOption(command, "--seed", options.seed,
+            "Seed of the random split; with the position of a row it decides where the row goes",
+            "N", WholeNumber(0));
+  AddOption(command, "--part_rows", options.part_rows, "Rows per output file", "N", WholeNumber(1));
 }
 
 void AddRecipeFlags(CLI::App& command, CriteoFlags& flags) {
   CriteoPrepareOptions& options = flags.options;
-  command
-      .add_option("--buckets", flags.buckets,
-                  "log2: replace numbers x above 2 by floor(ln(x)^2); none: keep all numbers")
-      ->type_name("NAME")
-      ->check(OneOf({"none", "log2"}))
-      ->capture_default_str();
-  command
-      .add_option(
-          "--min_count", options.min_count,
-          "Replace categories that occur fewer than N times in their column of the training rows "
-          "by the word 'rare', one id per column. Reads the input twice")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--buckets", flags.buckets,
+            "log2: replace numbers x above 2 by floor(ln(x)^2); none: keep all numbers", "NAME",
+            OneOf({"none", "log2"}));
+  AddOption(command, "--min_count", options.min_count,
+            "Replace categories that occur fewer than N times in their column of the training rows "
+            "by the word 'rare', one id per column. Reads the input twice",
+            "N", WholeNumber(0));
   command
       .add_option("--memory", options.memory_bytes,
                   "Memory limit for counting categories, such as 512MB or 2GB; counts that do not "
@@ -170,10 +155,7 @@ void AddCriteoCommand(CLI::App& data, Action* action) {
   AddThreadsFlag(*command, &flags->source.threads,
                  "Threads that process rows; the files do not depend on it.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
-  command->callback([flags, action] {
-    action->check = [flags] { return Check(*flags); };
-    action->run = [flags](Terminal& terminal) { return Prepare(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Check, Prepare);
 }
 
 }  // namespace flotilla

@@ -1,11 +1,10 @@
-#include "flotilla/cli/export_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <memory>
 
 #include "flotilla/checkpoint/reader.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/infer/export_model.h"
 #include "flotilla/infer/find_model.h"
@@ -106,10 +105,7 @@ void AddExportCommand(CLI::App& app, Action* action) {
                    "Export only these parameters and tables (default: all)")
       ->type_name("NAME");
   command->footer(kFormatsHelp);
-  command->callback([flags, action] {
-    action->check = [flags] { return Check(flags.get()); };
-    action->run = [flags](Terminal& terminal) { return Export(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Check, Export);
 }
 
 }  // namespace flotilla

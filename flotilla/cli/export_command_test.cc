@@ -1,5 +1,4 @@
 // `flotilla export`; tests/infer_reference.py reads its output with numpy.
-#include "flotilla/cli/export_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

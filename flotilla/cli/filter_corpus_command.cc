@@ -1,9 +1,8 @@
-#include "flotilla/cli/filter_corpus_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/corpus_flags.h"
 #include "flotilla/corpus/corpus_files.h"
 #include "flotilla/fleet/flags.h"
@@ -67,29 +66,17 @@ void AddFilterCorpusCommand(CLI::App& corpus, Action* action) {
   command->add_option("--out", flags->out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
-  command
-      ->add_option(
-          "--min_count", flags->options.min_count,
-          "Words of the dictionary with a count of N or less become <UNK>; the other words keep "
-          "the ids of the dictionary (0: none)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command
-      ->add_option("--downsample", flags->options.downsample,
-                   "Down-sampling threshold t: a word with frequency f is kept with probability "
-                   "(sqrt(f / t) + 1) * t / f (0: keep all)")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str();
-  command->add_option("--seed", flags->options.seed, "Seed of the down-sampling")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command->callback([flags, action] {
-    action->check = [] { return absl::OkStatus(); };
-    action->run = [flags](Terminal& terminal) { return Filter(*flags, terminal); };
-  });
+  AddOption(*command, "--min_count", flags->options.min_count,
+            "Words of the dictionary with a count of N or less become <UNK>; the other words keep "
+            "the ids of the dictionary (0: none)",
+            "N", WholeNumber(0));
+  AddOption(*command, "--downsample", flags->options.downsample,
+            "Down-sampling threshold t: a word with frequency f is kept with probability "
+            "(sqrt(f / t) + 1) * t / f (0: keep all)",
+            "X", CLI::NonNegativeNumber);
+  AddOption(*command, "--seed", flags->options.seed, "Seed of the down-sampling", "N",
+            WholeNumber(0));
+  SetAction(*command, action, flags, nullptr, Filter);
 }
 
 }  // namespace flotilla

@@ -1,10 +1,9 @@
-#include "flotilla/cli/generate_command.h"
-
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/generate_files.h"
@@ -76,6 +75,12 @@ Status Generate(const GenerateFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
+Status Check(GenerateFlags* flags) {
+  SettleDataFlags(flags->source.data_flags, &flags->source.data);
+  if (!flags->json || flags->out != "-") return absl::OkStatus();
+  return InvalidArgument("--json and --out - both write to standard output: give one of them");
+}
+
 }  // namespace
 
 void AddGenerateCommand(CLI::App& data, Action* action) {
@@ -104,14 +109,7 @@ void AddGenerateCommand(CLI::App& data, Action* action) {
                  "Number of generators that run at the same time.");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   command->footer(kGenerateExamples);
-  command->callback([flags, action] {
-    action->check = [flags]() -> Status {
-      SettleDataFlags(flags->source.data_flags, &flags->source.data);
-      if (!flags->json || flags->out != "-") return absl::OkStatus();
-      return InvalidArgument("--json and --out - both write to standard output: give one of them");
-    };
-    action->run = [flags](Terminal& terminal) { return Generate(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Check, Generate);
 }
 
 }  // namespace flotilla

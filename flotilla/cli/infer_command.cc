@@ -1,5 +1,3 @@
-#include "flotilla/cli/infer_command.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
@@ -8,8 +6,10 @@
 #include <utility>
 
 #include "flotilla/base/worker_pool.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/infer_report.h"
 #include "flotilla/cli/infer_words.h"
+#include "flotilla/cli/source_flags.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/flags.h"
@@ -218,13 +218,9 @@ void AddWordFlags(CLI::App& command, InferFlags* flags) {
                   "score`)")
       ->type_name("FILE")
       ->group(group);
-  command
-      .add_option(
-          "--restrict_vocab,--question_words", words->restrict_vocab,
-          "Answer analogies with the first (most frequent) N words, as gensim does (0: all)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--restrict_vocab,--question_words", words->restrict_vocab,
+            "Answer analogies with the first (most frequent) N words, as gensim does (0: all)", "N",
+            WholeNumber(0))
       ->group(group);
 }
 
@@ -235,16 +231,8 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
                   "models are reported one per line")
       ->type_name("")
       ->required();
-  command.add_option("--batch_size", flags->batch_size, "Rows per batch")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
-  flags->threads = Cores();
-  command
-      .add_option("--threads", flags->threads,
-                  "Number of worker threads (default: the number of cores)")
-      ->type_name("N")
-      ->check(WholeNumber(1, kMaxThreads));
+  AddOption(command, "--batch_size", flags->batch_size, "Rows per batch", "N", WholeNumber(1));
+  AddThreadsFlag(command, &flags->threads, "Threads that score rows.");
   command
       .add_option(
           "--predictions", flags->predictions,

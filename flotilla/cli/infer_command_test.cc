@@ -1,5 +1,4 @@
 // `flotilla infer` on models that `flotilla train` made.
-#include "flotilla/cli/infer_command.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

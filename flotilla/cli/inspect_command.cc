@@ -1,5 +1,3 @@
-#include "flotilla/cli/inspect_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,6 +7,7 @@
 #include "flotilla/base/pipe_command.h"
 #include "flotilla/checkpoint/optimizer_json.h"
 #include "flotilla/checkpoint/reader.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/infer/model_sections.h"
 #include "flotilla/tensor/shape.h"
@@ -159,10 +158,7 @@ void AddInspectCommand(CLI::App& app, Action* action) {
       ->required();
   command->add_flag("--json", flags->json,
                     "Print one JSON object, with the full text of all sections");
-  command->callback([flags, action] {
-    action->check = [] { return absl::OkStatus(); };
-    action->run = [flags](Terminal& terminal) { return Inspect(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, nullptr, Inspect);
 }
 
 }  // namespace flotilla

@@ -1,5 +1,3 @@
-#include "flotilla/cli/inspect_command.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,3 @@
-#include "flotilla/cli/launch_command.h"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +6,7 @@
 #include <utility>
 
 #include "flotilla/base/worker_pool.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/launch/free_port.h"
 #include "flotilla/launch/job_environment.h"
@@ -80,29 +79,16 @@ Status Launch(const LaunchFlags& flags, Terminal& terminal) {
 }
 
 void AddCounts(CLI::App& command, LaunchFlags& flags) {
-  command
-      .add_option("--server_num", flags.server_num, "Number of servers to start on this machine")
-      ->type_name("N")
-      ->check(WholeNumber(1, 512))
-      ->capture_default_str();
-  command
-      .add_option("--worker_num", flags.worker_num, "Number of trainers to start on this machine")
-      ->type_name("N")
-      ->check(WholeNumber(1, 512))
-      ->capture_default_str();
-  command
-      .add_option("--start_port", flags.start_port, "First port of the servers (0: any free ports)")
-      ->type_name("N")
-      ->check(WholeNumber(0, 65535))
-      ->capture_default_str();
-  command
-      .add_option(
-          "--threads", flags.threads,
-          "Threads (CPU_NUM) of each trainer (0: CPU_NUM of the environment, else the cores are "
-          "divided among the trainers)")
-      ->type_name("N")
-      ->check(WholeNumber(0, kMaxThreads))
-      ->capture_default_str();
+  AddOption(command, "--server_num", flags.server_num, "Number of servers to start on this machine",
+            "N", WholeNumber(1, 512));
+  AddOption(command, "--worker_num", flags.worker_num,
+            "Number of trainers to start on this machine", "N", WholeNumber(1, 512));
+  AddOption(command, "--start_port", flags.start_port,
+            "First port of the servers (0: any free ports)", "N", WholeNumber(0, 65535));
+  AddOption(command, "--threads", flags.threads,
+            "Threads (CPU_NUM) of each trainer (0: CPU_NUM of the environment, else the cores are "
+            "divided among the trainers)",
+            "N", WholeNumber(0, kMaxThreads));
 }
 
 void AddHosts(CLI::App& command, LaunchFlags& flags) {
@@ -124,12 +110,8 @@ void AddHosts(CLI::App& command, LaunchFlags& flags) {
                   "Directory for the logs of the processes: serverlog.N and workerlog.N")
       ->type_name("DIR")
       ->capture_default_str();
-  command
-      .add_option("--grace_seconds", flags.cluster.grace_seconds,
-                  "Seconds between asking processes to end (SIGTERM) and killing them")
-      ->type_name("X")
-      ->check(AboveZero())
-      ->capture_default_str();
+  AddOption(command, "--grace_seconds", flags.cluster.grace_seconds,
+            "Seconds between asking processes to end (SIGTERM) and killing them", "X", AboveZero());
 }
 
 }  // namespace
@@ -143,10 +125,7 @@ void AddLaunchCommand(CLI::App& app, Action* action) {
   command->add_option("PROGRAM", flags->cluster.command, "The program and its arguments, after --")
       ->type_name("");
   command->footer(kLaunchHelp);
-  command->callback([flags, action] {
-    action->check = [flags] { return CheckLaunch(flags.get()); };
-    action->run = [flags](Terminal& terminal) { return Launch(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, CheckLaunch, Launch);
 }
 
 }  // namespace flotilla

@@ -1,21 +1,10 @@
 #include "flotilla/cli/program.h"
 
 #include <CLI/CLI.hpp>
+#include <functional>
+#include <utility>
 
-#include "flotilla/cli/build_dict_command.h"
-#include "flotilla/cli/check_command.h"
-#include "flotilla/cli/criteo_command.h"
-#include "flotilla/cli/export_command.h"
-#include "flotilla/cli/filter_corpus_command.h"
-#include "flotilla/cli/generate_command.h"
-#include "flotilla/cli/infer_command.h"
-#include "flotilla/cli/inspect_command.h"
-#include "flotilla/cli/launch_command.h"
-#include "flotilla/cli/resplit_corpus_command.h"
-#include "flotilla/cli/similar_command.h"
-#include "flotilla/cli/synth_command.h"
-#include "flotilla/cli/synth_corpus_command.h"
-#include "flotilla/cli/train_command.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/fleet/action.h"
 
 namespace flotilla {
@@ -47,6 +36,10 @@ void AddCommands(CLI::App& app, Action* action) {
 }
 
 }  // namespace
+
+void WhenChosen(CLI::App& command, std::function<void()> then) {
+  command.callback(std::move(then));
+}
 
 int RunProgram(std::vector<std::string> args, std::ostream& out, std::ostream& err,
                const std::string& program) {

@@ -1,9 +1,8 @@
-#include "flotilla/cli/resplit_corpus_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/corpus_flags.h"
 #include "flotilla/corpus/corpus_files.h"
 #include "flotilla/fleet/flags.h"
@@ -57,10 +56,7 @@ void AddResplitCorpusCommand(CLI::App& corpus, Action* action) {
   command->add_option("--out", flags->out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
-  command->callback([flags, action] {
-    action->check = [] { return absl::OkStatus(); };
-    action->run = [flags](Terminal& terminal) { return Resplit(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, nullptr, Resplit);
 }
 
 }  // namespace flotilla

@@ -1,10 +1,9 @@
-#include "flotilla/cli/similar_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "flotilla/base/worker_pool.h"
+#include "flotilla/cli/commands.h"
+#include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/word_report.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/infer/load_word_model.h"
@@ -83,34 +82,24 @@ Status Similar(const SimilarFlags& flags, Terminal& terminal) {
 }
 
 void AddFlags(CLI::App& command, SimilarFlags& flags) {
-  flags.nearest.threads = Cores();
   command
       .add_option(
           "--dict", flags.dict,
           "Dictionary (lines `word count`) for a model that does not store its words because it "
           "was built with layers; its table emb has one row per word")
       ->type_name("FILE");
-  command.add_option("--top", flags.nearest.top, "Number of nearest words to print")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
-  command
-      .add_option("--words", flags.nearest.words,
-                  "Search only the first (most frequent) N words of the vocabulary (0: all)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--top", flags.nearest.top, "Number of nearest words to print", "N",
+            WholeNumber(1));
+  AddOption(command, "--words", flags.nearest.words,
+            "Search only the first (most frequent) N words of the vocabulary (0: all)", "N",
+            WholeNumber(0));
   command
       .add_option("--questions", flags.questions,
                   "Analogy questions to answer (lines `a b c d`, section headings `: name`)")
       ->type_name("FILE");
-  command
-      .add_option(
-          "--restrict_vocab,--question_words", flags.question_words,
-          "Answer analogies with the first (most frequent) N words, as gensim does (0: all)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--restrict_vocab,--question_words", flags.question_words,
+            "Answer analogies with the first (most frequent) N words, as gensim does (0: all)", "N",
+            WholeNumber(0));
   command.add_flag(
       "--original", flags.original,
       "Score analogies by the rule of PaddlePaddle's tutorials: vectors are not normalized, "
@@ -120,11 +109,7 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
                   "Word pairs with human scores to compare similarities with (lines `word word "
                   "score`)")
       ->type_name("FILE");
-  command
-      .add_option("--threads", flags.nearest.threads,
-                  "Number of threads (default: the number of cores)")
-      ->type_name("N")
-      ->check(WholeNumber(1, kMaxThreads));
+  AddThreadsFlag(command, &flags.nearest.threads, "Threads that search.");
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
 }
 

@@ -31,10 +31,7 @@ void AddThreadsFlag(CLI::App& command, int* threads, const std::string& help) {
 }
 
 void AddMaxBadRowsFlag(CLI::App& command, int64_t* rows, const std::string& help) {
-  command.add_option("--max_bad_rows", *rows, help)
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--max_bad_rows", *rows, help, "N", WholeNumber(0));
 }
 
 }  // namespace flotilla

@@ -1,5 +1,3 @@
-#include "flotilla/cli/synth_command.h"
-
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
@@ -7,7 +5,8 @@
 #include <optional>
 
 #include "flotilla/base/output_file.h"
-#include "flotilla/base/worker_pool.h"
+#include "flotilla/cli/commands.h"
+#include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/synth_files.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/run/throttle.h"
@@ -88,16 +87,10 @@ void AddFlags(CLI::App& command, SynthFlags& flags) {
   command.add_option("--out", flags.out, "Directory for the output files")
       ->type_name("DIR")
       ->required();
-  command.add_option("--seed", flags.synth.seed, "Seed of the known model and its rows")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command
-      .add_option("--threads", flags.threads,
-                  "Threads that generate rows; the files do not depend on it. Default: the number "
-                  "of cores")
-      ->type_name("N")
-      ->check(WholeNumber(1, kMaxThreads));
+  AddOption(command, "--seed", flags.synth.seed, "Seed of the known model and its rows", "N",
+            WholeNumber(0));
+  AddThreadsFlag(command, &flags.threads,
+                 "Threads that generate rows; the files do not depend on it.");
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
 }
 
@@ -105,7 +98,6 @@ void AddFlags(CLI::App& command, SynthFlags& flags) {
 
 void AddSynthCriteoCommand(CLI::App& synth, Action* action) {
   auto flags = std::make_shared<SynthFlags>();
-  flags->threads = Cores();
   CLI::App* command =
       synth.add_subcommand("criteo",
                            "Generates the files DIR/train/part-0.. and DIR/test/part-0.. in raw "
@@ -114,10 +106,7 @@ void AddSynthCriteoCommand(CLI::App& synth, Action* action) {
                            "can reach on them are known: they are printed and written to "
                            "DIR/oracle.json.");
   AddFlags(*command, *flags);
-  command->callback([flags, action] {
-    action->check = [] { return absl::OkStatus(); };
-    action->run = [flags](Terminal& terminal) { return Synthesize(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, nullptr, Synthesize);
 }
 
 }  // namespace flotilla

@@ -1,5 +1,3 @@
-#include "flotilla/cli/synth_corpus_command.h"
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
@@ -9,6 +7,7 @@
 #include "flotilla/base/output_file.h"
 #include "flotilla/base/parallel_for.h"
 #include "flotilla/base/staged_dir.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/cli/task_progress.h"
 #include "flotilla/corpus/synth_corpus.h"
@@ -80,6 +79,8 @@ Status Synthesize(const SynthCorpusFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
+Status CheckSynth(SynthCorpusFlags* flags) { return SynthCorpus::Make(flags->synth).status(); }
+
 void AddSynthFlags(CLI::App& command, SynthCorpusFlags& flags) {
   command.add_option("--words", flags.words, "Number of words of text")
       ->type_name("N")
@@ -91,24 +92,13 @@ void AddSynthFlags(CLI::App& command, SynthCorpusFlags& flags) {
                   "not exist")
       ->type_name("DIR")
       ->required();
-  command.add_option("--seed", flags.synth.seed, "Seed of the text")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
-  command.add_option("--relations", flags.synth.relations, "Number of relations between words")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
-  command.add_option("--pairs", flags.synth.pairs, "Word pairs per relation")
-      ->type_name("N")
-      ->check(WholeNumber(2))
-      ->capture_default_str();
-  command
-      .add_option("--vocabulary", flags.synth.vocabulary,
-                  "Number of distinct background words, whose frequencies follow Zipf's law")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
+  AddOption(command, "--seed", flags.synth.seed, "Seed of the text", "N", WholeNumber(0));
+  AddOption(command, "--relations", flags.synth.relations, "Number of relations between words", "N",
+            WholeNumber(1));
+  AddOption(command, "--pairs", flags.synth.pairs, "Word pairs per relation", "N", WholeNumber(2));
+  AddOption(command, "--vocabulary", flags.synth.vocabulary,
+            "Number of distinct background words, whose frequencies follow Zipf's law", "N",
+            WholeNumber(1));
   AddThreadsFlag(command, &flags.threads,
                  "Threads that generate text; the files do not depend on it.");
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
@@ -124,10 +114,7 @@ void AddSynthCorpusCommand(CLI::App& synth, Action* action) {
       "questions that word vectors trained on it should answer, in the format of "
       "questions-words.txt.");
   AddSynthFlags(*command, *flags);
-  command->callback([flags, action] {
-    action->check = [flags] { return SynthCorpus::Make(flags->synth).status(); };
-    action->run = [flags](Terminal& terminal) { return Synthesize(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, CheckSynth, Synthesize);
 }
 
 }  // namespace flotilla

@@ -1,11 +1,9 @@
-#include "flotilla/cli/train_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
 
 #include "flotilla/cli/builtin_models.h"
-#include "flotilla/cli/train_word2vec_command.h"
+#include "flotilla/cli/commands.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/train_flags.h"
 #include "flotilla/run/train_report.h"
@@ -37,8 +35,8 @@ void AddModel(CLI::App& train, const BuiltinModel& model, Action* action) {
     };
     action->view = [flags](ConsoleOptions* view) { SetView(flags->options.view, view); };
     action->run = [flags, make](Terminal& terminal) -> Status {
-      FL_ASSIGN_OR_RETURN(const Model model, MakeModel(make, Config(flags->model_values)));
-      return TrainAndReport(flags->options, model, terminal);
+      FL_ASSIGN_OR_RETURN(const Model built, MakeModel(make, Config(flags->model_values)));
+      return TrainAndReport(flags->options, built, terminal);
     };
   });
 }

@@ -1,10 +1,9 @@
-#include "flotilla/cli/train_word2vec_command.h"
-
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "flotilla/cli/commands.h"
 #include "flotilla/cli/corpus_flags.h"
 #include "flotilla/cli/word_report.h"
 #include "flotilla/fleet/command_line.h"
@@ -46,23 +45,17 @@ void AddTextFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
   AddTextFlag(command, &flags.corpus);
   AddTokenizerFlag(command, &flags.corpus);
-  command
-      .add_option(
-          "--input", flags.input,
-          "Kind of input: text, raw text; or ids, the output of `data corpus filter`, which needs "
-          "--dict (and usually --sample 0)")
-      ->type_name("NAME")
-      ->check(OneOf({"text", "ids"}))
-      ->capture_default_str();
+  AddOption(
+      command, "--input", flags.input,
+      "Kind of input: text, raw text; or ids, the output of `data corpus filter`, which needs "
+      "--dict (and usually --sample 0)",
+      "NAME", OneOf({"text", "ids"}));
   command
       .add_option("--dict", options.dict,
                   "Use this dictionary (lines `word count`) instead of counting the words")
       ->type_name("FILE");
-  command
-      .add_option("--min_count", options.min_count, "Leave out words that occur fewer than N times")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
+  AddOption(command, "--min_count", options.min_count,
+            "Leave out words that occur fewer than N times", "N", WholeNumber(1));
   AddSwitch(command, "in_memory", &options.in_memory,
             "Keep the ids of the text in memory, four bytes per word (default, unless they would "
             "take more than a quarter of the memory)",
@@ -73,24 +66,17 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
   const std::string group = kModelFlags;
   Word2VecRunOptions& options = flags.options;
   const auto whole = [&](const char* name, auto& value, int64_t least, const char* help) {
-    command.add_option(name, value, help)
-        ->type_name("N")
-        ->check(WholeNumber(least, 1 << 20))
-        ->capture_default_str()
-        ->group(group);
+    AddOption(command, name, value, help, "N", WholeNumber(least, 1 << 20))->group(group);
   };
   whole("--dim", options.dim, 1, "Dimension of the word vectors");
   whole("--window", options.windows.window, 1,
         "Context words on each side: a random number in 1 .. N");
   whole("--negatives", options.windows.negatives, 0, "Negative samples per window");
-  command
-      .add_option(
-          "--sample", options.windows.sample,
-          "Down-sampling threshold: words with a higher frequency are left out at random (0: keep "
-          "all)")
-      ->type_name("X")
-      ->check(CLI::NonNegativeNumber)
-      ->capture_default_str()
+  AddOption(
+      command, "--sample", options.windows.sample,
+      "Down-sampling threshold: words with a higher frequency are left out at random (0: keep "
+      "all)",
+      "X", CLI::NonNegativeNumber)
       ->group(group);
   command
       .add_flag("--cbow", options.cbow,
@@ -110,27 +96,17 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);
-  command
-      .add_option("--schedule", flags.schedule,
-                  "Learning rate schedule: linear, to almost zero at the end; exponential, a "
-                  "staircase as in PaddlePaddle's tutorials; or constant")
-      ->type_name("NAME")
-      ->check(OneOf({"linear", "exponential", "constant"}))
-      ->capture_default_str()
+  AddOption(command, "--schedule", flags.schedule,
+            "Learning rate schedule: linear, to almost zero at the end; exponential, a "
+            "staircase as in PaddlePaddle's tutorials; or constant",
+            "NAME", OneOf({"linear", "exponential", "constant"}))
       ->group(group);
-  command
-      .add_option("--decay_steps", options.decay_steps,
-                  "exponential: steps between two decays; a step is about ten thousand words")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str()
+  AddOption(command, "--decay_steps", options.decay_steps,
+            "exponential: steps between two decays; a step is about ten thousand words", "N",
+            WholeNumber(1))
       ->group(group);
-  command
-      .add_option("--decay_rate", options.decay_rate,
-                  "exponential: factor of the learning rate at each decay")
-      ->type_name("X")
-      ->check(AboveZero())
-      ->capture_default_str()
+  AddOption(command, "--decay_rate", options.decay_rate,
+            "exponential: factor of the learning rate at each decay", "X", AboveZero())
       ->group(group);
   command
       .add_option("--init_model", options.init_vectors,
@@ -145,12 +121,9 @@ void AddResultFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
   command.add_option("--vectors", options.vectors, "Write the vectors to this file")
       ->type_name("FILE");
-  command
-      .add_option("--vectors_format", flags.vectors_format,
-                  "Format of --vectors: text or binary, as in the word2vec C tool")
-      ->type_name("NAME")
-      ->check(OneOf({"text", "binary"}))
-      ->capture_default_str();
+  AddOption(command, "--vectors_format", flags.vectors_format,
+            "Format of --vectors: text or binary, as in the word2vec C tool", "NAME",
+            OneOf({"text", "binary"}));
   command.add_option("--save_dict", options.save_dict, "Write the dictionary to this file")
       ->type_name("FILE");
   command

@@ -1,7 +1,5 @@
-// The interface of a subcommand of the `flotilla` program.
-//
-// To add one: name_command.h/.cc with a function AddNameCommand(CLI::App&, Action*) that declares
-// the flags and, in the subcommand's callback, sets the action; a test; one line in program.cc.
+// The interface of a command: of the `flotilla` program (cli/commands.h) and of programs with
+// fl::Main.
 #pragma once
 
 #include <functional>
@@ -14,7 +12,7 @@ namespace flotilla {
 // What a subcommand does once the command line is parsed.
 struct Action {
   // Checks that single flags cannot make: combinations, names. An error is a usage error, exit
-  // code 2.
+  // code 2. Empty: there is nothing to check.
   std::function<Status()> check;
   // Sets how progress and messages are shown; called after `check`. Empty: chosen by the stream.
   std::function<void(ConsoleOptions*)> view;

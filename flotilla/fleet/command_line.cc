@@ -74,7 +74,7 @@ int UsageError(std::string_view path, std::string_view message, std::ostream& er
 
 int RunAction(const Action& action, const std::string& path, const std::string& program,
               const std::vector<std::string>& args, std::ostream& out, std::ostream& err) {
-  if (const Status status = action.check(); !status.ok()) {
+  if (const Status status = action.check ? action.check() : absl::OkStatus(); !status.ok()) {
     return UsageError(path, Message(status), err);
   }
   const SteadyClock clock;

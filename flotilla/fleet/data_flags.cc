@@ -87,12 +87,8 @@ void AddIgnoreFormatFlag(CLI::App& command, DataOptions* options) {
 
 void AddReachFlags(CLI::App& command, DataOptions* options, DataFlags* flags,
                    const std::string& group) {
-  command
-      .add_option("--pipe_timeout", options->pipe_timeout_seconds,
-                  "Seconds without output after which a command is considered hung")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str()
+  AddOption(command, "--pipe_timeout", options->pipe_timeout_seconds,
+            "Seconds without output after which a command is considered hung", "N", WholeNumber(1))
       ->group(group);
   command
       .add_option(
@@ -113,20 +109,14 @@ void AddReaderFlags(CLI::App& command, DataOptions* options) {
                   "Cache parsed rows in this directory, for later epochs and runs")
       ->type_name("DIR")
       ->group(group);
-  command
-      .add_option("--readers", options->readers,
-                  "Number of files to read in parallel; more than 1 helps with pipe commands and "
-                  "compressed files")
-      ->type_name("N")
-      ->check(WholeNumber(1, kMaxThreads))
-      ->capture_default_str()
+  AddOption(command, "--readers", options->readers,
+            "Number of files to read in parallel; more than 1 helps with pipe commands and "
+            "compressed files",
+            "N", WholeNumber(1, kMaxThreads))
       ->group(group);
-  command
-      .add_option("--max_bad_rows", options->max_bad_rows,
-                  "Skip and count up to N rows that cannot be parsed; one more is an error")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--max_bad_rows", options->max_bad_rows,
+            "Skip and count up to N rows that cannot be parsed; one more is an error", "N",
+            WholeNumber(0))
       ->group(group);
 }
 

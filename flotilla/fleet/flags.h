@@ -21,6 +21,18 @@ CLI::Validator AboveZero();
 // Checks that the value is one of the names; the error message suggests the nearest one.
 CLI::Validator OneOf(std::vector<std::string> names);
 
+// Adds an option with a default, which the help shows: `value` before the parsing. `type` names the
+// kind of value in the help.
+template <typename T>
+CLI::Option* AddOption(CLI::App& command, const std::string& names, T& value,
+                       const std::string& help, const std::string& type,
+                       const CLI::Validator& check) {
+  return command.add_option(names, value, help)
+      ->type_name(type)
+      ->check(check)
+      ->capture_default_str();
+}
+
 // Adds --NAME and --no_NAME, which set *value to true and false; both together are an error. For
 // switches that are on by default.
 void AddSwitch(CLI::App& command, const std::string& name, std::optional<bool>* value,

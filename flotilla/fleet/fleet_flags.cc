@@ -44,12 +44,9 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
       ->check(WholeNumber(1, 512))
       ->group(group);
   const CLI::Option* start_port =
-      command
-          .add_option("--start_port", fleet.start_port,
-                      "First port of the servers to start (0: any free ports)")
-          ->type_name("N")
-          ->check(WholeNumber(0, 65535))
-          ->capture_default_str()
+      AddOption(command, "--start_port", fleet.start_port,
+                "First port of the servers to start (0: any free ports)", "N",
+                WholeNumber(0, 65535))
           ->group(group);
   const CLI::Option* log_dir =
       command
@@ -60,18 +57,12 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
           ->group(group);
   flags.data_split = splits.front();
   const CLI::Option* data_split =
-      command.add_option("--data_split", flags.data_split, SplitHelp(splits))
-          ->type_name("NAME")
-          ->check(OneOf(splits))
-          ->capture_default_str()
+      AddOption(command, "--data_split", flags.data_split, SplitHelp(splits), "NAME", OneOf(splits))
           ->group(group);
   const CLI::Option* start_timeout =
-      command
-          .add_option("--start_timeout", fleet.start_timeout_seconds,
-                      "Seconds that trainers wait for the servers, and servers for the trainers")
-          ->type_name("N")
-          ->check(WholeNumber(1, 1'000'000))
-          ->capture_default_str()
+      AddOption(command, "--start_timeout", fleet.start_timeout_seconds,
+                "Seconds that trainers wait for the servers, and servers for the trainers", "N",
+                WholeNumber(1, 1'000'000))
           ->group(group);
   flags.of_servers = {{start_port, "no servers are started"},
                       {log_dir, "no processes are started"},
@@ -87,14 +78,11 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
 void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   const std::string group = "Options of the modes";
   const CLI::Option* max_staleness =
-      command
-          .add_option("--max_staleness", fleet.job.mode.async.max_staleness,
-                      "async: maximum number of the worker's own earlier steps that the rows of a "
-                      "batch may lack (-1: chosen so that all trainers together have 16 steps in "
-                      "flight)")
-          ->type_name("N")
-          ->check(WholeNumber(-1))
-          ->capture_default_str()
+      AddOption(command, "--max_staleness", fleet.job.mode.async.max_staleness,
+                "async: maximum number of the worker's own earlier steps that the rows of a "
+                "batch may lack (-1: chosen so that all trainers together have 16 steps in "
+                "flight)",
+                "N", WholeNumber(-1))
           ->group(group);
   command
       .add_flag(
@@ -103,24 +91,18 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
           "bytes; servers store them in full precision")
       ->group(group);
   const CLI::Option* geo_push_nums =
-      command
-          .add_option("--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
-                      "geo: batches between two exchanges; PaddlePaddle's tutorials use 400 (0: "
-                      "chosen automatically from the measured cost of an exchange)")
-          ->type_name("N")
-          ->check(WholeNumber(0))
-          ->capture_default_str()
+      AddOption(command, "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
+                "geo: batches between two exchanges; PaddlePaddle's tutorials use 400 (0: "
+                "chosen automatically from the measured cost of an exchange)",
+                "N", WholeNumber(0))
           ->group(group);
   const CLI::Option* geo_divisor =
-      command
-          .add_option("--geo_divisor", flags.geo_divisor,
-                      "geo: divisor of the differences that trainers send: touched (dense: the "
-                      "number of trainers that have data; a row: the square root of the number of "
-                      "trainers that changed it), trainers (their number, as in PaddlePaddle's "
-                      "tutorials) or none")
-          ->type_name("NAME")
-          ->check(OneOf({"touched", "trainers", "none"}))
-          ->capture_default_str()
+      AddOption(command, "--geo_divisor", flags.geo_divisor,
+                "geo: divisor of the differences that trainers send: touched (dense: the "
+                "number of trainers that have data; a row: the square root of the number of "
+                "trainers that changed it), trainers (their number, as in PaddlePaddle's "
+                "tutorials) or none",
+                "NAME", OneOf({"touched", "trainers", "none"}))
           ->group(group);
   flags.of_modes = {{max_staleness, &Mode::queues},
                     {geo_push_nums, &Mode::exchanges},
@@ -129,14 +111,11 @@ void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
 
 void AddStorageFlag(CLI::App& command, FleetFlags& flags) {
   const CLI::Option* save_via =
-      command
-          .add_option(
-              "--save_via", flags.save_via,
-              "Which processes write and read models: servers (each its own rows, in parallel, on "
-              "storage that all of them share) or trainer (trainer 0 for all)")
-          ->type_name("NAME")
-          ->check(OneOf({"servers", "trainer"}))
-          ->capture_default_str()
+      AddOption(
+          command, "--save_via", flags.save_via,
+          "Which processes write and read models: servers (each its own rows, in parallel, on "
+          "storage that all of them share) or trainer (trainer 0 for all)",
+          "NAME", OneOf({"servers", "trainer"}))
           ->group("Saving and loading models");
   flags.of_servers.emplace_back(save_via, "this process writes and reads its models itself");
 }

@@ -30,46 +30,32 @@ void AddOutFlags(CLI::App& command, KeepOptions* keep) {
 
 void AddEpochFlags(CLI::App& command, const std::string& data, const std::string& deterministic,
                    RunOptions* options, RunFlags* flags) {
-  command.add_option("--epochs", options->epochs, "Number of passes over the " + data)
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
+  AddOption(command, "--epochs", options->epochs, "Number of passes over the " + data, "N",
+            WholeNumber(1));
   command
       .add_option("--threads", flags->threads,
                   "Worker threads per trainer (default: CPU_NUM, else the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
-  command.add_option("--seed", options->seed, "Seed of all random choices")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--seed", options->seed, "Seed of all random choices", "N", WholeNumber(0));
   command.add_flag("--deterministic", options->deterministic, deterministic);
 }
 
 void AddSaveFlags(CLI::App& command, KeepOptions* keep) {
   const std::string group = kSaveGroup;
-  command
-      .add_option("--save_epochs", keep->every_epochs,
-                  "Save after every N epochs (0: only at the end of the run)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--save_epochs", keep->every_epochs,
+            "Save after every N epochs (0: only at the end of the run)", "N", WholeNumber(0))
       ->group(group);
-  command.add_option("--save_steps", keep->every_steps, "Also save after every N steps (0: never)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--save_steps", keep->every_steps, "Also save after every N steps (0: never)",
+            "N", WholeNumber(0))
       ->group(group);
   command.add_option("--save_minutes", keep->every_minutes, "Also save after every X minutes")
       ->type_name("X")
       ->check(AboveZero())
       ->group(group);
-  command
-      .add_option("--keep", keep->keep,
-                  "Number of recent models to keep, in addition to the best one (0: all)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--keep", keep->keep,
+            "Number of recent models to keep, in addition to the best one (0: all)", "N",
+            WholeNumber(0))
       ->group(group);
 }
 
@@ -85,19 +71,12 @@ void AddViewFlags(CLI::App& command, RunOptions* options, RunFlags* flags) {
       .add_option("--plot", view.plot, "Plot loss and metrics over the steps to this file (.svg)")
       ->type_name("FILE")
       ->group(kViewGroup);
-  command
-      .add_option("--log_format", flags->log_format,
-                  "Format of progress and messages: text or json")
-      ->type_name("NAME")
-      ->check(OneOf({"text", "json"}))
-      ->capture_default_str()
+  AddOption(command, "--log_format", flags->log_format,
+            "Format of progress and messages: text or json", "NAME", OneOf({"text", "json"}))
       ->group(kViewGroup);
-  command
-      .add_option("--progress_seconds", view.progress_seconds,
-                  "Seconds between two progress lines if standard error is not a terminal")
-      ->type_name("X")
-      ->check(AboveZero())
-      ->capture_default_str()
+  AddOption(command, "--progress_seconds", view.progress_seconds,
+            "Seconds between two progress lines if standard error is not a terminal", "X",
+            AboveZero())
       ->group(kViewGroup);
 }
 

@@ -35,12 +35,9 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
           "Before the first epoch, redistribute the rows of all trainers at random among them; for "
           "files that differ in content or size")
       ->group(group);
-  command
-      .add_option("--shuffle_rows", data.shuffle_rows,
-                  "With --no_in_memory: shuffle within windows of N rows (0: do not shuffle)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str()
+  AddOption(command, "--shuffle_rows", data.shuffle_rows,
+            "With --no_in_memory: shuffle within windows of N rows (0: do not shuffle)", "N",
+            WholeNumber(0))
       ->group(group);
   command
       .add_flag("--drop_last", data.drop_last,
@@ -51,17 +48,11 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
 
 void AddTrainingFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
-  command.add_option("--batch_size", options.batch_size, "Rows per batch")
-      ->type_name("N")
-      ->check(WholeNumber(1))
-      ->capture_default_str();
-  command
-      .add_option("--early_stop", options.early_stop,
-                  "Stop after N epochs without a better test value of the metric that the model "
-                  "watches, AUC for the built-in models (0: never)")
-      ->type_name("N")
-      ->check(WholeNumber(0))
-      ->capture_default_str();
+  AddOption(command, "--batch_size", options.batch_size, "Rows per batch", "N", WholeNumber(1));
+  AddOption(command, "--early_stop", options.early_stop,
+            "Stop after N epochs without a better test value of the metric that the model "
+            "watches, AUC for the built-in models (0: never)",
+            "N", WholeNumber(0));
 }
 
 void AddInitFlags(CLI::App& command, KeepOptions& keep) {
