@@ -79,6 +79,28 @@ TEST(ProgramTest, HelpOfAModelHasOnlyTheFlagsThatItReads) {
   EXPECT_THAT(RunForTest({"train", "ctr_dnn", "--help"}).out, HasSubstr("--layers"));
 }
 
+TEST(ProgramTest, HelpNamesTheValuesOfANameAndEveryDefaultOnce) {
+  const std::string help = RunForTest({"train", "ctr_dnn", "--help_all"}).out;
+  EXPECT_THAT(help, HasSubstr("--recipe"));
+  EXPECT_THAT(help, Not(HasSubstr("default default")));
+  EXPECT_THAT(help, HasSubstr("seeds, log or statistics"));
+}
+
+TEST(ProgramTest, HelpOfWordVectorsHidesWhatFewRunsNeed) {
+  const std::string help = FlagsOfHelp(RunForTest({"train", "word2vec", "--help"}).out);
+  EXPECT_THAT(help, HasSubstr("--help_all"));
+  EXPECT_THAT(help, HasSubstr("--window"));
+  EXPECT_THAT(help, Not(HasSubstr("--server_num")));
+  EXPECT_THAT(RunForTest({"train", "word2vec", "--help_all"}).out, HasSubstr("--server_num"));
+}
+
+TEST(ProgramTest, UsageOfSimilarHasItsArguments) {
+  const std::string help = RunForTest({"similar", "--help"}).out;
+  EXPECT_THAT(help, HasSubstr("Usage: flotilla similar [OPTIONS] MODEL [WORD..]\n"));
+  EXPECT_THAT(help, HasSubstr("\n  --top N=10                Number of nearest words"))
+      << "the columns are those of the other commands";
+}
+
 TEST(ProgramTest, TheShortHelpFlagWorksOfEveryCommand) {
   for (const char* command : {"train", "infer", "similar", "export", "inspect", "launch"}) {
     const ProgramRun run = RunForTest({command, "-h"});

@@ -113,6 +113,15 @@ void AddFlags(CLI::App& command, SimilarFlags& flags) {
   command.add_flag("--json", flags.json, "Print the results as one JSON object");
 }
 
+// MODEL and the words are not options of the command, because a word may begin with a dash.
+class SimilarHelp : public CLI::Formatter {
+ public:
+  explicit SimilarHelp(const CLI::FormatterBase& other) { column_width(other.get_column_width()); }
+  std::string make_usage(const CLI::App*, std::string name) const override {
+    return "Usage: " + name + " [OPTIONS] MODEL [WORD..]\n";
+  }
+};
+
 }  // namespace
 
 void AddSimilarCommand(CLI::App& app, Action* action) {
@@ -121,6 +130,7 @@ void AddSimilarCommand(CLI::App& app, Action* action) {
                                          "Finds the words nearest to a word or to a sum of words: "
                                          "similar MODEL king -man +woman. MODEL is a model "
                                          "directory or a file of word vectors");
+  command->formatter(std::make_shared<SimilarHelp>(*command->get_formatter()));
   AddFlags(*command, *flags);
   // A word may be -hat, which must not be taken for -h; so there are no short flags here.
   command->set_help_flag("--help", "Print this help message and exit (also -h, alone)");

@@ -62,8 +62,8 @@ void AddFormatFlags(CLI::App& command, DataOptions* options, DataFlags* flags) {
       ->group(group);
   command
       .add_option("--numeric", flags->numeric,
-                  "Raw Criteo text: scaling of the 13 numbers; short for --format_param "
-                  "numeric=NAME")
+                  "Raw Criteo text: scaling of the 13 numbers: seeds, log or statistics; short for "
+                  "--format_param numeric=NAME")
       ->type_name("NAME")
       ->group(group);
   command

@@ -102,8 +102,10 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
       return InvalidArgument("the model reads {}, which is already a flag of training: rename it",
                              name);
     }
+    // A value that is called default needs no "(default default)".
+    const bool unnamed = flag.otherwise.empty() || flag.otherwise == "default";
     const std::string help =
-        flag.help + (flag.otherwise.empty() ? "" : fmt::format(" (default {})", flag.otherwise));
+        flag.help + (unnamed ? "" : fmt::format(" (default {})", flag.otherwise));
     const auto set = [flags, key = flag.name](const std::string& value) {
       flags->model_values[key] = value;
     };
