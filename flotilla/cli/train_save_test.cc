@@ -1,7 +1,10 @@
 // `flotilla train` with --out: which models are kept, and continuing from them.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -248,6 +251,47 @@ TEST_F(TrainSaveTest, StartsFromAnotherModel) {
       kSuccess);
   const ProgramRun wider = Train("e", {"--init_model", Dir("a"), "--layers", "16,8"});
   EXPECT_EQ(wider.code, kFailure);
+}
+
+TEST_F(TrainSaveTest, ParametersThatAModelLacksStartWithTheirInitialValues) {
+  ASSERT_EQ(Train("a", {"--layers", "16,2"}).code, kSuccess);
+  const std::vector<std::string> deeper = {"--init_model", Dir("a"), "--layers", "16,2,2"};
+  const ProgramRun refused = Train("b", deeper);
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_THAT(refused.err, HasSubstr("fc_3"));
+  std::vector<std::string> allowed = deeper;
+  allowed.emplace_back("--allow_missing");
+  const ProgramRun run = Train("b", allowed);
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("fc_3.w_0: not in the model, starts with its initial values"));
+}
+
+// The disk is full for metrics.jsonl only.
+TEST_F(TrainSaveTest, MetricsThatCannotBeWrittenAreToldOnceAndTrainingGoesOn) {
+  fs::create_directory(Dir("out.log"));
+  fs::create_symlink("/dev/full", Dir("out.log/metrics.jsonl"));
+  const ProgramRun run = Train("out", {"--epochs", "3"});
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_2");
+  const std::string warning = "; training continues";
+  const size_t first = run.err.find(warning);
+  ASSERT_NE(first, std::string::npos) << run.err;
+  EXPECT_EQ(run.err.find(warning, first + 1), std::string::npos) << run.err;
+}
+
+TEST_F(TrainSaveTest, AFailedSaveEndsTheRunOnlyIfItIsTheLast) {
+  // As if another process were saving epoch_0.
+  fs::create_directories(Dir("out/epoch_0.saving"));
+  const int lock = open(Dir("out/epoch_0.saving").c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  const ProgramRun last = Train("out", {});
+  EXPECT_EQ(last.code, kFailure);
+  EXPECT_THAT(last.err, HasSubstr("the last save"));
+  const ProgramRun run = Train("out", {"--epochs", "2"});
+  close(lock);
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("epoch_0 was not saved, training continues"));
+  EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_1");
 }
 
 TEST_F(TrainSaveTest, AModelOfRowsThatWereMadeOtherwiseIsNotGoneOnWith) {
