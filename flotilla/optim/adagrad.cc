@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -12,8 +10,12 @@ namespace {
 class AdagradRule final : public UpdateRule {
  public:
   explicit AdagradRule(const AdagradOptions& options)
-      : epsilon_(static_cast<float>(options.epsilon)),
+      : terms_{.epsilon = static_cast<float>(options.epsilon), .decayed = false, .keep = 0},
         initial_accumulator_(static_cast<float>(options.initial_accumulator)) {}
+  explicit AdagradRule(const DecayedAdagradOptions& options)
+      : terms_{.epsilon = static_cast<float>(options.epsilon),
+               .decayed = true,
+               .keep = static_cast<float>(options.rho)} {}
 
   int states() const override { return 1; }
 
@@ -23,47 +25,44 @@ class AdagradRule final : public UpdateRule {
 
   void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,
              float* state) const override {
-    kernels::AdagradUpdate(Terms(context), n, g, w, state);
+    kernels::AdagradUpdate(TermsAt(context), n, g, w, state);
   }
 
   void ApplyRows(const UpdateContext& context, int64_t dim, const float* grads,
                  std::span<float* const> rows) const override {
-    kernels::AdagradUpdateRows(Terms(context), std::ssize(rows), dim, grads, rows.data());
+    kernels::AdagradUpdateRows(TermsAt(context), std::ssize(rows), dim, grads, rows.data());
   }
 
  private:
-  kernels::AdagradTerms Terms(const UpdateContext& context) const {
-    return {.rate = context.rate,
-            .epsilon = epsilon_,
-            .decayed = false,
-            .keep = 0,
-            .decay = context.decay};
+  kernels::AdagradTerms TermsAt(const UpdateContext& context) const {
+    kernels::AdagradTerms terms = terms_;
+    terms.rate = context.rate;
+    terms.decay = context.decay;
+    return terms;
   }
 
-  const float epsilon_;
-  const float initial_accumulator_;
+  const kernels::AdagradTerms terms_;
+  const float initial_accumulator_ = 0;
 };
+
+constexpr RuleParam<AdagradOptions> kParams[] = {
+    {"epsilon", &AdagradOptions::epsilon, ParamRange::kPositive},
+    {"initial_accumulator", &AdagradOptions::initial_accumulator, ParamRange::kNonNegative}};
+constexpr RuleParam<DecayedAdagradOptions> kDecayedParams[] = {
+    {"rho", &DecayedAdagradOptions::rho, ParamRange::kFraction},
+    {"epsilon", &DecayedAdagradOptions::epsilon, ParamRange::kPositive}};
 
 }  // namespace
 
-OptimizerSpec Adagrad(double learning_rate, AdagradOptions options) {
-  return Adagrad(ConstantRate(learning_rate), options);
+OptimizerSpec Adagrad(Rate rate, AdagradOptions options) {
+  return SpecWith("adagrad", std::move(rate), options, kParams);
 }
 
-OptimizerSpec Adagrad(ScheduleSpec learning_rate, AdagradOptions options) {
-  OptimizerSpec spec;
-  spec.name = "adagrad";
-  spec.params = {{"epsilon", options.epsilon},
-                 {"initial_accumulator", options.initial_accumulator}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
+OptimizerSpec DecayedAdagrad(Rate rate, DecayedAdagradOptions options) {
+  return SpecWith("decayed_adagrad", std::move(rate), options, kDecayedParams);
 }
 
-std::unique_ptr<UpdateRule> MakeAdagradRule(const ParamMap& params) {
-  AdagradOptions options;
-  ReadParam(params, "epsilon", options.epsilon);
-  ReadParam(params, "initial_accumulator", options.initial_accumulator);
-  return std::make_unique<AdagradRule>(options);
-}
+RuleEntry AdagradEntry() { return EntryOf<AdagradRule>("adagrad", kParams); }
+RuleEntry DecayedAdagradEntry() { return EntryOf<AdagradRule>("decayed_adagrad", kDecayedParams); }
 
 }  // namespace flotilla

@@ -2,12 +2,12 @@
 //   h += g^2
 //   w -= rate * g / (sqrt(h) + epsilon)
 // State: h. InitState sets it to initial_accumulator.
+//
+// Decayed Adagrad forgets old gradients: h = rho * h + (1 - rho) * g^2, which starts at zero. On
+// sparse rows h decays only when the row is touched.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -16,10 +16,16 @@ struct AdagradOptions {
   double initial_accumulator = 0;  // >= 0; a positive value dampens the first steps of a row
 };
 
-OptimizerSpec Adagrad(double learning_rate, AdagradOptions options = {});
-OptimizerSpec Adagrad(ScheduleSpec learning_rate, AdagradOptions options = {});
+struct DecayedAdagradOptions {
+  double rho = 0.95;      // [0, 1): fraction of h that is kept (Paddle calls it decay)
+  double epsilon = 1e-6;  // > 0, outside the root
+};
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeAdagradRule(const ParamMap& params);
+OptimizerSpec Adagrad(Rate rate, AdagradOptions options = {});
+OptimizerSpec DecayedAdagrad(Rate rate, DecayedAdagradOptions options = {});
+
+// For the table in update_rule.cc.
+RuleEntry AdagradEntry();
+RuleEntry DecayedAdagradEntry();
 
 }  // namespace flotilla

@@ -3,34 +3,7 @@
 #include <cmath>
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
-
-namespace {
-
-class AdamRule final : public UpdateRule {
- public:
-  explicit AdamRule(const AdamOptions& options) : options_(options) {}
-
-  int states() const override { return 2; }
-
-  void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,
-             float* state) const override {
-    kernels::AdamUpdate(AdamTermsAt(options_, context), n, g, w, state, state + n);
-  }
-
-  void ApplyRows(const UpdateContext& context, int64_t dim, const float* grads,
-                 std::span<float* const> rows) const override {
-    kernels::AdamUpdateRows(AdamTermsAt(options_, context), std::ssize(rows), dim, grads,
-                            rows.data());
-  }
-
- private:
-  const AdamOptions options_;
-};
-
-}  // namespace
 
 namespace {
 
@@ -57,41 +30,65 @@ const Correction& CorrectionAt(float beta1, float beta2, int64_t step) {
   return last;
 }
 
+class AdamRule final : public UpdateRule {
+ public:
+  explicit AdamRule(const AdamOptions& options) : options_(options) {}
+  explicit AdamRule(const AdamWOptions& options)
+      : options_{options.beta1, options.beta2, options.epsilon},
+        weight_decay_(options.weight_decay) {}
+
+  int states() const override { return 2; }
+
+  void Apply(const UpdateContext& context, int64_t n, const float* g, float* w,
+             float* state) const override {
+    kernels::AdamUpdate(TermsAt(context), n, g, w, state, state + n);
+  }
+
+  void ApplyRows(const UpdateContext& context, int64_t dim, const float* grads,
+                 std::span<float* const> rows) const override {
+    kernels::AdamUpdateRows(TermsAt(context), std::ssize(rows), dim, grads, rows.data());
+  }
+
+ private:
+  kernels::AdamTerms TermsAt(const UpdateContext& context) const {
+    // The moments are computed with the betas rounded to float, so the correction uses the powers
+    // of the rounded values: with 0.999 itself the first steps would be off by 1e-5.
+    const float beta1 = static_cast<float>(options_.beta1);
+    const float beta2 = static_cast<float>(options_.beta2);
+    const Correction& correction = CorrectionAt(beta1, beta2, context.step);
+    return {.rate = static_cast<float>(context.rate * correction.root / correction.first),
+            .beta1 = beta1,
+            .beta2 = beta2,
+            .epsilon = static_cast<float>(options_.epsilon * correction.root),
+            .decoupled_decay = static_cast<float>(context.rate * weight_decay_),
+            .decay = context.decay};
+  }
+
+  const AdamOptions options_;
+  const double weight_decay_ = 0;
+};
+
+constexpr RuleParam<AdamOptions> kParams[] = {
+    {"beta1", &AdamOptions::beta1, ParamRange::kFraction},
+    {"beta2", &AdamOptions::beta2, ParamRange::kFraction},
+    {"epsilon", &AdamOptions::epsilon, ParamRange::kPositive}};
+constexpr RuleParam<AdamWOptions> kDecoupledParams[] = {
+    {"beta1", &AdamWOptions::beta1, ParamRange::kFraction},
+    {"beta2", &AdamWOptions::beta2, ParamRange::kFraction},
+    {"epsilon", &AdamWOptions::epsilon, ParamRange::kPositive},
+    {"weight_decay", &AdamWOptions::weight_decay, ParamRange::kNonNegative}};
+
 }  // namespace
 
-kernels::AdamTerms AdamTermsAt(const AdamOptions& options, const UpdateContext& context,
-                               double decoupled_decay) {
-  // The moments are computed with the betas rounded to float, so the correction uses the powers of
-  // the rounded values: with 0.999 itself the first steps would be off by 1e-5.
-  const float beta1 = static_cast<float>(options.beta1);
-  const float beta2 = static_cast<float>(options.beta2);
-  const Correction& correction = CorrectionAt(beta1, beta2, context.step);
-  return {.rate = static_cast<float>(context.rate * correction.root / correction.first),
-          .beta1 = beta1,
-          .beta2 = beta2,
-          .epsilon = static_cast<float>(options.epsilon * correction.root),
-          .decoupled_decay = static_cast<float>(decoupled_decay),
-          .decay = context.decay};
+OptimizerSpec Adam(Rate rate, AdamOptions options) {
+  return SpecWith("adam", std::move(rate), options, kParams);
 }
 
-OptimizerSpec Adam(double learning_rate, AdamOptions options) {
-  return Adam(ConstantRate(learning_rate), options);
+OptimizerSpec AdamW(Rate rate, AdamWOptions options) {
+  return SpecWith("adamw", std::move(rate), options, kDecoupledParams);
 }
 
-OptimizerSpec Adam(ScheduleSpec learning_rate, AdamOptions options) {
-  OptimizerSpec spec;
-  spec.name = "adam";
-  spec.params = {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
-}
-
-std::unique_ptr<UpdateRule> MakeAdamRule(const ParamMap& params) {
-  AdamOptions options;
-  ReadParam(params, "beta1", options.beta1);
-  ReadParam(params, "beta2", options.beta2);
-  ReadParam(params, "epsilon", options.epsilon);
-  return std::make_unique<AdamRule>(options);
-}
+RuleEntry AdamEntry() { return EntryOf<AdamRule>("adam", kParams); }
+RuleEntry AdamWEntry() { return EntryOf<AdamRule>("adamw", kDecoupledParams); }
 
 }  // namespace flotilla

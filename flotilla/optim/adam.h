@@ -9,12 +9,14 @@
 // that a batch touched, so on sparse tables it is lazy Adam: the moments of other rows do not
 // change.
 // State: m, then v; both start at zero.
+//
+// AdamW (Loshchilov and Hutter) is Adam with decoupled weight decay, which does not affect the
+// moments: first w -= rate * weight_decay * w, then the update above, with the gradient as it is.
+// OptimizerSpec::decay, if given, is applied as well, inside the gradient; AdamW is usually used
+// without it. On sparse tables a row decays only when it is touched.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -24,15 +26,18 @@ struct AdamOptions {
   double epsilon = 1e-8;  // > 0
 };
 
-OptimizerSpec Adam(double learning_rate, AdamOptions options = {});
-OptimizerSpec Adam(ScheduleSpec learning_rate, AdamOptions options = {});
+struct AdamWOptions {
+  double beta1 = 0.9;          // [0, 1)
+  double beta2 = 0.999;        // [0, 1)
+  double epsilon = 1e-8;       // > 0
+  double weight_decay = 0.01;  // >= 0
+};
 
-// The constants of one update. decoupled_decay is that of AdamW, as a fraction of w; the kernel's
-// `rate` and `epsilon` contain the bias correction. REQUIRES: context.step >= 1.
-kernels::AdamTerms AdamTermsAt(const AdamOptions& options, const UpdateContext& context,
-                               double decoupled_decay = 0);
+OptimizerSpec Adam(Rate rate, AdamOptions options = {});
+OptimizerSpec AdamW(Rate rate, AdamWOptions options = {});
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeAdamRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry AdamEntry();
+RuleEntry AdamWEntry();
 
 }  // namespace flotilla

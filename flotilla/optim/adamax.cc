@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -39,26 +37,17 @@ class AdamaxRule final : public UpdateRule {
   const float epsilon_;
 };
 
+constexpr RuleParam<AdamaxOptions> kParams[] = {
+    {"beta1", &AdamaxOptions::beta1, ParamRange::kFraction},
+    {"beta2", &AdamaxOptions::beta2, ParamRange::kFraction},
+    {"epsilon", &AdamaxOptions::epsilon, ParamRange::kPositive}};
+
 }  // namespace
 
-OptimizerSpec Adamax(double learning_rate, AdamaxOptions options) {
-  return Adamax(ConstantRate(learning_rate), options);
+OptimizerSpec Adamax(Rate rate, AdamaxOptions options) {
+  return SpecWith("adamax", std::move(rate), options, kParams);
 }
 
-OptimizerSpec Adamax(ScheduleSpec learning_rate, AdamaxOptions options) {
-  OptimizerSpec spec;
-  spec.name = "adamax";
-  spec.params = {{"beta1", options.beta1}, {"beta2", options.beta2}, {"epsilon", options.epsilon}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
-}
-
-std::unique_ptr<UpdateRule> MakeAdamaxRule(const ParamMap& params) {
-  AdamaxOptions options;
-  ReadParam(params, "beta1", options.beta1);
-  ReadParam(params, "beta2", options.beta2);
-  ReadParam(params, "epsilon", options.epsilon);
-  return std::make_unique<AdamaxRule>(options);
-}
+RuleEntry AdamaxEntry() { return EntryOf<AdamaxRule>("adamax", kParams); }
 
 }  // namespace flotilla

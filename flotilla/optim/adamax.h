@@ -5,10 +5,7 @@
 // t is the table's global step, as in adam.h. State: m, then u; both start at zero.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -18,10 +15,9 @@ struct AdamaxOptions {
   double epsilon = 1e-8;  // > 0: keeps u above zero
 };
 
-OptimizerSpec Adamax(double learning_rate, AdamaxOptions options = {});
-OptimizerSpec Adamax(ScheduleSpec learning_rate, AdamaxOptions options = {});
+OptimizerSpec Adamax(Rate rate, AdamaxOptions options = {});
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeAdamaxRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry AdamaxEntry();
 
 }  // namespace flotilla

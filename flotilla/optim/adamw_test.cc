@@ -1,4 +1,4 @@
-#include "flotilla/optim/adamw.h"
+#include "flotilla/optim/adam.h"
 
 #include "flotilla/optim/rule_testing.h"
 

@@ -1,4 +1,4 @@
-#include "flotilla/optim/decayed_adagrad.h"
+#include "flotilla/optim/adagrad.h"
 
 #include "flotilla/optim/rule_testing.h"
 

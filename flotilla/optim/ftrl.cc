@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -56,32 +54,19 @@ class FtrlRule final : public UpdateRule {
   const float initial_n_;
 };
 
+constexpr RuleParam<FtrlOptions> kParams[] = {
+    {"l1", &FtrlOptions::l1, ParamRange::kNonNegative},
+    {"l2", &FtrlOptions::l2, ParamRange::kNonNegative},
+    {"beta", &FtrlOptions::beta, ParamRange::kNonNegative},
+    {"lr_power", &FtrlOptions::lr_power, ParamRange::kMinusOneToZero},
+    {"initial_accumulator", &FtrlOptions::initial_accumulator, ParamRange::kNonNegative}};
+
 }  // namespace
 
-OptimizerSpec Ftrl(double learning_rate, FtrlOptions options) {
-  return Ftrl(ConstantRate(learning_rate), options);
+OptimizerSpec Ftrl(Rate rate, FtrlOptions options) {
+  return SpecWith("ftrl", std::move(rate), options, kParams);
 }
 
-OptimizerSpec Ftrl(ScheduleSpec learning_rate, FtrlOptions options) {
-  OptimizerSpec spec;
-  spec.name = "ftrl";
-  spec.params = {{"l1", options.l1},
-                 {"l2", options.l2},
-                 {"beta", options.beta},
-                 {"lr_power", options.lr_power},
-                 {"initial_accumulator", options.initial_accumulator}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
-}
-
-std::unique_ptr<UpdateRule> MakeFtrlRule(const ParamMap& params) {
-  FtrlOptions options;
-  ReadParam(params, "l1", options.l1);
-  ReadParam(params, "l2", options.l2);
-  ReadParam(params, "beta", options.beta);
-  ReadParam(params, "lr_power", options.lr_power);
-  ReadParam(params, "initial_accumulator", options.initial_accumulator);
-  return std::make_unique<FtrlRule>(options);
-}
+RuleEntry FtrlEntry() { return EntryOf<FtrlRule>("ftrl", kParams); }
 
 }  // namespace flotilla

@@ -19,10 +19,7 @@
 // State: n, then z. InitState sets n to initial_accumulator and z to zero.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -34,10 +31,9 @@ struct FtrlOptions {
   double initial_accumulator = 0;  // >= 0
 };
 
-OptimizerSpec Ftrl(double learning_rate, FtrlOptions options = {});
-OptimizerSpec Ftrl(ScheduleSpec learning_rate, FtrlOptions options = {});
+OptimizerSpec Ftrl(Rate rate, FtrlOptions options = {});
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeFtrlRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry FtrlEntry();
 
 }  // namespace flotilla

@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -26,25 +24,16 @@ class MomentumRule final : public UpdateRule {
   const bool nesterov_;
 };
 
+constexpr RuleParam<MomentumOptions> kParams[] = {
+    {"momentum", &MomentumOptions::momentum, ParamRange::kFraction},
+    {"nesterov", &MomentumOptions::nesterov, ParamRange::kFlag}};
+
 }  // namespace
 
-OptimizerSpec Momentum(double learning_rate, MomentumOptions options) {
-  return Momentum(ConstantRate(learning_rate), options);
+OptimizerSpec Momentum(Rate rate, MomentumOptions options) {
+  return SpecWith("momentum", std::move(rate), options, kParams);
 }
 
-OptimizerSpec Momentum(ScheduleSpec learning_rate, MomentumOptions options) {
-  OptimizerSpec spec;
-  spec.name = "momentum";
-  spec.params = {{"momentum", options.momentum}, {"nesterov", options.nesterov ? 1.0 : 0.0}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
-}
-
-std::unique_ptr<UpdateRule> MakeMomentumRule(const ParamMap& params) {
-  MomentumOptions options;
-  ReadParam(params, "momentum", options.momentum);
-  ReadParam(params, "nesterov", options.nesterov);
-  return std::make_unique<MomentumRule>(options);
-}
+RuleEntry MomentumEntry() { return EntryOf<MomentumRule>("momentum", kParams); }
 
 }  // namespace flotilla

@@ -5,10 +5,7 @@
 // State: v, which starts at zero. On sparse rows v changes only when the row is touched.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -17,10 +14,9 @@ struct MomentumOptions {
   bool nesterov = false;
 };
 
-OptimizerSpec Momentum(double learning_rate, MomentumOptions options = {});
-OptimizerSpec Momentum(ScheduleSpec learning_rate, MomentumOptions options = {});
+OptimizerSpec Momentum(Rate rate, MomentumOptions options = {});
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeMomentumRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry MomentumEntry();
 
 }  // namespace flotilla

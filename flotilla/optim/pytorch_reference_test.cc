@@ -8,7 +8,6 @@
 #include "flotilla/optim/adagrad.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/adamax.h"
-#include "flotilla/optim/adamw.h"
 #include "flotilla/optim/momentum.h"
 #include "flotilla/optim/rmsprop.h"
 #include "flotilla/optim/rule_testing.h"

@@ -4,8 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -47,30 +45,18 @@ class RmsPropRule final : public UpdateRule {
   const bool centered_;
 };
 
+constexpr RuleParam<RmsPropOptions> kParams[] = {
+    {"rho", &RmsPropOptions::rho, ParamRange::kFraction},
+    {"epsilon", &RmsPropOptions::epsilon, ParamRange::kPositive},
+    {"momentum", &RmsPropOptions::momentum, ParamRange::kFraction},
+    {"centered", &RmsPropOptions::centered, ParamRange::kFlag}};
+
 }  // namespace
 
-OptimizerSpec RmsProp(double learning_rate, RmsPropOptions options) {
-  return RmsProp(ConstantRate(learning_rate), options);
+OptimizerSpec RmsProp(Rate rate, RmsPropOptions options) {
+  return SpecWith("rmsprop", std::move(rate), options, kParams);
 }
 
-OptimizerSpec RmsProp(ScheduleSpec learning_rate, RmsPropOptions options) {
-  OptimizerSpec spec;
-  spec.name = "rmsprop";
-  spec.params = {{"rho", options.rho},
-                 {"epsilon", options.epsilon},
-                 {"momentum", options.momentum},
-                 {"centered", options.centered ? 1.0 : 0.0}};
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
-}
-
-std::unique_ptr<UpdateRule> MakeRmsPropRule(const ParamMap& params) {
-  RmsPropOptions options;
-  ReadParam(params, "rho", options.rho);
-  ReadParam(params, "epsilon", options.epsilon);
-  ReadParam(params, "momentum", options.momentum);
-  ReadParam(params, "centered", options.centered);
-  return std::make_unique<RmsPropRule>(options);
-}
+RuleEntry RmsPropEntry() { return EntryOf<RmsPropRule>("rmsprop", kParams); }
 
 }  // namespace flotilla

@@ -8,10 +8,7 @@
 // State: v, then a when centered, then b when momentum > 0; all start at zero.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
@@ -22,10 +19,9 @@ struct RmsPropOptions {
   bool centered = false;
 };
 
-OptimizerSpec RmsProp(double learning_rate, RmsPropOptions options = {});
-OptimizerSpec RmsProp(ScheduleSpec learning_rate, RmsPropOptions options = {});
+OptimizerSpec RmsProp(Rate rate, RmsPropOptions options = {});
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeRmsPropRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry RmsPropEntry();
 
 }  // namespace flotilla

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
@@ -37,6 +38,13 @@ ScheduleSpec CosineDecay(double rate, int64_t total_steps);
 // Encoding: the spec is `then` itself with three additional parameters, "warmup_steps",
 // "warmup_start" and "warmup_end"; any schedule may carry them, all three or none.
 ScheduleSpec LinearWarmup(ScheduleSpec then, int64_t warmup_steps, double start, double end);
+
+// A learning rate as an argument: a schedule, or a number for a constant rate.
+struct Rate {
+  Rate(double rate) : schedule(ConstantRate(rate)) {}                 // NOLINT: implicit
+  Rate(ScheduleSpec a_schedule) : schedule(std::move(a_schedule)) {}  // NOLINT: implicit
+  ScheduleSpec schedule;
+};
 
 // Returns an error if the spec is invalid: an unknown name, a missing or unknown parameter (with
 // the known names), an invalid value (negative steps, boundaries out of order).

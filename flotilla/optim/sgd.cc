@@ -2,8 +2,6 @@
 
 #include <utility>
 
-#include "flotilla/optim/schedule.h"
-
 namespace flotilla {
 
 namespace {
@@ -27,17 +25,14 @@ class SgdRule final : public UpdateRule {
 
 }  // namespace
 
-OptimizerSpec Sgd(double learning_rate) { return Sgd(ConstantRate(learning_rate)); }
-
-OptimizerSpec Sgd(ScheduleSpec learning_rate) {
-  OptimizerSpec spec;
-  spec.name = "sgd";
-  spec.learning_rate = std::move(learning_rate);
-  return spec;
+OptimizerSpec Sgd(Rate rate) {
+  return {.name = "sgd", .params = {}, .learning_rate = std::move(rate.schedule)};
 }
 
-std::unique_ptr<UpdateRule> MakeSgdRule(const ParamMap& /*params*/) {
-  return std::make_unique<SgdRule>();
+RuleEntry SgdEntry() {
+  return {.name = "sgd", .params = {}, .make = [](const ParamMap&) {
+            return std::make_unique<SgdRule>();
+          }};
 }
 
 }  // namespace flotilla

@@ -1,17 +1,13 @@
 // Plain gradient descent: w -= rate * g. No state.
 #pragma once
 
-#include <memory>
-
-#include "flotilla/optim/param_check.h"
-#include "flotilla/optim/update_rule.h"
+#include "flotilla/optim/rule_entry.h"
 
 namespace flotilla {
 
-OptimizerSpec Sgd(double learning_rate);
-OptimizerSpec Sgd(ScheduleSpec learning_rate);
+OptimizerSpec Sgd(Rate rate);
 
-// For the table in update_rule.cc. REQUIRES: params are checked.
-std::unique_ptr<UpdateRule> MakeSgdRule(const ParamMap& params);
+// For the table in update_rule.cc.
+RuleEntry SgdEntry();
 
 }  // namespace flotilla

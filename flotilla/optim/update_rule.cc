@@ -7,13 +7,12 @@
 #include "flotilla/optim/adagrad.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/adamax.h"
-#include "flotilla/optim/adamw.h"
-#include "flotilla/optim/decayed_adagrad.h"
 #include "flotilla/optim/ftrl.h"
 #include "flotilla/optim/gradient_clip.h"
 #include "flotilla/optim/momentum.h"
 #include "flotilla/optim/param_check.h"
 #include "flotilla/optim/rmsprop.h"
+#include "flotilla/optim/rule_entry.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/optim/sgd.h"
 
@@ -21,39 +20,11 @@ namespace flotilla {
 
 namespace {
 
-struct RuleEntry {
-  std::string_view name;
-  std::unique_ptr<UpdateRule> (*make)(const ParamMap& params);
-  // A parameter that a spec omits has the default of the rule's options.
-  std::vector<KnownParam> params;
-};
-
 // All optimizers.
 const std::vector<RuleEntry>& Rules() {
-  constexpr KnownParam kBeta1{"beta1", ParamRange::kFraction};
-  constexpr KnownParam kBeta2{"beta2", ParamRange::kFraction};
-  constexpr KnownParam kEpsilon{"epsilon", ParamRange::kPositive};
-  constexpr KnownParam kMomentum{"momentum", ParamRange::kFraction};
-  constexpr KnownParam kRho{"rho", ParamRange::kFraction};
-  constexpr KnownParam kInitial{"initial_accumulator", ParamRange::kNonNegative};
   static const std::vector<RuleEntry> rules = {
-      {"sgd", MakeSgdRule, {}},
-      {"momentum", MakeMomentumRule, {kMomentum, {"nesterov", ParamRange::kFlag}}},
-      {"adagrad", MakeAdagradRule, {kEpsilon, kInitial}},
-      {"decayed_adagrad", MakeDecayedAdagradRule, {kRho, kEpsilon}},
-      {"adam", MakeAdamRule, {kBeta1, kBeta2, kEpsilon}},
-      {"adamax", MakeAdamaxRule, {kBeta1, kBeta2, kEpsilon}},
-      {"adamw",
-       MakeAdamWRule,
-       {kBeta1, kBeta2, kEpsilon, {"weight_decay", ParamRange::kNonNegative}}},
-      {"rmsprop", MakeRmsPropRule, {kRho, kEpsilon, kMomentum, {"centered", ParamRange::kFlag}}},
-      {"ftrl",
-       MakeFtrlRule,
-       {{"l1", ParamRange::kNonNegative},
-        {"l2", ParamRange::kNonNegative},
-        {"beta", ParamRange::kNonNegative},
-        {"lr_power", ParamRange::kMinusOneToZero},
-        kInitial}},
+      SgdEntry(),    MomentumEntry(), AdagradEntry(), DecayedAdagradEntry(), AdamEntry(),
+      AdamaxEntry(), AdamWEntry(),    RmsPropEntry(), FtrlEntry(),
   };
   return rules;
 }

@@ -8,8 +8,6 @@
 #include "flotilla/optim/adagrad.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/adamax.h"
-#include "flotilla/optim/adamw.h"
-#include "flotilla/optim/decayed_adagrad.h"
 #include "flotilla/optim/ftrl.h"
 #include "flotilla/optim/gradient_clip.h"
 #include "flotilla/optim/momentum.h"
