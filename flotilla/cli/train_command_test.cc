@@ -168,9 +168,12 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
   EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
                      "--trainers", "1", "--server_num", "1"}),
               HasSubstr("--role trainer: --server_num and --worker_num are for"));
-  EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
-                     "--trainers", "1", "--log_dir", "elsewhere"}),
-              HasSubstr("--role trainer: --log_dir is for the process that starts a job"));
+  for (const auto& [flag, value] :
+       std::map<std::string, std::string>{{"--log_dir", "elsewhere"}, {"--start_port", "6170"}}) {
+    EXPECT_THAT(error({"--role", "trainer", "--role_index", "0", "--servers", "127.0.0.1:1",
+                       "--trainers", "1", "--start_timeout", "1", flag, value}),
+                HasSubstr("--role trainer: " + flag + " is for the process that starts a job"));
+  }
   EXPECT_THAT(error({"--mode", "asynk"}), HasSubstr("did you mean async?"));
   EXPECT_THAT(error({"--mode", "local", "--server_num", "1", "--worker_num", "1"}),
               HasSubstr("for modes with servers"));

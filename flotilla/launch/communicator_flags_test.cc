@@ -50,6 +50,7 @@ TEST(CommunicatorFlagsTest, TheSeedsNumbersApplyWhenTheyAreSet) {
   EXPECT_EQ(said.mode.async.send_queue_size, 10);
   EXPECT_EQ(said.mode.async.merge_wait_ms, 50);
   EXPECT_EQ(said.mode.async.send_threads, 2);
+  EXPECT_EQ(said.mode.geo.pushes_under_way, 2);
   EXPECT_EQ(said.mode.async.sends_per_refresh, 20);
   EXPECT_TRUE(said.mode.async.independent_receive);
   EXPECT_EQ(said.mode.async.merge_rule, MergeRule::kAverage);
