@@ -88,16 +88,6 @@ std::vector<int64_t> Config::Get(std::string_view name, const std::vector<int64_
   return values;
 }
 
-std::vector<std::string> Config::UnreadFlags() const {
-  std::vector<std::string> unread;
-  for (const auto& [name, text] : values_) {
-    const bool read = std::any_of(flags().begin(), flags().end(),
-                                  [&, &key = name](const Flag& flag) { return flag.name == key; });
-    if (!read) unread.push_back(name);
-  }
-  return unread;
-}
-
 StatusOr<Model> MakeModel(const ModelFunction& function, const Config& config) {
   StatusOr<Model> model = function(config);
   FL_RETURN_IF_ERROR(config.status());

@@ -76,8 +76,6 @@ class Config {
 
   // The flags read so far, in the order of their first reading.
   const std::vector<Flag>& flags() const { return record_->flags; }
-  // The flags that were given but never read.
-  std::vector<std::string> UnreadFlags() const;
   // Ok, or the first invalid value, with the name of its flag.
   const Status& status() const { return record_->status; }
 

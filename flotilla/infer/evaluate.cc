@@ -59,14 +59,6 @@ Status CheckInputs(std::span<const InputSpec> model, std::span<const InputSpec> 
   return InvalidArgument("the model reads {} inputs, the data has {}", model.size(), data.size());
 }
 
-// The last column of the prediction.
-void CopyScores(const FetchedValue& predict, int64_t rows, std::vector<float>* scores) {
-  scores->resize(rows);
-  for (int64_t i = 0; i < rows; ++i) {
-    (*scores)[i] = predict.values[(i + 1) * predict.row_size - 1];
-  }
-}
-
 // One pass over a dataset. `file` may be null.
 StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int threads,
                         WorkerMetrics* metrics, PredictionFile* file) {
@@ -81,7 +73,7 @@ StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int thread
       if (!more) break;
       FL_RETURN_IF_ERROR(predictor.Run(batch, [&](std::span<const FetchedValue> values) {
         metrics->Add(worker, batch.rows, values);
-        if (file != nullptr) CopyScores(values[0], batch.rows, &scores);
+        if (file != nullptr) CopyScores(values[0], &scores);
       }));
       rows += batch.rows;
       if (file != nullptr) FL_RETURN_IF_ERROR(file->Add(worker, batch.ordinal, scores));

@@ -1,20 +1,20 @@
 #include "flotilla/infer/predictor.h"
 
-#include <algorithm>
-#include <thread>
+#include <iterator>
 #include <utility>
 
 #include "flotilla/base/pipe_command.h"
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/kernels/denormals.h"
+#include "flotilla/metric/metric_set.h"
 #include "flotilla/table/table_checkpoint.h"
 
 namespace flotilla {
 namespace {
 
 int ThreadsOf(const PredictorOptions& options) {
-  if (options.threads > 0) return options.threads;
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  return options.threads > 0 ? options.threads : Cores();
 }
 
 std::string CommandText(const std::string& pipe_command) {
@@ -23,6 +23,14 @@ std::string CommandText(const std::string& pipe_command) {
 }
 
 }  // namespace
+
+void CopyScores(const FetchedValue& predict, std::vector<float>* scores) {
+  const int64_t rows = std::ssize(predict.values) / predict.row_size;
+  scores->resize(rows);
+  for (int64_t i = 0; i < rows; ++i) {
+    (*scores)[i] = predict.values[(i + 1) * predict.row_size - 1];
+  }
+}
 
 Predictor::Predictor(std::string dir, ModelSections model, Manifest manifest)
     : dir_(std::move(dir)),
@@ -56,11 +64,8 @@ StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& dir,
 Status Predictor::MakePlan(bool with_metrics) {
   std::vector<int> fetches = {model_.predict};
   if (with_metrics) {
-    for (const MetricSpec& metric : model_.metrics) {
-      for (const int var : metric.vars) {
-        const bool known = std::find(fetches.begin(), fetches.end(), var) != fetches.end();
-        if (!known) fetches.push_back(var);
-      }
+    for (const int var : MetricSet::Fetches(model_.metrics)) {
+      if (var != model_.predict) fetches.push_back(var);
     }
   }
   FL_ASSIGN_OR_RETURN(plan_,
@@ -147,13 +152,7 @@ Status Predictor::Run(const Batch& batch,
 }
 
 Status Predictor::Predict(const Batch& batch, std::vector<float>* scores) const {
-  return Run(batch, [&](std::span<const FetchedValue> values) {
-    const FetchedValue& predict = values[0];
-    scores->resize(batch.rows);
-    for (int64_t i = 0; i < batch.rows; ++i) {
-      (*scores)[i] = predict.values[(i + 1) * predict.row_size - 1];
-    }
-  });
+  return Run(batch, [&](std::span<const FetchedValue> values) { CopyScores(values[0], scores); });
 }
 
 Status Predictor::PredictColumns(const Batch& batch, std::vector<float>* scores) const {

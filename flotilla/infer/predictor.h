@@ -39,6 +39,9 @@ struct PredictorOptions {
   TableOptions tables;
 };
 
+// The last column of a prediction, one score per row.
+void CopyScores(const FetchedValue& predict, std::vector<float>* scores);
+
 // Thread-safe; constant after Load except for a lock-free pool of steps.
 class Predictor {
  public:

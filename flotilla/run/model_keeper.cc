@@ -55,8 +55,7 @@ ModelKeeper::~ModelKeeper() {
 
 Status ModelKeeper::Begin(const std::string& name, bool best, Sections sections) {
   if (writer_.joinable()) writer_.join();
-  StatusOr<std::unique_ptr<PendingSave>> save =
-      communicator_->BeginSave({.optimizer_state = options_.optimizer_state});
+  StatusOr<std::unique_ptr<PendingSave>> save = communicator_->BeginSave({});
   if (!save.ok()) return Annotate(save.status(), "save " + name);
   busy_ = true;
   writer_ = std::thread(&ModelKeeper::WriteInBackground, this, *std::move(save), name, best,

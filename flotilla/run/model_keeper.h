@@ -24,7 +24,6 @@ struct ModelKeeperOptions {
   int64_t keep = 3;  // number of recent models to keep; 0: all
   // Existing models belong to another run: the first save of this run replaces them all.
   bool overwrite = false;
-  bool optimizer_state = true;
   // Called by the writing thread for every model that was written, and for every failed save.
   std::function<void(const std::string& dir, int64_t step, double seconds)> on_saved;
   std::function<void(const std::string& dir, const Status& status)> on_failed;

@@ -17,7 +17,6 @@ struct KeepOptions {
   int64_t every_steps = 0;       // also after every N steps; 0: never
   double every_minutes = 0;      // also after every N minutes; 0: never
   int64_t keep = 3;              // number of recent models to keep, besides the best; 0: all
-  bool optimizer_state = true;   // needed to continue training
   bool resume = false;           // continue from the newest model in `out`, if there is one
   bool overwrite = false;        // replace the models of another run in `out`
   std::string init_model;        // start from the parameters of this model, unless resumed

@@ -22,7 +22,6 @@ StatusOr<std::unique_ptr<RunSaves>> RunSaves::Make(const KeepOptions& options, c
   keeper_options.dir = options.out;
   keeper_options.keep = options.keep;
   keeper_options.overwrite = options.overwrite;
-  keeper_options.optimizer_state = options.optimizer_state;
   saves->keeper_ = std::make_unique<ModelKeeper>(communicator, std::move(keeper_options));
   saves->Restart();
   return saves;

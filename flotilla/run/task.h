@@ -1,5 +1,5 @@
 // What a run trains: the part of a training run that depends on the kind of data. Rows train a
-// graph (row_task.h), text trains word vectors (text_task.h). Everything else (epochs, saves,
+// graph (row_task.h), text trains word vectors (word2vec_task.h). Everything else (epochs, saves,
 // resuming, reports, the job) is the same for all of them (run.h).
 //
 //   Prepare -> Start -> Settings -> OpenData -> TrainEpoch, Test, .. -> Finish
