@@ -180,6 +180,16 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
   EXPECT_THAT(error({"--recipe", "best"}), HasSubstr("known are default and seeds"));
   EXPECT_THAT(error({"--optimizer", "adamm"}), HasSubstr("unknown optimizer 'adamm'"));
   EXPECT_THAT(error({"--shuffle", "--no_in_memory"}), HasSubstr("--shuffle needs the rows"));
+  EXPECT_THAT(error({"--shuffle_rows", "10"}), HasSubstr("add --no_in_memory, or leave it out"));
+  EXPECT_THAT(error({"--early_stop", "1"}), HasSubstr("--early_stop needs test rows"));
+  EXPECT_THAT(error({"--allow_missing"}), HasSubstr("need --init_model DIR"));
+  for (const char* flag : {"--resume", "--overwrite", "--save_steps=5", "--save_minutes=5"}) {
+    EXPECT_THAT(error({flag}), HasSubstr("need --out DIR")) << flag;
+  }
+  EXPECT_THAT(error({"--resume", "--overwrite", "--out", "x"}), HasSubstr("--overwrite"));
+  EXPECT_THAT(error({"--mode", "sync", "--server_num", "1", "--worker_num", "1", "--out", "x",
+                     "--save_steps", "5"}),
+              HasSubstr("--save_steps and --save_minutes are for --mode local"));
   const ProgramRun lr = RunForTest({"train", "lr", "--data", train_, "--dim", "4"});
   EXPECT_EQ(lr.code, kUsageError);
   EXPECT_THAT(lr.err, HasSubstr("unknown flag --dim"));

@@ -244,6 +244,26 @@ TEST(Word2VecCommandTest, AStoppedRunIsResumedAndEndsWithTheSameBits) {
             nlohmann::json::parse(straight.out)["steps"]);
 }
 
+TEST(Word2VecCommandTest, AStoppedRunWithoutADirectoryWritesItsUnfinishedVectors) {
+  const TempDir dir;
+  const std::string text = dir.Write("text", TwoTopics(2000)), vectors = dir.path() + "/vectors";
+  const std::string status = dir.path() + "/status";
+  // A trainer writes its status for the first time after some batches.
+  setenv("FLOTILLA_STATUS_FILE", status.c_str(), 1);
+  std::thread killer([&] {
+    while (!std::filesystem::exists(status)) std::this_thread::yield();
+    raise(SIGTERM);
+  });
+  const ProgramRun run = Train({"--data", text, "--vectors", vectors, "--epochs", "1000000"});
+  killer.join();
+  unsetenv("FLOTILLA_STATUS_FILE");
+  EXPECT_EQ(run.code, 128 + SIGTERM) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("of 1000000: the vectors in " + vectors + " are unfinished"));
+  const auto read = OpenWordVectors(vectors);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->vocabulary.size(), 8u);
+}
+
 TEST(Word2VecCommandTest, AResumedEpochCountsFromItsBeginning) {
   const TempDir dir;
   const std::string text = dir.Write("text", TwoTopics(10000)), out = dir.path() + "/model";
@@ -284,7 +304,12 @@ TEST(Word2VecCommandTest, AModelPerEpochIsSavedAndMoreEpochsContinueFromTheLast)
   EXPECT_EQ(std::filesystem::read_symlink(out + "/latest"), "epoch_2");
   const ProgramRun dict = Train({"--data", text, "--out", out, "--epochs", "4", "--resume",
                                  "--dict", dir.Write("dict", "sea 3\nship 2\n")});
-  EXPECT_EQ(dict.code, kFailure) << "other words than those of the model";
+  EXPECT_EQ(dict.code, kFailure) << "fewer words than those of the model";
+  const std::string others = "sea 9\nship 9\nwave 9\nsail 9\ntree 9\nleaf 9\nroot 9\nfish 9\n";
+  const ProgramRun other = Train({"--data", text, "--out", out, "--epochs", "4", "--resume",
+                                  "--dict", dir.Write("others", others)});
+  EXPECT_EQ(other.code, kFailure);
+  EXPECT_THAT(other.err, HasSubstr("its dictionary is not that of this run"));
 }
 
 TEST(Word2VecCommandTest, AnotherRunsModelIsNotReplacedUnasked) {
