@@ -33,28 +33,25 @@ uint32_t BytesOf(std::span<const uint64_t> ids) {
   return any >> 16 != 0 ? 4 : any >> 8 != 0 ? 2 : 1;
 }
 
-template <typename Packed>
-void AppendPacked(std::span<const uint64_t> ids, std::string* out) {
-  std::vector<Packed> packed(ids.size());
-  std::transform(ids.begin(), ids.end(), packed.begin(),
-                 [](uint64_t id) { return static_cast<Packed>(id); });
-  AppendPadded(packed.data(), packed.size() * sizeof(Packed), out);
+// Calls `use` with a value of the type that packs an id in so many bytes.
+template <typename Use>
+void WithIdType(uint32_t bytes, const Use& use) {
+  if (bytes == 1) return use(uint8_t{});
+  if (bytes == 2) return use(uint16_t{});
+  if (bytes == 4) return use(uint32_t{});
+  use(uint64_t{});
 }
 
 void PackIds(const RaggedIds& ids, std::string* out) {
   const ColumnHead head{BytesOf(ids.ids), ids.one_per_row() ? 0u : 1u, ids.ids.size()};
   AppendPadded(&head, sizeof(head), out);
   if (head.ragged != 0) AppendPadded(ids.offsets.data(), 4 * ids.offsets.size(), out);
-  switch (head.id_bytes) {
-    case 1:
-      return AppendPacked<uint8_t>(ids.ids, out);
-    case 2:
-      return AppendPacked<uint16_t>(ids.ids, out);
-    case 4:
-      return AppendPacked<uint32_t>(ids.ids, out);
-    default:
-      return AppendPacked<uint64_t>(ids.ids, out);
-  }
+  WithIdType(head.id_bytes, [&]<typename Packed>(Packed) {
+    std::vector<Packed> packed(ids.ids.size());
+    std::transform(ids.ids.begin(), ids.ids.end(), packed.begin(),
+                   [](uint64_t id) { return static_cast<Packed>(id); });
+    AppendPadded(packed.data(), packed.size() * sizeof(Packed), out);
+  });
 }
 
 // Reads the bytes of a block sequentially.
@@ -85,12 +82,6 @@ Status Malformed(const InputSpec& input) {
 // Whether `offsets` are valid for a RaggedIds with this many rows and ids.
 bool AreOffsets(const uint32_t* offsets, int64_t rows, uint64_t ids) {
   return offsets[0] == 0 && offsets[rows] == ids && std::is_sorted(offsets, offsets + rows + 1);
-}
-
-template <typename Packed>
-void AppendUnpacked(const char* data, size_t begin, size_t end, std::vector<uint64_t>* ids) {
-  const auto* packed = reinterpret_cast<const Packed*>(data);
-  ids->insert(ids->end(), packed + begin, packed + end);
 }
 
 }  // namespace
@@ -161,20 +152,10 @@ void BlockView::Append(std::span<const InputSpec> inputs, int64_t begin, int64_t
         field.ids.offsets.push_back(base + column.offsets[row + 1]);
       }
     }
-    switch (column.id_bytes) {
-      case 1:
-        AppendUnpacked<uint8_t>(column.data, first, last, &field.ids.ids);
-        break;
-      case 2:
-        AppendUnpacked<uint16_t>(column.data, first, last, &field.ids.ids);
-        break;
-      case 4:
-        AppendUnpacked<uint32_t>(column.data, first, last, &field.ids.ids);
-        break;
-      default:
-        AppendUnpacked<uint64_t>(column.data, first, last, &field.ids.ids);
-        break;
-    }
+    WithIdType(column.id_bytes, [&]<typename Packed>(Packed) {
+      const auto* packed = reinterpret_cast<const Packed*>(column.data);
+      field.ids.ids.insert(field.ids.ids.end(), packed + first, packed + last);
+    });
   }
   batch->rows += end - begin;
 }

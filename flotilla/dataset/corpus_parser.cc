@@ -33,19 +33,15 @@ Status CorpusParser::Parse(std::string_view line, Batch* batch) const {
     uint64_t id = 0;
     const char* const stop = ScanUint64(p, end, &id);
     if (stop == nullptr || (stop < end && !IsBlank(*stop)) || id > max_id) {
-      DropUnfinishedRow(inputs_, batch);
-      return BadRow(p - line.data() + 1, "expected an id of at most {}, found '{}'", max_id,
-                    ShownWord(p, end));
+      return EndRow(inputs_,
+                    BadRow(p - line.data() + 1, "expected an id of at most {}, found '{}'", max_id,
+                           ShownWord(p, end)),
+                    batch);
     }
     words.ids.push_back(id);
     p = SkipBlanks(stop, end);
   }
-  if (!EndBag(&words)) {
-    DropUnfinishedRow(inputs_, batch);
-    return BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
-  }
-  ++batch->rows;
-  return absl::OkStatus();
+  return EndRow(inputs_, EndBag(line, &words), batch);
 }
 
 }  // namespace flotilla

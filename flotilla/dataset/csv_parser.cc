@@ -292,11 +292,7 @@ Status CsvParser::ParseColumns(std::string_view line, Batch* batch) const {
   if (!cells.done() && !schema_.ignore_rest) {
     return BadRow(cells.offset() + 1, "expected the end of the line after {} columns", columns);
   }
-  for (const int field : bags_) {
-    if (!EndBag(&batch->fields[field].ids)) {
-      return BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
-    }
-  }
+  for (const int field : bags_) FL_RETURN_IF_ERROR(EndBag(line, &batch->fields[field].ids));
   return absl::OkStatus();
 }
 
@@ -308,13 +304,7 @@ bool CsvParser::IsBlankLine(std::string_view line) const {
 
 Status CsvParser::Parse(std::string_view line, Batch* batch) const {
   if (IsBlankLine(line)) return absl::OkStatus();
-  const Status status = ParseColumns(line, batch);
-  if (status.ok()) {
-    ++batch->rows;
-  } else {
-    DropUnfinishedRow(inputs_, batch);
-  }
-  return status;
+  return EndRow(inputs_, ParseColumns(line, batch), batch);
 }
 
 }  // namespace flotilla

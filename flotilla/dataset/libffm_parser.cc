@@ -151,17 +151,18 @@ Status LibffmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
     FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, feature, batch));
     p = SkipBlanks(stop, end);
   }
-  return EndRow(line.size() + 1, batch);
+  return EndInputs(line, batch);
 }
 
-Status LibffmParser::EndRow(size_t column, Batch* batch) const {
+Status LibffmParser::EndInputs(std::string_view line, Batch* batch) const {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].kind != InputKind::kIds) continue;
     RaggedIds& ids = batch->fields[i].ids;
     if (!options_.single) {
-      if (!EndBag(&ids)) return BadRow(column, "expected fewer than 2^32 ids in a batch");
+      FL_RETURN_IF_ERROR(EndBag(line, &ids));
     } else if (ids.ids.size() == static_cast<size_t>(batch->rows)) {
-      return BadRow(column, "expected one feature for input {}, the line ends", inputs_[i].name);
+      return BadRow(line.size() + 1, "expected one feature for input {}, the line ends",
+                    inputs_[i].name);
     }
   }
   return absl::OkStatus();
@@ -174,13 +175,7 @@ Status LibffmParser::Parse(std::string_view line, Batch* batch) const {
   float label = 0;
   FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
   BeginRow(label, batch);
-  const Status status = ParseFeatures(line, SkipBlanks(p, end), batch);
-  if (status.ok()) {
-    ++batch->rows;
-  } else {
-    DropUnfinishedRow(inputs_, batch);
-  }
-  return status;
+  return EndRow(inputs_, ParseFeatures(line, SkipBlanks(p, end), batch), batch);
 }
 
 }  // namespace flotilla

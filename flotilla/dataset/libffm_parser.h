@@ -54,7 +54,7 @@ class LibffmParser : public Parser {
   // appended.
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
   Status AddFeature(size_t column, const Feature& feature, Batch* batch) const;
-  Status EndRow(size_t column, Batch* batch) const;
+  Status EndInputs(std::string_view line, Batch* batch) const;
 
   const std::vector<InputSpec> inputs_;
   const LibffmOptions options_;

@@ -92,15 +92,8 @@ Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
     values.resize(values.size() + static_cast<size_t>(inputs_[dense_field_].width));
   }
   Status status = ParseFeatures(line, SkipBlanks(p, end), batch);
-  if (status.ok() && ids_field_ >= 0 && !EndBag(&batch->fields[ids_field_].ids)) {
-    status = BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
-  }
-  if (status.ok()) {
-    ++batch->rows;
-  } else {
-    DropUnfinishedRow(inputs_, batch);
-  }
-  return status;
+  if (status.ok() && ids_field_ >= 0) status = EndBag(line, &batch->fields[ids_field_].ids);
+  return EndRow(inputs_, std::move(status), batch);
 }
 
 }  // namespace flotilla

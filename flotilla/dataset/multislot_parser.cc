@@ -152,13 +152,7 @@ Status MultislotParser::ParseSlots(std::string_view line, Batch* batch) const {
 }
 
 Status MultislotParser::Parse(std::string_view line, Batch* batch) const {
-  const Status status = ParseSlots(line, batch);
-  if (status.ok()) {
-    ++batch->rows;
-  } else {
-    DropUnfinishedRow(inputs_, batch);
-  }
-  return status;
+  return EndRow(inputs_, ParseSlots(line, batch), batch);
 }
 
 }  // namespace flotilla

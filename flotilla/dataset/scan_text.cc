@@ -138,7 +138,11 @@ std::string ShownWord(const char* p, const char* end) {
   return ShownText(p, stop);
 }
 
-void DropUnfinishedRow(std::span<const InputSpec> inputs, Batch* batch) {
+Status EndRow(std::span<const InputSpec> inputs, Status status, Batch* batch) {
+  if (status.ok()) {
+    ++batch->rows;
+    return status;
+  }
   const size_t rows = static_cast<size_t>(batch->rows);
   for (size_t f = 0; f < inputs.size(); ++f) {
     Field& field = batch->fields[f];
@@ -153,6 +157,7 @@ void DropUnfinishedRow(std::span<const InputSpec> inputs, Batch* batch) {
       if (rows == 0) ids.offsets.clear();  // as it was before its first row
     }
   }
+  return status;
 }
 
 }  // namespace flotilla

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 
+#include "flotilla/dataset/parser.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"
 
@@ -124,7 +125,14 @@ inline bool EndBag(RaggedIds* ids) {
   return ids->ids.size() <= std::numeric_limits<uint32_t>::max();
 }
 
-// Removes what was appended to the fields after the last row that batch->rows counts.
-void DropUnfinishedRow(std::span<const InputSpec> inputs, Batch* batch);
+// EndBag with the error of a line.
+inline Status EndBag(std::string_view line, RaggedIds* ids) {
+  if (EndBag(ids)) return absl::OkStatus();
+  return BadRow(line.size() + 1, "expected fewer than 2^32 ids in a batch");
+}
+
+// Ends the row that a parser has appended: counts it if `status` is ok, otherwise removes what was
+// appended to the fields after the last row that batch->rows counts. Returns `status`.
+Status EndRow(std::span<const InputSpec> inputs, Status status, Batch* batch);
 
 }  // namespace flotilla

@@ -166,7 +166,7 @@ TEST(ScanTextTest, UnfinishedRowIsTakenBackInEveryKindOfField) {
     batch.fields[1].ids.ids.push_back(7);
     BeginBag(&batch.fields[2].ids);
     batch.fields[2].ids.ids.push_back(7);
-    DropUnfinishedRow(inputs, &batch);
+    EXPECT_FALSE(EndRow(inputs, BadRow(1, "bad"), &batch).ok());
     EXPECT_TRUE(batch.Check(inputs).ok()) << rows;
     EXPECT_EQ(batch.fields[2].ids.one_per_row(), rows == 0);
     // A whole row, for the next round.
