@@ -65,13 +65,13 @@ Batch MakeRows(const Options& options) {
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> MakeDataset(const Options& options) {
-  const InMemoryOptions memory{.batch_size = options.batch, .drop_last = true};
+  const BatchOptions batch{.batch_size = options.batch, .drop_last = true};
   if (options.data.empty()) {
-    return InMemoryDataset::FromRows(CriteoInputs(), MakeRows(options), memory);
+    return InMemoryDataset::FromRows(CriteoInputs(), MakeRows(options), batch);
   }
   const std::vector<InputSpec> inputs = CriteoInputs();
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser, CriteoParser::Make(inputs, {}));
-  return InMemoryDataset::Load({options.data}, parser, memory);
+  return InMemoryDataset::Load({options.data}, parser, {.batch = batch});
 }
 
 Status FillTable(const Options& options, LocalCommunicator& communicator) {

@@ -120,10 +120,12 @@ Status ReadEpoch(Dataset& dataset, int64_t epoch, std::vector<Batch>& batches) {
 
 Status Read(const Options& options) {
   FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser, MakeParser(options.format));
-  FL_ASSIGN_OR_RETURN(const Stream stream,
-                      MakeStream({options.file}, parser,
-                                 {.batch_size = options.batch, .shuffle_rows = options.shuffle},
-                                 {.dir = options.cache, .threads = options.workers}));
+  FL_ASSIGN_OR_RETURN(
+      const std::unique_ptr<BatchedDataset> dataset,
+      MakeStream({options.file}, parser,
+                 {.batch = {.batch_size = options.batch, .shuffle_rows = options.shuffle},
+                  .cache = options.cache,
+                  .threads = options.workers}));
   FL_ASSIGN_OR_RETURN(const FileStamp stamp, StampOf(options.file));
   const SteadyClock clock;
   std::vector<Batch> batches(options.workers);
@@ -132,9 +134,9 @@ Status Read(const Options& options) {
   do {
     if (options.rounds && !std::getline(std::cin, line)) break;
     const int64_t begin = clock.NowNanos();
-    FL_RETURN_IF_ERROR(ReadEpoch(*stream.dataset, epoch++, batches));
+    FL_RETURN_IF_ERROR(ReadEpoch(*dataset, epoch++, batches));
     const double seconds = static_cast<double>(clock.NowNanos() - begin) * 1e-9;
-    const auto rows = static_cast<double>(stream.dataset->counts().rows);
+    const auto rows = static_cast<double>(dataset->counts().rows);
     // The size of the text, also when the cache is read instead.
     const auto bytes = static_cast<double>(stamp.bytes);
     std::cout << nlohmann::json{{"seconds", seconds},

@@ -28,7 +28,7 @@
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/multislot_parser.h"
 #include "flotilla/dataset/parser.h"
-#include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/dataset/stream.h"
 #include "flotilla/fleet/config.h"
 #include "flotilla/fleet/executor.h"
 #include "flotilla/fleet/fleet.h"

@@ -14,7 +14,7 @@ namespace {
 StatusOr<std::unique_ptr<InMemoryDataset>> LoadThroughGenerator(const std::string& path) {
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser,
                       MultislotParser::Make(CriteoInputs(), {.all_single = true}));
-  InMemoryOptions options;
+  StreamOptions options;
   options.reader.source.pipe_command = CRITEO_GENERATOR;
   return InMemoryDataset::Load({path}, parser, options);
 }
@@ -30,7 +30,7 @@ TEST(CriteoGeneratorTest, RowsOfThePipeAreTheRowsOfTheRawLines) {
   auto piped = LoadThroughGenerator(path);
   ASSERT_TRUE(direct.ok()) << direct.status();
   ASSERT_TRUE(piped.ok()) << piped.status();
-  const Batch &a = (*direct)->rows(), &b = (*piped)->rows();
+  const Batch a = (*direct)->CopyRows(), b = (*piped)->CopyRows();
   ASSERT_EQ(a.rows, 2000);
   ASSERT_EQ(b.rows, 2000);
   for (size_t f = 0; f < a.fields.size(); ++f) {

@@ -129,7 +129,7 @@ class SharedRows {
     const OpenDataOptions what{.flag = "--data",
                                .files = files_,
                                .for_training = false,
-                               .batch_size = flags_.batch_size,
+                               .batch = {.batch_size = flags_.batch_size},
                                .threads = flags_.threads};
     const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
     FL_ASSIGN_OR_RETURN(opened_,

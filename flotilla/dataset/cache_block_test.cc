@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "flotilla/base/rng.h"
-#include "flotilla/dataset/copy_rows.h"
+#include "flotilla/dataset/packed_rows.h"
 
 namespace flotilla {
 namespace {
@@ -64,8 +64,11 @@ TEST(CacheBlockTest, AnyRangeOfRowsComesBackForEveryWidthOfIds) {
       for (const auto& [begin, end] :
            {std::pair<int64_t, int64_t>{0, rows}, {rows / 3, rows / 2 + 1}}) {
         // Appended after existing rows.
-        Batch expected = MakeRows(3, 9), got = expected;
-        AppendRows(kColumns, batch, begin, end, &expected);
+        Batch got = MakeRows(3, 9), expected{.fields = std::vector<Field>(std::size(kColumns))};
+        PackedRows both(kColumns);
+        ASSERT_TRUE(both.Add(got).ok());
+        ASSERT_TRUE(both.Add(batch, begin, end).ok());
+        both.AppendTo(0, both.rows(), &expected);
         view->Append(kColumns, begin, end, &got);
         ExpectEqual(got, expected);
       }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "flotilla/base/hash.h"
 #include "flotilla/base/text_file.h"
+#include "flotilla/dataset/each_batch.h"
 
 namespace flotilla {
 namespace {
@@ -34,26 +34,25 @@ std::vector<InputSpec> InputsOf(const Parser& parser) {
 
 StatusOr<std::unique_ptr<CacheStore>> CacheStore::Make(std::vector<std::string> sources,
                                                        std::shared_ptr<const Parser> parser,
-                                                       const QueueDatasetOptions& options,
-                                                       const CacheOptions& cache) {
+                                                       const StreamOptions& options) {
   for (const std::string& source : sources) {
     if (source == "-" || options.reader.source.scheme_commands.contains(SchemeOf(source))) {
       return InvalidArgument("{}: cannot be cached: its changes cannot be detected", source);
     }
   }
   std::error_code error;
-  fs::create_directories(cache.dir, error);
-  if (error) return InvalidArgument("cache {}: {}", cache.dir, error.message());
+  fs::create_directories(options.cache, error);
+  if (error) return InvalidArgument("cache {}: {}", options.cache, error.message());
   return std::unique_ptr<CacheStore>(
-      new CacheStore(std::move(sources), std::move(parser), options, cache));
+      new CacheStore(std::move(sources), std::move(parser), options));
 }
 
 CacheStore::CacheStore(std::vector<std::string> sources, std::shared_ptr<const Parser> parser,
-                       const QueueDatasetOptions& options, const CacheOptions& cache)
-    : sources_(std::move(sources)), parser_(std::move(parser)), options_(options), cache_(cache) {}
+                       const StreamOptions& options)
+    : sources_(std::move(sources)), parser_(std::move(parser)), options_(options) {}
 
 std::string CacheStore::PathOf(const std::string& source) const {
-  return fmt::format("{}/{}-{:016x}.flcache", cache_.dir, fs::path(source).filename().string(),
+  return fmt::format("{}/{}-{:016x}.flcache", options_.cache, fs::path(source).filename().string(),
                      HashBytes(AbsolutePath(source)));
 }
 
@@ -133,30 +132,15 @@ StatusOr<std::shared_ptr<const CacheFile>> CacheStore::Build(const std::string& 
 }
 
 Status CacheStore::ParseInto(const std::string& source, CacheWriter* writer) const {
-  QueueDatasetOptions options = options_;
-  options.batch_size = kCacheBlockRows;
-  options.drop_last = false;
-  options.shuffle_rows = 0;
+  StreamOptions options = options_;
+  options.batch = {.batch_size = kCacheBlockRows, .allow_empty = true};
   options.readers = 1;
-  options.allow_empty = true;
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<QueueDataset> rows,
-                      QueueDataset::Make({source}, parser_, options));
-  FL_RETURN_IF_ERROR(rows->StartEpoch(0));
-  const int threads = std::max(cache_.threads, 1);
-  std::vector<Status> results(threads);
-  auto parse = [&](int worker) {
-    Batch batch;
-    while (results[worker].ok()) {
-      const StatusOr<bool> more = rows->Next(worker, &batch);
-      if (more.ok() && !*more) return;
-      results[worker] = more.ok() ? writer->Add(batch) : more.status();
-    }
-  };
-  std::vector<std::thread> others;
-  for (int worker = 1; worker < threads; ++worker) others.emplace_back(parse, worker);
-  parse(0);
-  for (std::thread& thread : others) thread.join();
-  for (const Status& result : results) FL_RETURN_IF_ERROR(result);
+  options.cache.clear();
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchedDataset> rows,
+                      MakeStream({source}, parser_, options));
+  FL_RETURN_IF_ERROR(
+      ReadEachBatch(*rows, std::max(options_.threads, 1),
+                    [&](int /*worker*/, const Batch& batch) { return writer->Add(batch); }));
   const DatasetCounts counts = rows->counts();
   return writer->Finish(counts.skipped, counts.samples);
 }

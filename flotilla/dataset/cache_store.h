@@ -11,14 +11,9 @@
 #include "flotilla/dataset/cache_file.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/parser.h"
-#include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/dataset/stream.h"
 
 namespace flotilla {
-
-struct CacheOptions {
-  std::string dir;  // created if it does not exist; empty: no cache
-  int threads = 1;  // parser threads used to build a cache file
-};
 
 // A cache file is keyed by the path, size and modification time of its source, the parser's
 // identity, the inputs, the pipe command and the maximum line length. If any of these differs, the
@@ -29,14 +24,14 @@ struct CacheOptions {
 class CacheStore {
  public:
   // Creates the directory. InvalidArgument for sources without a size and modification time
-  // (standard input, remote paths), and when the directory cannot be created.
+  // (standard input, remote paths), and when the directory cannot be created. REQUIRES: the options
+  // name a cache directory.
   static StatusOr<std::unique_ptr<CacheStore>> Make(std::vector<std::string> sources,
                                                     std::shared_ptr<const Parser> parser,
-                                                    const QueueDatasetOptions& options,
-                                                    const CacheOptions& cache);
+                                                    const StreamOptions& options);
 
   // Returns the rows of source `index` from its cache file, which is built if necessary. Errors of
-  // reading the source are those of QueueDataset.
+  // reading the source are those of MakeStream.
   StatusOr<std::shared_ptr<const CacheFile>> Get(size_t index);
 
   // Like Get, after `broken` was found to be damaged: rebuilds the file, unless another thread
@@ -52,7 +47,7 @@ class CacheStore {
 
  private:
   CacheStore(std::vector<std::string> sources, std::shared_ptr<const Parser> parser,
-             const QueueDatasetOptions& options, const CacheOptions& cache);
+             const StreamOptions& options);
   std::string PathOf(const std::string& source) const;
   StatusOr<std::string> KeyOf(const std::string& source) const;
   // Opens the cache file, or builds it.
@@ -66,8 +61,7 @@ class CacheStore {
   // Constant after construction.
   const std::vector<std::string> sources_;
   const std::shared_ptr<const Parser> parser_;
-  const QueueDatasetOptions options_;
-  const CacheOptions cache_;
+  const StreamOptions options_;
 
   Mutex mutex_;
   // The most recently requested file.

@@ -106,6 +106,14 @@ Status CheckSource(const DatasetPosition& position, uint64_t source) {
       "options: use those that it was taken with");
 }
 
+void SourceHash::Add(const BatchOptions& options) {
+  const int64_t window_batches = options.window_batches();
+  Add(options.batch_size);
+  Add(options.drop_last);
+  Add(window_batches);
+  Add(static_cast<int64_t>(window_batches > 0 ? options.seed : 0));
+}
+
 void SourceHash::Add(std::string_view part) { value_ = HashBytes(part, value_ + part.size()); }
 
 void SourceHash::Add(std::span<const InputSpec> inputs) {

@@ -1,6 +1,5 @@
 // State that the workers reading an epoch share besides its data: the counts, the first error and
-// the number of batches in progress. The streaming datasets implement the guarantees of dataset.h
-// with it.
+// the number of batches in progress. Datasets implement the guarantees of dataset.h with it.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +10,7 @@
 
 #include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
 
 namespace flotilla {
@@ -80,6 +80,7 @@ class SourceHash {
   void Add(std::string_view part);
   void Add(int64_t part) { Add(std::to_string(part)); }
   void Add(std::span<const InputSpec> inputs);
+  void Add(const BatchOptions& options);
   uint64_t value() const { return value_; }
 
  private:

@@ -9,9 +9,8 @@
 #include <vector>
 
 #include "flotilla/base/interrupt.h"
-#include "flotilla/base/mutex.h"
+#include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
-#include "flotilla/dataset/epoch_ledger.h"
 
 namespace flotilla {
 
@@ -24,13 +23,7 @@ using RowGenerator = std::function<StatusOr<bool>(Batch* rows)>;
 using MakeRowGenerator = std::function<StatusOr<RowGenerator>(int64_t epoch)>;
 
 struct GeneratorOptions {
-  int64_t batch_size = 1000;
-  // Drop the last batch of an epoch when it is shorter than batch_size.
-  bool drop_last = false;
-  // Shuffle within windows of this many rows, rounded up to whole batches; 0: keep the order of the
-  // generator. The order is a pure function of (seed, epoch, window).
-  int64_t shuffle_rows = 0;
-  uint64_t seed = 0;
+  BatchOptions batch;
   // Number of batches to prepare ahead of the workers, on a separate thread; 0: workers call the
   // generator themselves.
   int prefetch_batches = 2;
@@ -41,50 +34,11 @@ struct GeneratorOptions {
   const Interrupt* interrupt = nullptr;
 };
 
-// Rows that do not fit the inputs are an error. To resume, an epoch is generated again and the
-// batches up to the position are skipped, so a generator must produce the same rows for the same
-// epoch.
-class GeneratorDataset : public Dataset {
- public:
-  // The result is wrapped in a PrefetchDataset when the options request it.
-  static StatusOr<std::unique_ptr<Dataset>> Make(std::vector<InputSpec> inputs,
-                                                 MakeRowGenerator make_generator,
-                                                 const GeneratorOptions& options);
-
-  std::span<const InputSpec> inputs() const override { return inputs_; }
-  Status StartEpoch(int64_t epoch) override;
-  StatusOr<bool> Next(int worker, Batch* batch) override;
-  DatasetCounts counts() const override { return ledger_.counts(); }
-  DatasetPosition position() const override;
-  Status Resume(const DatasetPosition& position) override;
-
- private:
-  GeneratorDataset(std::vector<InputSpec> inputs, MakeRowGenerator make_generator,
-                   const GeneratorOptions& options);
-  uint64_t SourceOfPosition() const;
-  // Appends up to `count` rows to `batch`, fewer only at the end.
-  Status Generate(int64_t count, Batch* batch) FL_REQUIRES(mutex_);
-  Status FillWindow() FL_REQUIRES(mutex_);
-  Status FillBatch(Batch* batch) FL_REQUIRES(mutex_);
-  StatusOr<bool> NextLocked(Batch* batch) FL_REQUIRES(mutex_);
-
-  // Constant after construction.
-  const std::vector<InputSpec> inputs_;
-  const MakeRowGenerator make_generator_;
-  const GeneratorOptions options_;
-  const int64_t window_batches_;  // 0 without shuffle
-
-  EpochLedger ledger_;
-  mutable Mutex mutex_;
-  RowGenerator generator_ FL_GUARDED_BY(mutex_);
-  // Generated rows that are in no batch yet: from pending_begin_ on.
-  Batch pending_ FL_GUARDED_BY(mutex_);
-  int64_t pending_begin_ FL_GUARDED_BY(mutex_) = 0;
-  bool generator_ended_ FL_GUARDED_BY(mutex_) = false;
-  Batch window_ FL_GUARDED_BY(mutex_);
-  std::vector<uint32_t> order_ FL_GUARDED_BY(mutex_);
-  int64_t next_batch_ FL_GUARDED_BY(mutex_) = 0;
-  bool ended_ FL_GUARDED_BY(mutex_) = false;
-};
+// Rows that do not fit the inputs are an error. To resume, an epoch is generated again and the rows
+// before the position are skipped, so a generator must produce the same rows for the same epoch.
+// The result is wrapped in a PrefetchDataset when the options request it.
+StatusOr<std::unique_ptr<Dataset>> MakeGeneratorDataset(std::vector<InputSpec> inputs,
+                                                        MakeRowGenerator make_generator,
+                                                        const GeneratorOptions& options);
 
 }  // namespace flotilla

@@ -11,8 +11,8 @@
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/prefetch_dataset.h"
-#include "flotilla/dataset/queue_dataset.h"
 #include "flotilla/dataset/read_testing.h"
+#include "flotilla/dataset/stream.h"
 
 namespace flotilla {
 namespace {
@@ -45,7 +45,7 @@ MakeRowGenerator CountTo(int rows, int portion) {
 std::unique_ptr<Dataset> Make(MakeRowGenerator make, const GeneratorOptions& options) {
   const std::span<const InputSpec> inputs = Numbers().inputs();
   StatusOr<std::unique_ptr<Dataset>> dataset =
-      GeneratorDataset::Make({inputs.begin(), inputs.end()}, std::move(make), options);
+      MakeGeneratorDataset({inputs.begin(), inputs.end()}, std::move(make), options);
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   return *std::move(dataset);
 }
@@ -53,7 +53,8 @@ std::unique_ptr<Dataset> Make(MakeRowGenerator make, const GeneratorOptions& opt
 TEST(GeneratorDatasetTest, PortionsOfAnySizeBecomeBatchesInOrder) {
   for (const int prefetch : {0, 3}) {
     for (const int portion : {1, 3, 4, 100}) {
-      auto dataset = Make(CountTo(10, portion), {.batch_size = 4, .prefetch_batches = prefetch});
+      auto dataset =
+          Make(CountTo(10, portion), {.batch = {.batch_size = 4}, .prefetch_batches = prefetch});
       for (int64_t epoch : {0, 1}) {
         StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, 2);
         ASSERT_TRUE(batches.ok()) << batches.status();
@@ -67,7 +68,7 @@ TEST(GeneratorDatasetTest, PortionsOfAnySizeBecomeBatchesInOrder) {
 }
 
 TEST(GeneratorDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
-  auto dataset = Make(CountTo(10, 3), {.batch_size = 4, .drop_last = true});
+  auto dataset = Make(CountTo(10, 3), {.batch = {.batch_size = 4, .drop_last = true}});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0);
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_EQ(RowsOf(*batches).size(), 8u);
@@ -76,11 +77,11 @@ TEST(GeneratorDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
 
 TEST(GeneratorDatasetTest, ShuffleIsThatOfAStreamOfTheSameRows) {
   TempDir dir;
-  auto stream =
-      QueueDataset::Make({dir.Write("a", NumberLines(0, 200))}, std::make_shared<NumberParser>(),
-                         {.batch_size = 7, .shuffle_rows = 50, .seed = 9});
+  auto stream = MakeStream({dir.Write("a", NumberLines(0, 200))}, std::make_shared<NumberParser>(),
+                           {.batch = {.batch_size = 7, .shuffle_rows = 50, .seed = 9}});
   ASSERT_TRUE(stream.ok());
-  auto dataset = Make(CountTo(200, 13), {.batch_size = 7, .shuffle_rows = 50, .seed = 9});
+  auto dataset =
+      Make(CountTo(200, 13), {.batch = {.batch_size = 7, .shuffle_rows = 50, .seed = 9}});
   for (int64_t epoch : {0, 1}) {
     StatusOr<BatchesByOrdinal> expected = ReadEpoch(**stream, epoch);
     StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch);
@@ -90,7 +91,7 @@ TEST(GeneratorDatasetTest, ShuffleIsThatOfAStreamOfTheSameRows) {
 }
 
 TEST(GeneratorDatasetTest, EpochCanBeLeftEarlyAndBegunAnew) {
-  auto dataset = Make(CountTo(100, 1), {.batch_size = 2});
+  auto dataset = Make(CountTo(100, 1), {.batch = {.batch_size = 2}});
   Batch batch;
   for (int64_t epoch = 0; epoch < 5; ++epoch) {
     ASSERT_TRUE(dataset->StartEpoch(epoch).ok());
@@ -106,7 +107,8 @@ TEST(GeneratorDatasetTest, EpochCanBeLeftEarlyAndBegunAnew) {
 
 TEST(GeneratorDatasetTest, ErrorsOfTheGeneratorEndTheEpoch) {
   auto error = [](MakeRowGenerator make, int prefetch) {
-    auto dataset = Make(std::move(make), {.batch_size = 2, .prefetch_batches = prefetch});
+    auto dataset =
+        Make(std::move(make), {.batch = {.batch_size = 2}, .prefetch_batches = prefetch});
     return ErrorOf(*dataset, 2);
   };
   for (const int prefetch : {0, 2}) {
@@ -144,32 +146,30 @@ TEST(GeneratorDatasetTest, ResumesExactlyAfterEveryBatch) {
     for (const int64_t shuffle : {0, 20}) {
       ExpectResumesExactly(
           [&] {
-            return Make(CountTo(100, 7), {.batch_size = 9,
-                                          .drop_last = shuffle > 0,
-                                          .shuffle_rows = shuffle,
-                                          .prefetch_batches = prefetch});
+            return Make(
+                CountTo(100, 7),
+                {.batch = {.batch_size = 9, .drop_last = shuffle > 0, .shuffle_rows = shuffle},
+                 .prefetch_batches = prefetch});
           },
-          1);
+          1, /*without_places=*/true);
     }
   }
 }
 
 TEST(GeneratorDatasetTest, GeneratorThatGivesLessThanBeforeCannotResume) {
-  auto dataset = Make(CountTo(100, 7), {.batch_size = 10, .prefetch_batches = 0});
+  auto dataset = Make(CountTo(100, 7), {.batch = {.batch_size = 10}, .prefetch_batches = 0});
   ASSERT_TRUE(ReadEpoch(*dataset, 0).ok());
-  auto shorter = Make(CountTo(50, 7), {.batch_size = 10, .prefetch_batches = 0});
+  auto shorter = Make(CountTo(50, 7), {.batch = {.batch_size = 10}, .prefetch_batches = 0});
   EXPECT_THAT(std::string(Message(shorter->Resume(dataset->position()))),
-              HasSubstr("the generator produced 5 batches, cannot resume after 10"));
+              HasSubstr("resume: the generator produced 50 rows, cannot resume after 100"));
 }
 
 TEST(PrefetchDatasetTest, GivesWhatItStandsAroundGives) {
   TempDir dir;
   const std::vector<std::string> files = {dir.Write("a", NumberLines(0, 95) + "bad\n"),
                                           dir.Write("b", NumberLines(95, 160))};
-  const QueueDatasetOptions options{.batch_size = 10, .max_bad_rows = 1, .shuffle_rows = 30};
-  auto make_inner = [&] {
-    return *QueueDataset::Make(files, std::make_shared<NumberParser>(), options);
-  };
+  const StreamOptions options{.batch = {.batch_size = 10, .shuffle_rows = 30}, .max_bad_rows = 1};
+  auto make_inner = [&] { return *MakeStream(files, std::make_shared<NumberParser>(), options); };
   auto make = [&]() -> std::unique_ptr<Dataset> { return *PrefetchDataset::Make(make_inner(), 3); };
   auto inner = make_inner();
   StatusOr<BatchesByOrdinal> expected = ReadEpoch(*inner, 2);
@@ -203,7 +203,8 @@ TEST(GeneratorDatasetTest, AnInterruptEndsTheWaitForAGeneratorThatIsNotDone) {
       return rows(batch);
     };
   };
-  auto dataset = Make(slow, {.batch_size = 4, .prefetch_batches = 3, .interrupt = &interrupt});
+  auto dataset =
+      Make(slow, {.batch = {.batch_size = 4}, .prefetch_batches = 3, .interrupt = &interrupt});
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   Batch batch;
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(*dataset->Next(0, &batch));

@@ -1,20 +1,17 @@
 #include "flotilla/dataset/in_memory_dataset.h"
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
-#include "flotilla/base/rng.h"
-#include "flotilla/dataset/copy_rows.h"
-#include "flotilla/dataset/epoch_ledger.h"
-#include "flotilla/dataset/load_rows.h"
+#include "flotilla/dataset/each_batch.h"
 #include "flotilla/dataset/shuffle.h"
 
 namespace flotilla {
 namespace {
 
-std::vector<InputSpec> Copy(std::span<const InputSpec> inputs) {
-  return {inputs.begin(), inputs.end()};
-}
+// Rows that are copied together: they fit the L2 cache.
+constexpr int64_t kCopyRows = 1024;
 
 // Row indices grouped by destination trainer.
 std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows, int trainers) {
@@ -25,70 +22,124 @@ std::vector<std::vector<uint32_t>> Destinations(const RngKey& key, int64_t rows,
   return rows_of;
 }
 
-// The rows of the files; the list of files may be empty.
-StatusOr<LoadedRows> LoadOrNone(std::vector<std::string> files,
-                                std::shared_ptr<const Parser> parser,
-                                const InMemoryOptions& options, const std::atomic<bool>* give_up) {
-  if (!files.empty() || !options.may_be_empty) {
-    return LoadRows(std::move(files), std::move(parser), options, give_up);
-  }
-  LoadedRows none;
-  none.rows.fields.resize(parser->inputs().size());
-  return none;
+Batch EmptyBatch(std::span<const InputSpec> inputs) {
+  return {.fields = std::vector<Field>(inputs.size())};
 }
 
 }  // namespace
 
-Status InMemoryDataset::CheckOptions(const InMemoryOptions& options) {
-  if (options.batch_size < 1) {
-    return InvalidArgument("dataset: batch_size {} is less than 1", options.batch_size);
+// Delivers the rows of the dataset that owns it.
+class InMemoryDataset::Source : public RowSource {
+ public:
+  explicit Source(const InMemoryDataset* dataset) : dataset_(dataset) {}
+
+  Status Start(int64_t epoch) override { return Seek(epoch, {.line = 0}); }
+  Status Seek(int64_t /*epoch*/, const Place& place) override {
+    row_ = std::min(place.line, dataset_->rows());
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  Place place() const override { return {.line = row_}; }
+  std::unique_ptr<RowChunk> MakeChunk() const override { return std::make_unique<Chunk>(); }
+  StatusOr<Taken> Take(int64_t count, EpochLedger* /*ledger*/, RowChunk* chunk) override {
+    const Taken taken{std::min(count, dataset_->rows() - row_), place()};
+    *static_cast<Chunk*>(chunk) = Chunk(dataset_, row_, taken.rows);
+    row_ += taken.rows;
+    return taken;
+  }
+
+ private:
+  class Chunk : public RowChunk {
+   public:
+    Chunk() = default;
+    Chunk(const InMemoryDataset* dataset, int64_t begin, int64_t count)
+        : dataset_(dataset), begin_(begin), count_(count) {}
+
+    Status AppendAll(EpochLedger* ledger, Batch* batch) override {
+      std::vector<uint32_t> rows(count_);
+      std::iota(rows.begin(), rows.end(), 0);
+      return AppendRows(rows, ledger, batch);
+    }
+    Status AppendRows(std::span<const uint32_t> rows, EpochLedger* /*ledger*/,
+                      Batch* batch) const override {
+      dataset_->AppendTo({rows.begin(), rows.end()}, begin_, batch);
+      return absl::OkStatus();
+    }
+
+   private:
+    const InMemoryDataset* dataset_ = nullptr;
+    int64_t begin_ = 0, count_ = 0;
+  };
+
+  const InMemoryDataset* const dataset_;
+  int64_t row_ = 0;
+};
+
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Make(std::span<const InputSpec> inputs,
+                                                                 const BatchOptions& options) {
+  FL_RETURN_IF_ERROR(options.Check(/*in_memory=*/true));
+  return std::unique_ptr<InMemoryDataset>(
+      new InMemoryDataset({inputs.begin(), inputs.end()}, options));
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Load(
     std::vector<std::string> files, std::shared_ptr<const Parser> parser,
-    const InMemoryOptions& options) {
-  FL_RETURN_IF_ERROR(CheckOptions(options));
-  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(Copy(parser->inputs()), options));
-  FL_ASSIGN_OR_RETURN(LoadedRows loaded,
-                      LoadOrNone(std::move(files), parser, options, &dataset->give_up_));
-  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(loaded.rows), std::move(loaded.counts)));
+    const StreamOptions& options) {
+  FL_ASSIGN_OR_RETURN(auto dataset, Make(parser->inputs(), options.batch));
+  FL_RETURN_IF_ERROR(dataset->LoadFiles(std::move(files), std::move(parser), options));
   return dataset;
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Preload(
     std::vector<std::string> files, std::shared_ptr<const Parser> parser,
-    const InMemoryOptions& options) {
-  FL_RETURN_IF_ERROR(CheckOptions(options));
-  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(Copy(parser->inputs()), options));
-  dataset->loader_ = std::thread(&InMemoryDataset::LoadInBackground, dataset.get(),
-                                 std::move(files), std::move(parser));
+    const StreamOptions& options) {
+  FL_ASSIGN_OR_RETURN(auto dataset, Make(parser->inputs(), options.batch));
+  InMemoryDataset* const to = dataset.get();
+  to->loader_ =
+      std::thread([to, options, files = std::move(files), parser = std::move(parser)]() mutable {
+        to->preload_status_ = to->LoadFiles(std::move(files), std::move(parser), options);
+      });
   return dataset;
 }
 
-StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(
-    std::vector<InputSpec> inputs, Batch rows, const InMemoryOptions& options) {
-  FL_RETURN_IF_ERROR(CheckOptions(options));
-  std::unique_ptr<InMemoryDataset> dataset(new InMemoryDataset(std::move(inputs), options));
-  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(rows), {}));
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(std::vector<InputSpec> inputs,
+                                                                     const Batch& rows,
+                                                                     const BatchOptions& options) {
+  FL_ASSIGN_OR_RETURN(auto dataset, Make(inputs, options));
+  FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs), "dataset"));
+  PackedRows packed(inputs);
+  FL_RETURN_IF_ERROR(packed.Add(rows));
+  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(packed), {}));
   return dataset;
 }
 
-InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, const InMemoryOptions& options)
-    : inputs_(std::move(inputs)), options_(options) {}
+InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, const BatchOptions& options)
+    : inputs_(std::move(inputs)), options_(options), rows_(inputs_) {
+  EndEpoch();
+}
 
 InMemoryDataset::~InMemoryDataset() {
   give_up_ = true;
   if (loader_.joinable()) loader_.join();
 }
 
-void InMemoryDataset::LoadInBackground(std::vector<std::string> files,
-                                       std::shared_ptr<const Parser> parser) {
-  StatusOr<LoadedRows> loaded =
-      LoadOrNone(std::move(files), std::move(parser), options_, &give_up_);
-  preload_status_ =
-      loaded.ok() ? Adopt(std::move(loaded->rows), std::move(loaded->counts)) : loaded.status();
+Status InMemoryDataset::LoadFiles(std::vector<std::string> files,
+                                  std::shared_ptr<const Parser> parser, StreamOptions options) {
+  options.batch = {.batch_size = kCopyRows, .allow_empty = options_.allow_empty};
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchedDataset> stream,
+                      MakeStream(std::move(files), std::move(parser), options));
+  const int threads = std::max(options.threads, 1);
+  std::vector<PackedRows> parts;
+  for (int worker = 0; worker < threads; ++worker) parts.emplace_back(inputs_);
+  const auto keep = [&](int worker, const Batch& batch) -> Status {
+    if (give_up_) return absl::CancelledError("loading was cancelled");
+    FL_RETURN_IF_ERROR(Annotate(batch.Check(inputs_), "dataset"));
+    // The order of the files: the batches of a reader are in it, and so are the readers.
+    const int64_t reader = batch.ordinal % stream->readers();
+    return parts[worker].Add(batch, (reader << 40) + batch.ordinal / stream->readers());
+  };
+  FL_RETURN_IF_ERROR(ReadEachBatch(*stream, threads, keep));
+  FL_ASSIGN_OR_RETURN(PackedRows rows, PackedRows::Join(std::move(parts)));
+  return Adopt(std::move(rows), stream->counts());
 }
 
 Status InMemoryDataset::WaitPreload() {
@@ -96,122 +147,112 @@ Status InMemoryDataset::WaitPreload() {
   return preload_status_;
 }
 
-Status InMemoryDataset::Adopt(Batch rows, DatasetCounts loaded) {
-  FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs_), "dataset"));
-  if (rows.rows < 1 && !options_.may_be_empty) return InvalidArgument("dataset: no rows");
-  if (options_.drop_last && rows.rows < options_.batch_size && !options_.may_be_empty) {
-    return InvalidArgument(
-        "dataset: {} rows are fewer than batch_size {}, and short batches are dropped", rows.rows,
-        options_.batch_size);
-  }
+Status InMemoryDataset::Adopt(PackedRows rows, DatasetCounts loaded) {
   rows_ = std::move(rows);
   loaded_ = std::move(loaded);
-  return absl::OkStatus();
+  return CheckRows();
 }
 
-Status InMemoryDataset::StartEpoch(int64_t epoch) {
-  if (epoch < 0) return InvalidArgument("dataset: epoch {} is negative", epoch);
+Status InMemoryDataset::CheckRows() const {
+  if (EpochRows() > 0 || options_.allow_empty) return absl::OkStatus();
+  if (rows() == 0) return InvalidArgument("dataset: no rows");
+  return InvalidArgument(
+      "dataset: {} rows are fewer than batch_size {}, and short batches are dropped", rows(),
+      options_.batch_size);
+}
+
+void InMemoryDataset::EndEpoch() {
+  BatchedRows rows{.inputs = inputs_,
+                   .identity = [this] { return SourceOfPosition(); },
+                   .what = "memory",
+                   .places_are_rows = true};
+  rows.readers.push_back(std::make_unique<Source>(this));
+  batches_ = std::make_unique<BatchedDataset>(std::move(rows), options_);
+}
+
+Status InMemoryDataset::CheckReady() {
   FL_RETURN_IF_ERROR(WaitPreload());
   if (released_)
     return FailedPrecondition("dataset: the rows were released from memory, load them again");
-  // A global shuffle may leave a trainer with fewer rows than before.
-  if (EpochRows() == 0 && !options_.may_be_empty) {
-    return InvalidArgument("dataset: no full batch in {} rows", rows_.rows);
-  }
-  epoch_ = epoch;
-  next_ordinal_ = 0;
-  if (options_.shuffle) {
-    ShuffledOrder(RngKey(options_.seed).With("shuffle").With(static_cast<uint64_t>(epoch)),
-                  rows_.rows, &order_);
-  }
-  return absl::OkStatus();
+  return CheckRows();  // a global shuffle may leave a trainer with fewer rows than before
+}
+
+Status InMemoryDataset::StartEpoch(int64_t epoch) {
+  FL_RETURN_IF_ERROR(CheckReady());
+  return batches_->StartEpoch(epoch);
 }
 
 int64_t InMemoryDataset::EpochRows() const {
-  return options_.drop_last ? rows_.rows / options_.batch_size * options_.batch_size : rows_.rows;
+  return options_.drop_last ? rows() / options_.batch_size * options_.batch_size : rows();
 }
 
 int64_t InMemoryDataset::epoch_batches() const {
   return (EpochRows() + options_.batch_size - 1) / options_.batch_size;
 }
 
-StatusOr<bool> InMemoryDataset::Next(int /*worker*/, Batch* batch) {
-  if (epoch_ < 0) return FailedPrecondition("dataset: Next before StartEpoch");
-  batch->fields.resize(inputs_.size());
-  batch->Clear();
-  const int64_t ordinal = next_ordinal_.fetch_add(1, std::memory_order_relaxed);
-  const int64_t end_of_epoch = EpochRows();
-  const int64_t begin = ordinal * options_.batch_size;
-  if (begin >= end_of_epoch) return false;
-  const int64_t end = std::min(begin + options_.batch_size, end_of_epoch);
-  batch->epoch = epoch_;
-  batch->ordinal = ordinal;
-  if (options_.shuffle) {
-    GatherRows(inputs_, rows_, std::span(order_).subspan(begin, end - begin), batch);
-  } else {
-    AppendRows(inputs_, rows_, begin, end, batch);
-  }
-  return true;
-}
-
+// Rows that were skipped when the rows were loaded count in every epoch.
 DatasetCounts InMemoryDataset::counts() const {
-  const int64_t batches = next_ordinal_.load(std::memory_order_relaxed);
-  const int64_t in_epoch = EpochRows();
-  DatasetCounts counts;
-  counts.rows = std::min(batches * options_.batch_size, in_epoch);
+  DatasetCounts counts = batches_->counts();
   counts.skipped = loaded_.skipped;
   counts.samples = loaded_.samples;
-  if (counts.rows == in_epoch) counts.dropped = rows_.rows - in_epoch;
   return counts;
 }
 
 uint64_t InMemoryDataset::SourceOfPosition() const {
+  const bool whole = options_.shuffle_rows == kWholeEpoch;
   SourceHash hash("memory");
   hash.Add(inputs_);
-  hash.Add(rows_.rows);
+  hash.Add(rows());
   hash.Add(options_.batch_size);
   hash.Add(options_.drop_last);
-  hash.Add(options_.shuffle);
+  hash.Add(whole ? 1 : -options_.window_batches());
   hash.Add(static_cast<int64_t>(options_.seed));
   hash.Add(static_cast<int64_t>(history_));
   return hash.value();
 }
 
 DatasetPosition InMemoryDataset::position() const {
-  const DatasetCounts now = counts();
-  return {.epoch = epoch_,
-          .ordinal = std::min(next_ordinal_.load(), epoch_batches()),
-          .seed = options_.seed,
-          .source = SourceOfPosition(),
-          .rows = now.rows,
-          .skipped = now.skipped,
-          .dropped = now.dropped};
+  DatasetPosition position = batches_->position();
+  position.skipped = loaded_.skipped;
+  return position;
 }
 
 Status InMemoryDataset::Resume(const DatasetPosition& position) {
-  FL_RETURN_IF_ERROR(WaitPreload());
-  FL_RETURN_IF_ERROR(CheckSource(position, SourceOfPosition()));
-  FL_RETURN_IF_ERROR(StartEpoch(position.epoch));
-  next_ordinal_ = position.ordinal;
-  return absl::OkStatus();
+  FL_RETURN_IF_ERROR(CheckReady());
+  return batches_->Resume(position);
 }
 
-void InMemoryDataset::ReorderField(size_t f, std::span<const uint32_t> order) {
-  Batch before{.rows = rows_.rows}, after;
-  before.fields.push_back(std::move(rows_.fields[f]));
-  after.fields.resize(1);
-  GatherRows({&inputs_[f], 1}, before, order, &after);
-  rows_.fields[f] = std::move(after.fields[0]);
+void InMemoryDataset::AppendTo(std::vector<uint32_t> rows, int64_t begin, Batch* to) const {
+  for (uint32_t& row : rows) {
+    row += static_cast<uint32_t>(begin);
+    if (!order_.empty()) row = order_[row];
+  }
+  rows_.AppendTo(rows, to);
 }
 
-void InMemoryDataset::ReorderRows(std::span<const uint32_t> order) {
-  for (size_t f = 0; f < inputs_.size(); ++f) ReorderField(f, order);
+std::vector<uint32_t> InMemoryDataset::RandomOrder(const RngKey& key) const {
+  std::vector<uint32_t> order;
+  ShuffledOrder(key, rows(), &order);
+  return order;
+}
+
+Batch InMemoryDataset::CopyRows() const {
+  std::vector<uint32_t> all(rows());
+  std::iota(all.begin(), all.end(), 0);
+  Batch copy = EmptyBatch(inputs_);
+  AppendTo(std::move(all), 0, &copy);
+  return copy;
 }
 
 Status InMemoryDataset::LocalShuffle(uint64_t round) {
   FL_RETURN_IF_ERROR(WaitPreload());
-  ShuffledOrder(RngKey(options_.seed).With("local_shuffle").With(round), rows_.rows, &order_);
-  ReorderRows(order_);
+  EndEpoch();
+  std::vector<uint32_t> order =
+      RandomOrder(RngKey(options_.seed).With("local_shuffle").With(round));
+  if (!order_.empty()) {
+    for (uint32_t& row : order) row = order_[row];
+  }
+  order_ = std::move(order);
   history_ = Mix64(history_ + round + 1);
   return absl::OkStatus();
 }
@@ -224,18 +265,40 @@ Status InMemoryDataset::GlobalShuffle(uint64_t round, RowExchange* exchange) {
                          .With(static_cast<uint64_t>(exchange->trainer()));
   std::vector<Batch> outgoing;
   for (const std::vector<uint32_t>& rows :
-       Destinations(key.With("destination"), rows_.rows, exchange->trainers())) {
-    outgoing.emplace_back().fields.resize(inputs_.size());
-    GatherRows(inputs_, rows_, rows, &outgoing.back());
+       Destinations(key.With("destination"), rows_.rows(), exchange->trainers())) {
+    outgoing.push_back(EmptyBatch(inputs_));
+    AppendTo(rows, 0, &outgoing.back());
   }
   FL_ASSIGN_OR_RETURN(std::vector<Batch> incoming, exchange->Exchange(std::move(outgoing)));
-  for (const Batch& rows : incoming) {
+  PackedRows received(inputs_);
+  for (Batch& rows : incoming) {
     FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs_), "global shuffle: rows of another trainer"));
+    FL_RETURN_IF_ERROR(received.Add(rows));
+    rows = Batch();
   }
-  FL_ASSIGN_OR_RETURN(rows_, JoinRows(inputs_, std::move(incoming)));
-  ShuffledOrder(key.With("order"), rows_.rows, &order_);
-  ReorderRows(order_);
+  EndEpoch();
+  rows_ = std::move(received);
+  order_ = RandomOrder(key.With("order"));
   history_ = Mix64(history_ ^ (round + 1));
+  return absl::OkStatus();
+}
+
+Status InMemoryDataset::ShuffleField(size_t f, std::span<const uint32_t> order) {
+  PackedRows shuffled(inputs_);
+  Batch same = EmptyBatch(inputs_), other = EmptyBatch(inputs_);
+  for (size_t begin = 0; begin < order.size(); begin += kCopyRows) {
+    std::vector<uint32_t> own(std::min<size_t>(kCopyRows, order.size() - begin));
+    std::iota(own.begin(), own.end(), 0);
+    const auto others = order.subspan(begin, own.size());
+    same.Clear();
+    other.Clear();
+    AppendTo(std::move(own), static_cast<int64_t>(begin), &same);
+    AppendTo({others.begin(), others.end()}, 0, &other);
+    std::swap(same.fields[f], other.fields[f]);
+    FL_RETURN_IF_ERROR(shuffled.Add(same));
+  }
+  rows_ = std::move(shuffled);
+  order_.clear();
   return absl::OkStatus();
 }
 
@@ -248,10 +311,10 @@ Status InMemoryDataset::SlotsShuffle(std::span<const std::string> names, uint64_
     if (input == inputs_.end()) return NotFound("slots shuffle: no input is named {}", name);
     fields.push_back(input - inputs_.begin());
   }
+  EndEpoch();
   for (size_t f : fields) {
     const RngKey key = RngKey(options_.seed).With("slots_shuffle").With(round);
-    ShuffledOrder(key.With(inputs_[f].name), rows_.rows, &order_);
-    ReorderField(f, order_);
+    FL_RETURN_IF_ERROR(ShuffleField(f, RandomOrder(key.With(inputs_[f].name))));
     history_ = Mix64(history_ + f + (round << 20) + 1);
   }
   return absl::OkStatus();
@@ -259,21 +322,14 @@ Status InMemoryDataset::SlotsShuffle(std::span<const std::string> names, uint64_
 
 void InMemoryDataset::ReleaseMemory() {
   (void)WaitPreload();  // its error no longer matters
-  rows_ = Batch();
-  rows_.fields.resize(inputs_.size());
+  EndEpoch();
+  rows_ = PackedRows(inputs_);
   order_ = std::vector<uint32_t>();
   released_ = true;
-  epoch_ = -1;
-  next_ordinal_ = 0;
 }
 
 int64_t InMemoryDataset::memory_bytes() const {
-  size_t bytes = order_.capacity() * sizeof(uint32_t);
-  for (const Field& field : rows_.fields) {
-    bytes += field.values.capacity() * sizeof(float) + field.ids.ids.capacity() * sizeof(uint64_t) +
-             field.ids.offsets.capacity() * sizeof(uint32_t);
-  }
-  return static_cast<int64_t>(bytes);
+  return rows_.memory_bytes() + static_cast<int64_t>(order_.capacity() * sizeof(uint32_t));
 }
 
 }  // namespace flotilla

@@ -22,7 +22,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 StatusOr<std::unique_ptr<InMemoryDataset>> Load(std::vector<std::string> files,
-                                                const InMemoryOptions& options) {
+                                                const StreamOptions& options) {
   return InMemoryDataset::Load(std::move(files), std::make_shared<NumberParser>(), options);
 }
 
@@ -49,9 +49,9 @@ std::vector<int> ReadInOrder(Dataset& dataset, int64_t epoch) {
 TEST(InMemoryDatasetTest, RowsComeInTheOrderOfTheFiles) {
   TempDir dir;
   auto dataset = Load({dir.Write("a", NumberLines(0, 11)), dir.Write("b", NumberLines(11, 25))},
-                      {.batch_size = 4});
+                      {.batch = {.batch_size = 4}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
-  EXPECT_EQ((*dataset)->rows().rows, 25);
+  EXPECT_EQ((*dataset)->rows(), 25);
   EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(25));
   EXPECT_EQ(ReadInOrder(**dataset, 1), Iota(25));
   EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 25}));
@@ -61,7 +61,7 @@ TEST(InMemoryDatasetTest, LoadOnSeveralThreadsGivesTheSameRows) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 30000));
   for (int threads : {1, 3}) {
-    auto dataset = Load({path}, {.batch_size = 1000, .threads = threads});
+    auto dataset = Load({path}, {.batch = {.batch_size = 1000}, .threads = threads});
     ASSERT_TRUE(dataset.ok()) << dataset.status();
     EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(30000));
   }
@@ -71,7 +71,8 @@ TEST(InMemoryDatasetTest, ShuffleGivesEveryRowOnceInAnOrderOfTheSeedAndEpoch) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 1000));
   auto load = [&](uint64_t seed) {
-    auto dataset = Load({path}, {.batch_size = 32, .shuffle = true, .seed = seed});
+    auto dataset =
+        Load({path}, {.batch = {.batch_size = 32, .shuffle_rows = kWholeEpoch, .seed = seed}});
     EXPECT_TRUE(dataset.ok()) << dataset.status();
     return *std::move(dataset);
   };
@@ -90,7 +91,8 @@ TEST(InMemoryDatasetTest, ShuffleGivesEveryRowOnceInAnOrderOfTheSeedAndEpoch) {
 
 TEST(InMemoryDatasetTest, ShuffleIsUniformOverPlaces) {
   TempDir dir;
-  auto dataset = Load({dir.Write("a", NumberLines(0, 4))}, {.batch_size = 4, .shuffle = true});
+  auto dataset = Load({dir.Write("a", NumberLines(0, 4))},
+                      {.batch = {.batch_size = 4, .shuffle_rows = kWholeEpoch}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   int count[4][4] = {};
   constexpr int kEpochs = 4000;
@@ -106,7 +108,8 @@ TEST(InMemoryDatasetTest, ShuffleIsUniformOverPlaces) {
 
 TEST(InMemoryDatasetTest, WorkersTogetherGetEachBatchOnce) {
   TempDir dir;
-  auto dataset = Load({dir.Write("a", NumberLines(0, 5000))}, {.batch_size = 7, .shuffle = true});
+  auto dataset = Load({dir.Write("a", NumberLines(0, 5000))},
+                      {.batch = {.batch_size = 7, .shuffle_rows = kWholeEpoch}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   const std::vector<int> alone = ReadInOrder(**dataset, 3);
   ASSERT_TRUE((*dataset)->StartEpoch(3).ok());
@@ -135,19 +138,21 @@ TEST(InMemoryDatasetTest, WorkersTogetherGetEachBatchOnce) {
 
 TEST(InMemoryDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
   TempDir dir;
-  auto dataset = Load({dir.Write("a", NumberLines(0, 11))}, {.batch_size = 4, .drop_last = true});
+  auto dataset =
+      Load({dir.Write("a", NumberLines(0, 11))}, {.batch = {.batch_size = 4, .drop_last = true}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(8));
   EXPECT_EQ((*dataset)->counts(), (DatasetCounts{.rows = 8, .dropped = 3}));
   EXPECT_EQ((*dataset)->epoch_batches(), 2);
-  dataset = Load({dir.path() + "/a"}, {.batch_size = 4});
+  dataset = Load({dir.path() + "/a"}, {.batch = {.batch_size = 4}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   EXPECT_EQ((*dataset)->epoch_batches(), 3);
 }
 
 TEST(InMemoryDatasetTest, SkippedRowsAreCountedInEveryEpoch) {
   TempDir dir;
-  auto dataset = Load({dir.Write("a", "0\nbad\n1 10\n")}, {.batch_size = 4, .max_bad_rows = 1});
+  auto dataset =
+      Load({dir.Write("a", "0\nbad\n1 10\n")}, {.batch = {.batch_size = 4}, .max_bad_rows = 1});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   for (int64_t epoch : {0, 1}) {
     EXPECT_EQ(ReadInOrder(**dataset, epoch), Iota(2));
@@ -168,9 +173,10 @@ TEST(InMemoryDatasetTest, LoadErrorsNameTheirCause) {
   EXPECT_THAT(error(Load({dir.path() + "/none"}, {})), HasSubstr("/none: no such file"));
   EXPECT_THAT(error(Load({dir.Write("e", "")}, {})), HasSubstr("no rows in 1 file(s)"));
   EXPECT_THAT(error(Load({}, {})), HasSubstr("no files"));
-  EXPECT_THAT(error(Load({dir.Write("s", "1 10\n")}, {.batch_size = 2, .drop_last = true})),
-              HasSubstr("1 rows are fewer than batch_size 2"));
-  EXPECT_THAT(error(Load({dir.Write("s", "1 10\n")}, {.batch_size = 0})),
+  EXPECT_THAT(
+      error(Load({dir.Write("s", "1 10\n")}, {.batch = {.batch_size = 2, .drop_last = true}})),
+      HasSubstr("1 rows are fewer than batch_size 2"));
+  EXPECT_THAT(error(Load({dir.Write("s", "1 10\n")}, {.batch = {.batch_size = 0}})),
               HasSubstr("batch_size 0"));
 }
 
@@ -203,7 +209,7 @@ TEST(InMemoryDatasetTest, SeveralReadersGiveTheOrderOfTheFiles) {
   for (int i = 0; i < 5; ++i) {
     files.push_back(dir.Write(fmt::format("f{}", i), NumberLines(9000 * i, 9000 * i + 9000)));
   }
-  InMemoryOptions options{.threads = 3, .readers = 2};
+  StreamOptions options{.readers = 2, .threads = 3};
   options.reader.source.pipe_command = "cat";
   auto dataset = Load(files, options);
   ASSERT_TRUE(dataset.ok()) << dataset.status();
@@ -215,7 +221,7 @@ TEST(InMemoryDatasetTest, LoadThroughTheCacheGivesTheSameRows) {
   const std::string path = dir.Write("a", NumberLines(0, 5000));
   std::vector<std::string> log;
   for (int run = 0; run < 2; ++run) {
-    InMemoryOptions options{.threads = 2, .cache = {.dir = dir.path() + "/cache"}};
+    StreamOptions options{.cache = dir.path() + "/cache", .threads = 2};
     options.log = [&](std::string_view line) { log.emplace_back(line); };
     auto dataset = Load({path}, options);
     ASSERT_TRUE(dataset.ok()) << dataset.status();
@@ -232,7 +238,7 @@ TEST(InMemoryDatasetTest, PreloadReturnsBeforeTheRowsAreThere) {
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   std::ofstream(fifo) << NumberLines(0, 50);  // waits for the reader
   EXPECT_TRUE((*dataset)->WaitPreload().ok());
-  EXPECT_EQ((*dataset)->rows().rows, 50);
+  EXPECT_EQ((*dataset)->rows(), 50);
   EXPECT_EQ(ReadInOrder(**dataset, 0), Iota(50));
 }
 
@@ -251,7 +257,7 @@ TEST(InMemoryDatasetTest, StartEpochWaitsForAPreloadAndTellsItsError) {
 
 TEST(InMemoryDatasetTest, PreloadIsGivenUpWithTheDataset) {
   TempDir dir;
-  InMemoryOptions options;
+  StreamOptions options;
   options.reader.source.pipe_command = "yes '1 10'";  // endless output
   auto dataset =
       InMemoryDataset::Preload({dir.Write("a", "")}, std::make_shared<NumberParser>(), options);
@@ -263,7 +269,7 @@ TEST(InMemoryDatasetTest, LocalShuffleReordersTheRowsByItsRound) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 1000));
   auto shuffled = [&](std::vector<uint64_t> rounds) {
-    auto dataset = Load({path}, {.batch_size = 100, .seed = 1});
+    auto dataset = Load({path}, {.batch = {.batch_size = 100, .seed = 1}});
     for (uint64_t round : rounds) EXPECT_TRUE((*dataset)->LocalShuffle(round).ok());
     return ReadInOrder(**dataset, 0);
   };
@@ -280,12 +286,12 @@ TEST(InMemoryDatasetTest, SlotsShuffleMovesTheNamedInputOnly) {
   TempDir dir;
   auto make = [&] { return *Load({dir.Write("a", NumberLines(0, 1000))}, {}); };
   auto dataset = make();
-  const Batch before = dataset->rows();
+  const Batch before = dataset->CopyRows();
   EXPECT_EQ(dataset->SlotsShuffle(std::vector<std::string>{"ids", "none"}, 0).code(),
             absl::StatusCode::kNotFound);
-  EXPECT_EQ(dataset->rows().fields[1].ids.ids, before.fields[1].ids.ids);
+  EXPECT_EQ(dataset->CopyRows().fields[1].ids.ids, before.fields[1].ids.ids);
   ASSERT_TRUE(dataset->SlotsShuffle(std::vector<std::string>{"ids"}, 0).ok());
-  const Batch& after = dataset->rows();
+  const Batch after = dataset->CopyRows();
   EXPECT_EQ(after.fields[0].values, before.fields[0].values);
   EXPECT_NE(after.fields[1].ids.ids, before.fields[1].ids.ids);
   // Every row's ids stay together.
@@ -298,9 +304,9 @@ TEST(InMemoryDatasetTest, SlotsShuffleMovesTheNamedInputOnly) {
   EXPECT_EQ(is, was);
   auto again = make();
   ASSERT_TRUE(again->SlotsShuffle(std::vector<std::string>{"ids"}, 0).ok());
-  EXPECT_EQ(again->rows().fields[1].ids.ids, after.fields[1].ids.ids);
+  EXPECT_EQ(again->CopyRows().fields[1].ids.ids, after.fields[1].ids.ids);
   ASSERT_TRUE(again->SlotsShuffle(std::vector<std::string>{"label"}, 1).ok());
-  EXPECT_NE(again->rows().fields[0].values, before.fields[0].values);
+  EXPECT_NE(again->CopyRows().fields[0].values, before.fields[0].values);
 }
 
 // Trainers in one process that exchange rows through shared memory.
@@ -346,7 +352,7 @@ std::vector<std::vector<int>> GloballyShuffled(const TempDir& dir, uint64_t roun
     const std::string path =
         dir.Write(fmt::format("part-{}", t), NumberLines(1000 * t, 1000 * t + 1000));
     threads.emplace_back([&, t, path] {
-      auto dataset = Load({path}, {.batch_size = 100, .seed = 4});
+      auto dataset = Load({path}, {.batch = {.batch_size = 100, .seed = 4}});
       SharedExchange::Side side(&shared, t);
       EXPECT_EQ((*dataset)->GlobalShuffle(round, &side).ok(), !fails);
       rows[t] = ReadInOrder(**dataset, 0);
@@ -385,15 +391,17 @@ TEST(InMemoryDatasetTest, FailedExchangeLeavesTheRowsAsTheyWere) {
 
 TEST(InMemoryDatasetTest, ReleasedMemoryIsGoneAndSaysSo) {
   TempDir dir;
-  auto dataset = Load({dir.Write("a", NumberLines(0, 1000))}, {.shuffle = true});
+  auto dataset =
+      Load({dir.Write("a", NumberLines(0, 1000))}, {.batch = {.shuffle_rows = kWholeEpoch}});
   ASSERT_TRUE(dataset.ok()) << dataset.status();
   ASSERT_TRUE((*dataset)->StartEpoch(0).ok());
-  // 1000 labels, 999 ids, 1001 offsets, 1000 places in the order.
-  EXPECT_GE((*dataset)->memory_bytes(), 4000 + 8 * 999 + 4004 + 4000);
-  EXPECT_LE((*dataset)->memory_bytes(), 2 * (4000 + 8 * 999 + 4004 + 4000));
+  // 1000 labels, 999 ids, 1000 numbers of ids, 1000 beginnings of rows.
+  constexpr int64_t kBytes = 4000 + 8 * 999 + 4000 + 4000;
+  EXPECT_GE((*dataset)->memory_bytes(), kBytes);
+  EXPECT_LE((*dataset)->memory_bytes(), kBytes + 100);
   (*dataset)->ReleaseMemory();
   EXPECT_EQ((*dataset)->memory_bytes(), 0);
-  EXPECT_EQ((*dataset)->rows().rows, 0);
+  EXPECT_EQ((*dataset)->rows(), 0);
   EXPECT_THAT(std::string(Message((*dataset)->StartEpoch(1))), HasSubstr("were released"));
 }
 
@@ -404,18 +412,48 @@ TEST(InMemoryDatasetTest, ResumesExactlyAfterEveryBatch) {
     for (const bool drop_last : {false, true}) {
       ExpectResumesExactly(
           [&] {
-            return *Load(
-                {path},
-                {.batch_size = 9, .drop_last = drop_last, .shuffle = shuffle, .max_bad_rows = 1});
+            return *Load({path}, {.batch = {.batch_size = 9,
+                                            .drop_last = drop_last,
+                                            .shuffle_rows = shuffle ? kWholeEpoch : 0},
+                                  .max_bad_rows = 1});
           },
-          4);
+          4, /*without_places=*/true);
     }
   }
 }
 
+TEST(InMemoryDatasetTest, WindowsAreShuffledAfterALocalShuffle) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 100));
+  auto rows = [&](int64_t shuffle_rows) {
+    auto dataset = Load({path}, {.batch = {.batch_size = 10, .shuffle_rows = shuffle_rows}});
+    EXPECT_TRUE((*dataset)->LocalShuffle(0).ok());
+    return ReadInOrder(**dataset, 0);
+  };
+  const std::vector<int> in_order = rows(0), in_windows = rows(20);
+  EXPECT_NE(in_windows, in_order);
+  for (int begin = 0; begin < 100; begin += 20) {
+    EXPECT_TRUE(std::is_permutation(in_windows.begin() + begin, in_windows.begin() + begin + 20,
+                                    in_order.begin() + begin));
+  }
+}
+
+TEST(InMemoryDatasetTest, RowsThatChangeEndTheEpoch) {
+  TempDir dir;
+  auto dataset = *Load({dir.Write("a", NumberLines(0, 100))}, {.batch = {.batch_size = 10}});
+  Batch batch;
+  ASSERT_TRUE(dataset->StartEpoch(0).ok());
+  ASSERT_TRUE(*dataset->Next(0, &batch));
+  ASSERT_TRUE(dataset->LocalShuffle(0).ok());
+  EXPECT_EQ(dataset->Next(0, &batch).status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(ReadInOrder(*dataset, 0).size(), 100u);
+}
+
 TEST(InMemoryDatasetTest, PositionBelongsToTheShufflesBeforeIt) {
   TempDir dir;
-  auto make = [&] { return *Load({dir.Write("a", NumberLines(0, 100))}, {.batch_size = 9}); };
+  auto make = [&] {
+    return *Load({dir.Write("a", NumberLines(0, 100))}, {.batch = {.batch_size = 9}});
+  };
   auto dataset = make(), other = make();
   ASSERT_TRUE(dataset->LocalShuffle(7).ok());
   ASSERT_TRUE(dataset->StartEpoch(0).ok());

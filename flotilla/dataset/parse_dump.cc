@@ -16,8 +16,8 @@
 
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/make_parser.h"
-#include "flotilla/dataset/queue_dataset.h"
 #include "flotilla/dataset/row_text.h"
+#include "flotilla/dataset/stream.h"
 
 namespace flotilla {
 namespace {
@@ -48,8 +48,8 @@ Status Dump(const ParserSpec& spec, const std::string& inputs_text, int64_t max_
             const std::string& file) {
   FL_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsFrom(inputs_text));
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser, MakeParser(spec, inputs));
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<QueueDataset> dataset,
-                      QueueDataset::Make({file}, parser, {}));
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchedDataset> dataset,
+                      MakeStream({file}, parser, {}));
   FL_RETURN_IF_ERROR(dataset->StartEpoch(0));
   Batch batch;
   int64_t printed = 0;

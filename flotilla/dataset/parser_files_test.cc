@@ -3,7 +3,7 @@
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/parser_testing.h"
-#include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/dataset/stream.h"
 
 namespace flotilla {
 namespace {
@@ -44,8 +44,8 @@ std::vector<Format> Formats() {
 
 StatusOr<std::vector<std::string>> ReadRows(const Format& format, std::vector<std::string> files) {
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser, MakeParser(format.spec, format.inputs));
-  FL_ASSIGN_OR_RETURN(const std::unique_ptr<QueueDataset> dataset,
-                      QueueDataset::Make(std::move(files), parser, {.batch_size = 2}));
+  FL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchedDataset> dataset,
+                      MakeStream(std::move(files), parser, {.batch = {.batch_size = 2}}));
   FL_RETURN_IF_ERROR(dataset->StartEpoch(0));
   std::vector<std::string> rows;
   Batch batch;

@@ -73,9 +73,10 @@ inline std::vector<int> Iota(int n) {
 
 // Stops after each possible number of batches and resumes in another dataset through the text form
 // of the position: the following batches and the counts must be the same as without an
-// interruption.
+// interruption. `without_places`: also from positions that, as those of earlier versions, have
+// none.
 inline void ExpectResumesExactly(const std::function<std::unique_ptr<Dataset>()>& make,
-                                 int64_t epoch) {
+                                 int64_t epoch, bool without_places = false) {
   std::unique_ptr<Dataset> whole = make(), other = make();
   StatusOr<BatchesByOrdinal> expected = ReadEpoch(*whole, epoch);
   ASSERT_TRUE(expected.ok()) << expected.status();
@@ -101,6 +102,14 @@ inline void ExpectResumesExactly(const std::function<std::unique_ptr<Dataset>()>
     EXPECT_EQ(other->counts().read(), counts.read());
     EXPECT_EQ(other->counts().rows, counts.rows);
     EXPECT_EQ(other->counts().skipped, counts.skipped);
+    if (!without_places) continue;
+    position->places.clear();
+    ASSERT_TRUE(other->Resume(*position).ok()) << other->Resume(*position);
+    rest = ReadRest(*other, epoch, 1);
+    ASSERT_TRUE(rest.ok()) << rest.status();
+    for (auto& [ordinal, numbers] : *rest) EXPECT_EQ(numbers, expected->at(ordinal));
+    EXPECT_EQ(rest->size(), expected->size() - stop);
+    EXPECT_EQ(other->counts().read(), counts.read());
   }
 }
 

@@ -20,6 +20,11 @@ inline void ShuffledOrder(const RngKey& key, uint64_t rows, std::vector<uint32_t
   }
 }
 
+// The key of an epoch whose rows are shuffled as a whole.
+inline RngKey EpochKey(uint64_t seed, int64_t epoch) {
+  return RngKey(seed).With("shuffle").With(static_cast<uint64_t>(epoch));
+}
+
 // The key of window `window` of reader `lane` in an epoch of a stream.
 inline RngKey WindowKey(uint64_t seed, int64_t epoch, int64_t lane, int64_t window) {
   return RngKey(seed)

@@ -1,24 +1,164 @@
 #include "flotilla/dataset/stream.h"
 
+#include <algorithm>
 #include <utility>
 
-#include "flotilla/dataset/cache_dataset.h"
+#include "flotilla/dataset/cache_source.h"
+#include "flotilla/dataset/file_list.h"
 
 namespace flotilla {
+namespace {
 
-StatusOr<Stream> MakeStream(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
-                            const QueueDatasetOptions& options, const CacheOptions& cache) {
-  Stream stream;
-  if (!cache.dir.empty()) {
-    FL_ASSIGN_OR_RETURN(stream.dataset,
-                        CacheDataset::Make(std::move(files), std::move(parser), options, cache));
-    return stream;
+// The lines of some files, one after another: taking them costs little more than finding the line
+// ends. A line that the parser rejects, or that is longer than the reader allows, is a bad row.
+class TextSource : public RowSource {
+ public:
+  TextSource(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
+             const LineReaderOptions& options)
+      : parser_(std::move(parser)),
+        max_line_bytes_(options.max_line_bytes),
+        reader_(std::move(files), options) {}
+
+  Status Start(int64_t epoch) override { return Seek(epoch, {}); }
+
+  Status Seek(int64_t /*epoch*/, const Place& place) override {
+    const std::vector<std::string>& files = reader_.files();
+    const bool standard_input = std::find(files.begin(), files.end(), "-") != files.end();
+    if (standard_input && std::exchange(standard_input_used_, true)) {
+      return FailedPrecondition(
+          "-: standard input can be read only once; keep the rows in memory for more epochs");
+    }
+    return reader_.Seek({.file = place.file, .line = place.line, .offset = place.offset});
   }
-  FL_ASSIGN_OR_RETURN(std::unique_ptr<QueueDataset> queue,
-                      QueueDataset::Make(std::move(files), std::move(parser), options));
-  stream.readers = queue->readers();
-  stream.dataset = std::move(queue);
-  return stream;
+
+  Place place() const override {
+    const LinePosition position = reader_.position();
+    return {.file = position.file, .line = position.line, .offset = position.offset};
+  }
+
+  std::unique_ptr<RowChunk> MakeChunk() const override { return std::make_unique<Chunk>(); }
+
+  StatusOr<Taken> Take(int64_t count, EpochLedger* /*ledger*/, RowChunk* chunk) override {
+    static_cast<Chunk*>(chunk)->source = this;
+    const Place begin = place();
+    FL_ASSIGN_OR_RETURN(const int64_t taken,
+                        reader_.Take(count, &static_cast<Chunk*>(chunk)->lines));
+    return Taken{taken, begin};
+  }
+
+ private:
+  // Where a line is.
+  struct Line {
+    size_t begin;  // in the text
+    size_t bytes;  // without the line end
+    int64_t number;
+    int file;
+    bool too_long;
+  };
+
+  struct Chunk : public RowChunk {
+    Status AppendAll(EpochLedger* ledger, Batch* batch) override {
+      FL_RETURN_IF_ERROR(Index());
+      for (const Line& line : index) {
+        FL_RETURN_IF_ERROR(source->Parse(line, lines.text, ledger, batch));
+      }
+      return absl::OkStatus();
+    }
+    Status Index() override {
+      index.clear();
+      LineCursor cursor(lines);
+      for (std::string_view line; cursor.Next(&line);) {
+        index.push_back({static_cast<size_t>(line.data() - lines.text.data()), line.size(),
+                         cursor.line_number(), cursor.file(), cursor.too_long()});
+      }
+      return absl::OkStatus();
+    }
+    Status AppendRows(std::span<const uint32_t> rows, EpochLedger* ledger,
+                      Batch* batch) const override {
+      for (const uint32_t row : rows) {
+        FL_RETURN_IF_ERROR(source->Parse(index[row], lines.text, ledger, batch));
+      }
+      return absl::OkStatus();
+    }
+
+    const TextSource* source = nullptr;  // that the lines come from
+    TextLines lines;
+    std::vector<Line> index;
+  };
+
+  Status Parse(const Line& line, std::string_view text, EpochLedger* ledger, Batch* batch) const {
+    const Status status = line.too_long
+                              ? LineTooLong(max_line_bytes_)
+                              : parser_->Parse(text.substr(line.begin, line.bytes), batch);
+    if (status.ok()) return status;
+    return ledger->SkipBadRow(
+        fmt::format("{}:{}:{}", reader_.files()[line.file], line.number, Message(status)));
+  }
+
+  // Constant after construction, as are the reader's files.
+  const std::shared_ptr<const Parser> parser_;
+  const size_t max_line_bytes_;
+
+  LineReader reader_;
+  bool standard_input_used_ = false;
+};
+
+uint64_t IdentityOf(const std::vector<std::string>& files, const Parser& parser,
+                    const StreamOptions& options, int readers) {
+  if (files.empty()) return 0;
+  SourceHash hash(options.cache.empty() ? "text" : "cache");
+  for (const std::string& file : files) hash.Add(file);
+  hash.Add(parser.identity());
+  hash.Add(parser.inputs());
+  hash.Add(options.reader.source.pipe_command);
+  hash.Add(options.batch);
+  if (options.cache.empty()) hash.Add(readers);
+  return hash.value();
+}
+
+std::string Described(const std::vector<std::string>& files, const std::string& command) {
+  if (files.empty()) return "no files";
+  return fmt::format("{} file(s), first {}{}", files.size(), files[0],
+                     command.empty() ? "" : fmt::format(" (through the command `{}`)", command));
+}
+
+}  // namespace
+
+LineReaderOptions ReaderOptionsFor(const Parser& parser, LineReaderOptions options, LogLine log) {
+  options.log = std::move(log);
+  options.header_lines = parser.header_lines();
+  options.check_header = [&parser](std::string_view line) { return parser.CheckHeader(line); };
+  return options;
+}
+
+StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<std::string> files,
+                                                     std::shared_ptr<const Parser> parser,
+                                                     const StreamOptions& options) {
+  FL_RETURN_IF_ERROR(options.batch.Check());
+  if (files.empty() && !options.batch.allow_empty)
+    return InvalidArgument("dataset: no files given");
+  if (options.readers < 1) {
+    return InvalidArgument("dataset: readers {} is less than 1", options.readers);
+  }
+  const std::span<const InputSpec> inputs = parser->inputs();
+  BatchedRows rows{.inputs = {inputs.begin(), inputs.end()},
+                   .what = Described(files, options.reader.source.pipe_command),
+                   .max_bad_rows = options.max_bad_rows};
+  const int readers = options.cache.empty() ? std::min<int>(options.readers, files.size()) : 1;
+  const uint64_t identity = IdentityOf(files, *parser, options, readers);
+  rows.identity = [identity] { return identity; };
+  if (options.cache.empty()) {
+    const LineReaderOptions reader = ReaderOptionsFor(*parser, options.reader, options.log);
+    for (int r = 0; r < readers; ++r) {
+      rows.readers.push_back(
+          std::make_unique<TextSource>(SplitFiles(files, readers, r), parser, reader));
+    }
+  } else if (!files.empty()) {
+    FL_ASSIGN_OR_RETURN(std::unique_ptr<CacheStore> store,
+                        CacheStore::Make(std::move(files), parser, options));
+    rows.readers.push_back(MakeCacheSource(std::move(store), rows.inputs));
+  }
+  return std::make_unique<BatchedDataset>(std::move(rows), options.batch);
 }
 
 }  // namespace flotilla

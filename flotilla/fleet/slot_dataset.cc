@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "flotilla/base/nearest_name.h"
-#include "flotilla/dataset/empty_dataset.h"
-#include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/dataset/stream.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/trainer/group_row_exchange.h"
 
@@ -50,13 +49,12 @@ StatusOr<std::shared_ptr<const Parser>> SlotDataset::MakeSlotParser() const {
   return std::shared_ptr<const Parser>(std::move(parser));
 }
 
-InMemoryOptions SlotDataset::LoadOptions() const {
-  InMemoryOptions options{.batch_size = batch_size_,
-                          .seed = seed_,
-                          .may_be_empty = files_->empty(),
-                          .max_bad_rows = max_bad_rows_,
-                          .threads = threads_,
-                          .readers = pipe_command_.empty() ? 1 : threads_};
+StreamOptions SlotDataset::ReadOptions() const {
+  StreamOptions options{
+      .batch = {.batch_size = batch_size_, .seed = seed_, .allow_empty = files_->empty()},
+      .max_bad_rows = max_bad_rows_,
+      .readers = pipe_command_.empty() ? 1 : threads_,
+      .threads = threads_};
   options.reader.source.pipe_command = pipe_command_;
   options.reader.source.interrupt = interrupt_;
   return options;
@@ -78,7 +76,7 @@ Status SlotDataset::preload_into_memory() {
   if (dataset_ != nullptr) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   FL_ASSIGN_OR_RETURN(auto dataset,
-                      InMemoryDataset::Preload(*files_, std::move(parser), LoadOptions()));
+                      InMemoryDataset::Preload(*files_, std::move(parser), ReadOptions()));
   memory_ = dataset.get();
   dataset_ = std::move(dataset);
   return absl::OkStatus();
@@ -106,7 +104,7 @@ Status SlotDataset::slots_shuffle(const std::vector<std::string>& slots) {
 }
 
 int64_t SlotDataset::get_memory_data_size() const {
-  return memory_ == nullptr ? 0 : memory_->rows().rows;
+  return memory_ == nullptr ? 0 : memory_->rows();
 }
 
 ParserSpec SlotDataset::row_format() const {
@@ -121,22 +119,12 @@ StatusOr<Dataset*> SlotDataset::open() {
   FL_ASSIGN_OR_RETURN(auto parser, MakeSlotParser());
   if (kind_ == Kind::kInMemory) {
     FL_ASSIGN_OR_RETURN(auto dataset,
-                        InMemoryDataset::Load(*files_, std::move(parser), LoadOptions()));
+                        InMemoryDataset::Load(*files_, std::move(parser), ReadOptions()));
     memory_ = dataset.get();
     dataset_ = std::move(dataset);
     return dataset_.get();
   }
-  if (files_->empty()) {
-    dataset_ = std::make_unique<EmptyDataset>(inputs_);
-    return dataset_.get();
-  }
-  QueueDatasetOptions options{.batch_size = batch_size_,
-                              .max_bad_rows = max_bad_rows_,
-                              .seed = seed_,
-                              .readers = pipe_command_.empty() ? 1 : threads_};
-  options.reader.source.pipe_command = pipe_command_;
-  options.reader.source.interrupt = interrupt_;
-  FL_ASSIGN_OR_RETURN(dataset_, QueueDataset::Make(*files_, std::move(parser), options));
+  FL_ASSIGN_OR_RETURN(dataset_, MakeStream(*files_, std::move(parser), ReadOptions()));
   return dataset_.get();
 }
 

@@ -12,7 +12,7 @@
 //
 // Files may change between epochs: set_filelist(next_files) and train again.
 //
-// A thin layer over dataset/queue_dataset.h and dataset/in_memory_dataset.h, whose contracts hold.
+// A thin layer over dataset/stream.h and dataset/in_memory_dataset.h, whose contracts hold.
 // Names are those of the tutorials, so that each line of a tutorial has a counterpart.
 #pragma once
 
@@ -103,7 +103,7 @@ class SlotDataset {
   void Close();
   StatusOr<std::shared_ptr<const Parser>> MakeSlotParser() const;
   StatusOr<InMemoryDataset*> Memory(const char* method);
-  InMemoryOptions LoadOptions() const;
+  StreamOptions ReadOptions() const;
 
   const Kind kind_;
   Status use_var_status_;  // error of the inputs

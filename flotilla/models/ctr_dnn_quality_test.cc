@@ -16,7 +16,7 @@
 namespace flotilla {
 namespace {
 
-std::unique_ptr<InMemoryDataset> Load(const std::string& file, InMemoryOptions options) {
+std::unique_ptr<InMemoryDataset> Load(const std::string& file, const StreamOptions& options) {
   const std::vector<InputSpec> inputs = CriteoInputs();
   std::shared_ptr<const Parser> parser = *CriteoParser::Make(inputs, {});
   auto dataset = InMemoryDataset::Load({file}, parser, options);
@@ -32,8 +32,9 @@ double TestAuc(const std::string& directory, int64_t batch, int workers, uint64_
   auto trainer =
       *Trainer::Make(&model, communicator.get(), &clock, {.workers = workers, .seed = seed});
   auto train = Load(directory + "/train.tsv.zst",
-                    {.batch_size = batch, .shuffle = true, .seed = seed, .threads = workers});
-  auto test = Load(directory + "/test.tsv.zst", {.batch_size = batch});
+                    {.batch = {.batch_size = batch, .shuffle_rows = kWholeEpoch, .seed = seed},
+                     .threads = workers});
+  auto test = Load(directory + "/test.tsv.zst", {.batch = {.batch_size = batch}});
   const auto trained = trainer->TrainEpoch(*train, 0);
   EXPECT_TRUE(trained.ok()) << trained.status();
   const auto report = trainer->Evaluate(*test);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "flotilla/base/pipe_command.h"
-#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/parser_spec_io.h"
 #include "flotilla/dataset/stream.h"
@@ -14,57 +13,40 @@
 namespace flotilla {
 namespace {
 
-LineReaderOptions ReaderOf(const DataOptions& options, const Interrupt* interrupt) {
-  LineReaderOptions reader;
-  reader.source.pipe_command = options.pipe_command;
-  reader.source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
-  reader.source.scheme_commands = options.schemes;
-  reader.source.interrupt = interrupt;
-  return reader;
+StreamOptions StreamOf(const OpenDataOptions& what, const DataOptions& options,
+                       const LogLine& log) {
+  StreamOptions stream{.batch = what.batch,
+                       .max_bad_rows = options.max_bad_rows,
+                       .readers = options.readers,
+                       .cache = options.cache,
+                       .threads = what.threads,
+                       .log = log};
+  stream.reader.source.pipe_command = options.pipe_command;
+  stream.reader.source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
+  stream.reader.source.scheme_commands = options.schemes;
+  stream.reader.source.interrupt = what.interrupt;
+  if (what.for_training) {
+    stream.batch.drop_last = options.drop_last;
+    stream.batch.shuffle_rows = !options.in_memory ? options.shuffle_rows
+                                : options.shuffle  ? kWholeEpoch
+                                                   : 0;
+  }
+  return stream;
 }
 
-Status LoadRows(const OpenDataOptions& what, const DataOptions& options,
-                std::shared_ptr<const Parser> parser, const Clock& clock, const LogLine& log,
-                OpenedData* data) {
+Status LoadInMemory(const OpenDataOptions& what, const StreamOptions& options,
+                    std::shared_ptr<const Parser> parser, const Clock& clock, OpenedData* data) {
   const int64_t start = clock.NowNanos();
-  const InMemoryOptions in_memory{.batch_size = what.batch_size,
-                                  .drop_last = what.for_training && options.drop_last,
-                                  .shuffle = what.for_training && options.shuffle,
-                                  .seed = what.seed,
-                                  .may_be_empty = what.may_be_empty,
-                                  .max_bad_rows = options.max_bad_rows,
-                                  .threads = what.threads,
-                                  .reader = ReaderOf(options, what.interrupt),
-                                  .readers = options.readers,
-                                  .cache = {.dir = options.cache, .threads = what.threads},
-                                  .log = log};
-  FL_ASSIGN_OR_RETURN(auto dataset,
-                      InMemoryDataset::Load(what.files, std::move(parser), in_memory));
+  FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::Load(what.files, std::move(parser), options));
   data->load_seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
-  log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
-                  dataset->rows().rows, data->load_seconds, dataset->skipped()));
+  options.log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
+                          dataset->rows(), data->load_seconds, dataset->skipped()));
   if (what.exchange != nullptr) {
     FL_RETURN_IF_ERROR(Annotate(dataset->GlobalShuffle(0, what.exchange), "--global_shuffle"));
-    log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows().rows));
+    options.log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows()));
   }
-  data->rows = dataset->rows().rows;
+  data->rows = dataset->rows();
   data->dataset = std::move(dataset);
-  return absl::OkStatus();
-}
-
-Status OpenStream(const OpenDataOptions& what, const DataOptions& options,
-                  std::shared_ptr<const Parser> parser, const LogLine& log, OpenedData* data) {
-  const QueueDatasetOptions queue{.batch_size = what.batch_size,
-                                  .drop_last = what.for_training && options.drop_last,
-                                  .max_bad_rows = options.max_bad_rows,
-                                  .reader = ReaderOf(options, what.interrupt),
-                                  .shuffle_rows = what.for_training ? options.shuffle_rows : 0,
-                                  .seed = what.seed,
-                                  .readers = options.readers,
-                                  .log = log};
-  FL_ASSIGN_OR_RETURN(Stream stream, MakeStream(what.files, std::move(parser), queue,
-                                                {.dir = options.cache, .threads = what.threads}));
-  data->dataset = std::move(stream.dataset);
   return absl::OkStatus();
 }
 
@@ -194,14 +176,11 @@ StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& op
     log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
                     what.files.size() == 1 ? "file" : "files", what.files[0]));
   }
+  const StreamOptions stream = StreamOf(what, options, log);
   if (options.in_memory) {
-    FL_RETURN_IF_ERROR(LoadRows(what, options, std::move(parser), clock, log, &data));
-  } else if (what.files.empty()) {
-    const std::span<const InputSpec> inputs = parser->inputs();
-    data.dataset =
-        std::make_unique<EmptyDataset>(std::vector<InputSpec>(inputs.begin(), inputs.end()));
+    FL_RETURN_IF_ERROR(LoadInMemory(what, stream, std::move(parser), clock, &data));
   } else {
-    FL_RETURN_IF_ERROR(OpenStream(what, options, std::move(parser), log, &data));
+    FL_ASSIGN_OR_RETURN(data.dataset, MakeStream(what.files, std::move(parser), stream));
   }
   return data;
 }

@@ -12,6 +12,7 @@
 #include "flotilla/base/interrupt.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/row_exchange.h"
 #include "flotilla/run/train_options.h"
@@ -55,11 +56,9 @@ struct OpenDataOptions {
   std::string_view flag;  // flag that named the files, for messages: "--data"
   std::vector<std::string> files;
   bool for_training = true;  // otherwise in file order, and the last batch is kept
-  int64_t batch_size = 1000;
+  // Size, seed and, for one of several trainers, allow_empty; DataOptions has the others.
+  BatchOptions batch;
   int threads = 1;
-  uint64_t seed = 0;
-  // This is one of several trainers: it may have no file, and its epochs no rows.
-  bool may_be_empty = false;
   // If not null, and rows are in memory: redistributes the rows of all trainers among them.
   RowExchange* exchange = nullptr;
   // Interrupts every wait for rows, with its cause; null: none. Must outlive the dataset.
@@ -68,7 +67,7 @@ struct OpenDataOptions {
 
 // Opens the dataset, and reads the rows if they are to be in memory. Errors name the flag and the
 // file. `log` receives messages for the user. With an exchange the call is collective. REQUIRES:
-// clock outlives the call; there are files, or there may be none.
+// clock outlives the call; there are files, unless what.batch.allow_empty.
 StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,
                               std::shared_ptr<const Parser> parser, const Clock& clock,
                               const LogLine& log);

@@ -87,8 +87,8 @@ TEST(OpenDataTest, ATrainerWithoutAFileHasNoRows) {
     auto parser = MakeModelParser({.format = "multislot"}, IdAndLabel(), options);
     ASSERT_TRUE(parser.ok()) << parser.status();
     std::string log;
-    auto data = OpenData({.flag = "--data", .may_be_empty = true}, options, *parser, clock,
-                         [&](std::string_view line) { log += line; });
+    auto data = OpenData({.flag = "--data", .batch = {.allow_empty = true}}, options, *parser,
+                         clock, [&](std::string_view line) { log += line; });
     ASSERT_TRUE(data.ok()) << data.status();
     EXPECT_THAT(log, HasSubstr("--data: no file for this trainer"));
     ASSERT_TRUE(data->dataset->StartEpoch(0).ok());
@@ -110,7 +110,7 @@ TEST(OpenDataTest, TestRowsComeInTheOrderOfTheFileAndAreAllThere) {
   OpenDataOptions what{.flag = "--test",
                        .files = {dir.Write("rows", text)},
                        .for_training = false,
-                       .batch_size = 10};
+                       .batch = {.batch_size = 10}};
   const auto ids = [&] {
     std::vector<uint64_t> all;
     auto data = OpenData(what, options, parser, clock, [](std::string_view) {});

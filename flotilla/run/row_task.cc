@@ -69,9 +69,8 @@ Status RowTask::OpenData() {
                       MakeModelParser(model_, options_.data));
   OpenDataOptions train{.flag = "--data",
                         .files = train_files_,
-                        .batch_size = options_.batch_size,
+                        .batch = {.batch_size = options_.batch_size, .seed = options_.seed},
                         .threads = options_.threads,
-                        .seed = options_.seed,
                         .interrupt = run_->interrupt};
   OpenDataOptions test = train;
   FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser));
@@ -96,7 +95,7 @@ StatusOr<OpenedData> RowTask::OpenShare(OpenDataOptions what,
     const bool matters = run_->first() && (split || what.for_training);
     if (matters && !warning.empty()) terminal.log.warn("{}", warning);
     if (split) what.files = SplitFiles(what.files, group.trainers(), group.trainer());
-    what.may_be_empty = true;
+    what.batch.allow_empty = true;
   }
   const std::span<const InputSpec> inputs = parser->inputs();
   GroupRowExchange exchange(&group, {inputs.begin(), inputs.end()});

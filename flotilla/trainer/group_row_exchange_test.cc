@@ -41,13 +41,14 @@ TEST(GroupRowExchangeTest, AGlobalShuffleSpreadsTheRowsOfAllTrainersAndLosesNone
                                           {.batch_size = 10, .seed = 4}));
     GroupRowExchange exchange(group.get(), ValueAndIds());
     FL_RETURN_IF_ERROR(dataset->GlobalShuffle(1, &exchange));
-    FL_RETURN_IF_ERROR(dataset->rows().Check(ValueAndIds()));
-    const auto& values = dataset->rows().fields[0].values;
+    const Batch rows = dataset->CopyRows();
+    FL_RETURN_IF_ERROR(rows.Check(ValueAndIds()));
+    const auto& values = rows.fields[0].values;
     EXPECT_TRUE(std::any_of(values.begin(), values.end(),
                             [&](float value) { return static_cast<int>(value) / 100 != trainer; }));
-    for (int64_t r = 0; r < dataset->rows().rows; ++r) {
+    for (int64_t r = 0; r < rows.rows; ++r) {
       const auto row = static_cast<uint64_t>(values[r]);
-      const auto ids = dataset->rows().fields[1].ids.row(r);
+      const auto ids = rows.fields[1].ids.row(r);
       EXPECT_EQ(ids.size(), row % 3);
       if (!ids.empty()) {
         EXPECT_EQ(ids[0], row) << "ids go with their row";

@@ -6,7 +6,6 @@
 
 #include "flotilla/base/mutex.h"
 #include "flotilla/communicator/mode.h"
-#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
@@ -28,8 +27,8 @@ std::unique_ptr<Dataset> DataOf(int trainer, int trainers, int64_t rows, int64_t
   for (int64_t r = 0; r < rows; ++r) {
     if (r / batch_size % trainers == trainer) AppendClickRow(r, 30, &batch);
   }
-  if (batch.rows == 0) return std::make_unique<EmptyDataset>(ClickInputs());
-  return *InMemoryDataset::FromRows(ClickInputs(), std::move(batch), {.batch_size = batch_size});
+  return *InMemoryDataset::FromRows(ClickInputs(), batch,
+                                    {.batch_size = batch_size, .allow_empty = true});
 }
 
 // watched: with a second head, which a metric reads and the loss does not: a batch norm of the
@@ -127,8 +126,7 @@ Outcome RunJob(const Job& job) {
   outcome.status = cluster.RunTrainers([&](int t, PsClient& client) -> Status {
     FL_ASSIGN_OR_RETURN(auto communicator, MakeCommunicator(spec, job.mode, &client, &kClock));
     const int busy = job.trainers - job.idle;
-    const auto dataset = t < busy ? DataOf(t, busy, job.rows, job.batch_size)
-                                  : std::make_unique<EmptyDataset>(ClickInputs());
+    const auto dataset = DataOf(t, busy, t < busy ? job.rows : 0, job.batch_size);
     FL_ASSIGN_OR_RETURN(const auto reports, TrainOne(job, model, *communicator, *dataset));
     FL_RETURN_IF_ERROR(client.Barrier("end"));
     MutexLock lock(mutex);

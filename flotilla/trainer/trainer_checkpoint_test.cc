@@ -22,11 +22,11 @@ std::unique_ptr<InMemoryDataset> MakeRows() {
     batch.fields[1].ids.ids.push_back(row.Below(10, 600));
     batch.fields[2].values.push_back(row.Uniform(20) < 0.3f ? 1 : 0);
   }
-  auto dataset =
-      InMemoryDataset::FromRows({{.name = "dense", .width = 2},
-                                 {.name = "C", .kind = InputKind::kIds},
-                                 {.name = "label", .kind = InputKind::kLabel}},
-                                std::move(batch), {.batch_size = 64, .shuffle = true, .seed = 1});
+  auto dataset = InMemoryDataset::FromRows(
+      {{.name = "dense", .width = 2},
+       {.name = "C", .kind = InputKind::kIds},
+       {.name = "label", .kind = InputKind::kLabel}},
+      std::move(batch), {.batch_size = 64, .shuffle_rows = kWholeEpoch, .seed = 1});
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   return *std::move(dataset);
 }

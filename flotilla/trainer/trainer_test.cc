@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "flotilla/communicator/local_communicator.h"
-#include "flotilla/dataset/empty_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/optim/adam.h"
@@ -19,8 +18,9 @@ namespace {
 std::unique_ptr<InMemoryDataset> MakeDataset(int64_t rows, int64_t batch_size, uint64_t ids = 30) {
   Batch batch{.fields = std::vector<Field>(2 + kClickSlots)};
   for (int64_t r = 0; r < rows; ++r) AppendClickRow(r, ids, &batch);
-  auto dataset = InMemoryDataset::FromRows(ClickInputs(), std::move(batch),
-                                           {.batch_size = batch_size, .shuffle = true, .seed = 1});
+  auto dataset =
+      InMemoryDataset::FromRows(ClickInputs(), std::move(batch),
+                                {.batch_size = batch_size, .shuffle_rows = kWholeEpoch, .seed = 1});
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   return *std::move(dataset);
 }
@@ -459,8 +459,9 @@ TEST(TrainerTest, ACommunicatorIsToldWhetherAnEpochHasBatchesAndHowMany) {
   auto trainer = *Trainer::Make(&model, &communicator, &clock, {});
   ASSERT_TRUE(trainer->TrainEpoch(*MakeDataset(50, 20), 0).ok());
   EXPECT_FALSE(communicator.in_epoch());
-  EmptyDataset nothing(ClickInputs());
-  ASSERT_TRUE(trainer->TrainEpoch(nothing, 1).ok());
+  const Batch none{.fields = std::vector<Field>(ClickInputs().size())};
+  auto nothing = *InMemoryDataset::FromRows(ClickInputs(), none, {.allow_empty = true});
+  ASSERT_TRUE(trainer->TrainEpoch(*nothing, 1).ok());
   EXPECT_EQ(communicator.calls,
             (std::vector<std::string>{"begin true 3", "flush", "begin false 0", "flush"}));
 }

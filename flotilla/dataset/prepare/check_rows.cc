@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "flotilla/dataset/reader_options.h"
+#include "flotilla/dataset/stream.h"
 
 namespace flotilla {
 namespace {

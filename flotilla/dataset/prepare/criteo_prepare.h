@@ -33,7 +33,7 @@ struct CriteoPrepareOptions {
   // Memory for counting categories; 0: as much as exact counts need. See ValueCounter.
   size_t memory_bytes = 0;
 
-  int64_t max_bad_rows = 0;  // as in QueueDatasetOptions
+  int64_t max_bad_rows = 0;  // as in StreamOptions
   int threads = 1;           // the output does not depend on it
   LineReaderOptions reader;
   // Called by one thread at a time; `stage` is "count" or "write".

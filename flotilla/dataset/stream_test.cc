@@ -1,4 +1,4 @@
-#include "flotilla/dataset/queue_dataset.h"
+#include "flotilla/dataset/stream.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -27,18 +27,18 @@ using ::testing::HasSubstr;
 using ::testing::Pair;
 using ::testing::StartsWith;
 
-std::unique_ptr<QueueDataset> MakeDataset(std::vector<std::string> files,
-                                          const QueueDatasetOptions& options) {
-  StatusOr<std::unique_ptr<QueueDataset>> dataset =
-      QueueDataset::Make(std::move(files), std::make_shared<NumberParser>(), options);
+std::unique_ptr<BatchedDataset> MakeDataset(std::vector<std::string> files,
+                                            const StreamOptions& options) {
+  StatusOr<std::unique_ptr<BatchedDataset>> dataset =
+      MakeStream(std::move(files), std::make_shared<NumberParser>(), options);
   EXPECT_TRUE(dataset.ok()) << dataset.status();
   return *std::move(dataset);
 }
 
-TEST(QueueDatasetTest, BatchesFollowTheFilesAndCrossTheirBorders) {
+TEST(StreamTest, BatchesFollowTheFilesAndCrossTheirBorders) {
   TempDir dir;
   auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 5)), dir.Write("b", NumberLines(5, 8))},
-                             {.batch_size = 3});
+                             {.batch = {.batch_size = 3}});
   for (int64_t epoch : {0, 1}) {
     StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, 1);
     ASSERT_TRUE(batches.ok()) << batches.status();
@@ -48,11 +48,11 @@ TEST(QueueDatasetTest, BatchesFollowTheFilesAndCrossTheirBorders) {
   }
 }
 
-TEST(QueueDatasetTest, BatchesDoNotDependOnTheNumberOfWorkers) {
+TEST(StreamTest, BatchesDoNotDependOnTheNumberOfWorkers) {
   TempDir dir;
   auto dataset =
       MakeDataset({dir.Write("a", NumberLines(0, 700)), dir.Write("b", NumberLines(700, 1999))},
-                  {.batch_size = 7});
+                  {.batch = {.batch_size = 7}});
   StatusOr<BatchesByOrdinal> one = ReadEpoch(*dataset, 0, 1);
   StatusOr<BatchesByOrdinal> four = ReadEpoch(*dataset, 0, 4);
   ASSERT_TRUE(one.ok() && four.ok());
@@ -61,26 +61,26 @@ TEST(QueueDatasetTest, BatchesDoNotDependOnTheNumberOfWorkers) {
   EXPECT_EQ(dataset->counts().rows, 1999);
 }
 
-TEST(QueueDatasetTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
+TEST(StreamTest, ShortLastBatchIsDroppedAndCountedWhenTold) {
   TempDir dir;
-  auto dataset =
-      MakeDataset({dir.Write("a", NumberLines(0, 8))}, {.batch_size = 3, .drop_last = true});
+  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 8))},
+                             {.batch = {.batch_size = 3, .drop_last = true}});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 2);
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_EQ(batches->size(), 2u);
   EXPECT_EQ(dataset->counts(), (DatasetCounts{.rows = 6, .dropped = 2}));
 }
 
-TEST(QueueDatasetTest, BadRowStopsWithFileLineAndColumn) {
+TEST(StreamTest, BadRowStopsWithFileLineAndColumn) {
   TempDir dir;
   const std::string path = dir.Write("b", "5\n6\nx7\n8\n");
-  auto dataset = MakeDataset({dir.Write("a", "1\n2\n"), path}, {.batch_size = 10});
+  auto dataset = MakeDataset({dir.Write("a", "1\n2\n"), path}, {.batch = {.batch_size = 10}});
   EXPECT_EQ(ErrorOf(*dataset), path + ":3:1: expected a digit, found 'x7'");
 }
 
-TEST(QueueDatasetTest, FirstErrorStaysUntilTheNextEpoch) {
+TEST(StreamTest, FirstErrorStaysUntilTheNextEpoch) {
   TempDir dir;
-  auto dataset = MakeDataset({dir.Write("a", "bad\n1\n2\n3\n")}, {.batch_size = 1});
+  auto dataset = MakeDataset({dir.Write("a", "bad\n1\n2\n3\n")}, {.batch = {.batch_size = 1}});
   Batch batch;
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   const Status first = dataset->Next(0, &batch).status();
@@ -90,10 +90,10 @@ TEST(QueueDatasetTest, FirstErrorStaysUntilTheNextEpoch) {
   EXPECT_FALSE(dataset->Next(0, &batch).ok());
 }
 
-TEST(QueueDatasetTest, BadRowsWithinTheLimitAreSkippedAndCounted) {
+TEST(StreamTest, BadRowsWithinTheLimitAreSkippedAndCounted) {
   TempDir dir;
   auto dataset = MakeDataset({dir.Write("a", "0\nbad\n2 20 21\n\n4 40\nbad\nbad\n")},
-                             {.batch_size = 2, .max_bad_rows = 4});
+                             {.batch = {.batch_size = 2}, .max_bad_rows = 4});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 2);
   ASSERT_TRUE(batches.ok()) << batches.status();
   // The last line is a batch of its own without a good row, so it is skipped.
@@ -105,43 +105,45 @@ TEST(QueueDatasetTest, BadRowsWithinTheLimitAreSkippedAndCounted) {
   EXPECT_EQ(counts.read(), 7);
 }
 
-TEST(QueueDatasetTest, OneBadRowTooManyStops) {
+TEST(StreamTest, OneBadRowTooManyStops) {
   TempDir dir;
   const std::string path = dir.Write("a", "0\nbad\nbad\nbad\n");
-  auto dataset = MakeDataset({path}, {.batch_size = 2, .max_bad_rows = 2});
+  auto dataset = MakeDataset({path}, {.batch = {.batch_size = 2}, .max_bad_rows = 2});
   EXPECT_EQ(ErrorOf(*dataset),
             "more than 2 bad rows: " + path + ":4:1: expected a digit, found 'bad'");
 }
 
-TEST(QueueDatasetTest, EpochWithoutRowsIsAnError) {
+TEST(StreamTest, EpochWithoutRowsIsAnError) {
   TempDir dir;
   const std::string empty = dir.Write("a", "");
   EXPECT_THAT(ErrorOf(*MakeDataset({empty, empty}, {}), 2),
               HasSubstr("no rows in 2 file(s), first " + empty));
-  auto all_bad =
-      MakeDataset({dir.Write("b", "bad\nbad\nbad\n")}, {.batch_size = 1, .max_bad_rows = 100});
+  auto all_bad = MakeDataset({dir.Write("b", "bad\nbad\nbad\n")},
+                             {.batch = {.batch_size = 1}, .max_bad_rows = 100});
   EXPECT_THAT(ErrorOf(*all_bad, 3), HasSubstr("3 bad rows skipped"));
-  auto dropped = MakeDataset({dir.Write("c", "1\n2\n")}, {.batch_size = 3, .drop_last = true});
+  auto dropped =
+      MakeDataset({dir.Write("c", "1\n2\n")}, {.batch = {.batch_size = 3, .drop_last = true}});
   EXPECT_THAT(ErrorOf(*dropped, 2), HasSubstr("2 rows dropped as a short last batch"));
 }
 
-TEST(QueueDatasetTest, MissingFileIsAnErrorOfTheEpoch) {
+TEST(StreamTest, MissingFileIsAnErrorOfTheEpoch) {
   TempDir dir;
   auto dataset = MakeDataset({dir.path() + "/none"}, {});
   EXPECT_THAT(ErrorOf(*dataset, 2), HasSubstr("/none: no such file"));
 }
 
-TEST(QueueDatasetTest, CarriageReturnsAndAMissingLastNewlineAreNoBadRows) {
+TEST(StreamTest, CarriageReturnsAndAMissingLastNewlineAreNoBadRows) {
   TempDir dir;
-  auto dataset = MakeDataset({dir.Write("a", "1 10\r\n2 20 21\r\n3")}, {.batch_size = 10});
+  auto dataset =
+      MakeDataset({dir.Write("a", "1 10\r\n2 20 21\r\n3")}, {.batch = {.batch_size = 10}});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 1);
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_THAT(*batches, ElementsAre(Pair(0, ElementsAre(1, 2, 3))));
 }
 
-TEST(QueueDatasetTest, EndOfEpochIsToldAgainAndAnEpochCanBeLeftEarly) {
+TEST(StreamTest, EndOfEpochIsToldAgainAndAnEpochCanBeLeftEarly) {
   TempDir dir;
-  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 4))}, {.batch_size = 2});
+  auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 4))}, {.batch = {.batch_size = 2}});
   Batch batch;
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   EXPECT_TRUE(*dataset->Next(0, &batch));
@@ -154,12 +156,12 @@ TEST(QueueDatasetTest, EndOfEpochIsToldAgainAndAnEpochCanBeLeftEarly) {
   EXPECT_EQ(batch.rows, 0);
 }
 
-TEST(QueueDatasetTest, WrongUseIsAnError) {
+TEST(StreamTest, WrongUseIsAnError) {
   const auto parser = std::make_shared<NumberParser>();
-  EXPECT_THAT(std::string(Message(QueueDataset::Make({}, parser, {}).status())),
-              HasSubstr("no files"));
-  EXPECT_THAT(std::string(Message(QueueDataset::Make({"a"}, parser, {.batch_size = 0}).status())),
-              HasSubstr("batch_size 0"));
+  EXPECT_THAT(std::string(Message(MakeStream({}, parser, {}).status())), HasSubstr("no files"));
+  EXPECT_THAT(
+      std::string(Message(MakeStream({"a"}, parser, {.batch = {.batch_size = 0}}).status())),
+      HasSubstr("batch_size 0"));
   auto dataset = MakeDataset({"a"}, {});
   Batch batch;
   EXPECT_EQ(dataset->Next(0, &batch).status().code(), absl::StatusCode::kFailedPrecondition);
@@ -174,18 +176,18 @@ std::string WriteGzip(const TempDir& dir, const std::string& name, const std::st
   return path;
 }
 
-QueueDatasetOptions WithCommand(const std::string& command) {
-  QueueDatasetOptions options{.batch_size = 10};
+StreamOptions WithCommand(const std::string& command) {
+  StreamOptions options{.batch = {.batch_size = 10}};
   options.reader.source.pipe_command = command;
   return options;
 }
 
-TEST(QueueDatasetTest, FirstBadRowsAreKeptAsSamples) {
+TEST(StreamTest, FirstBadRowsAreKeptAsSamples) {
   TempDir dir;
   std::string text = "1 10\n";
   for (int i = 0; i < 30; ++i) text += "bad\n";
   const std::string path = dir.Write("a", text);
-  auto dataset = MakeDataset({path}, {.batch_size = 100, .max_bad_rows = 30});
+  auto dataset = MakeDataset({path}, {.batch = {.batch_size = 100}, .max_bad_rows = 30});
   ASSERT_TRUE(ReadEpoch(*dataset, 0).ok());
   const DatasetCounts counts = dataset->counts();
   EXPECT_EQ(counts.skipped, 30);
@@ -193,7 +195,7 @@ TEST(QueueDatasetTest, FirstBadRowsAreKeptAsSamples) {
   EXPECT_EQ(counts.samples[0], path + ":2:1: expected a digit, found 'bad'");
 }
 
-TEST(QueueDatasetTest, LineOfAHundredMegabytesIsABadRow) {
+TEST(StreamTest, LineOfAHundredMegabytesIsABadRow) {
   TempDir dir;
   const std::string path = dir.path() + "/a";
   std::ofstream(path) << "1 10\n" << std::string(100'000'000, '7') << "\n2 20 21\n";
@@ -207,7 +209,7 @@ TEST(QueueDatasetTest, LineOfAHundredMegabytesIsABadRow) {
   EXPECT_THAT(skipping->counts().samples, ElementsAre(error));
 }
 
-TEST(QueueDatasetTest, UnreadableFilesAreErrorsThatNameThem) {
+TEST(StreamTest, UnreadableFilesAreErrorsThatNameThem) {
   TempDir dir;
   EXPECT_THAT(ErrorOf(*MakeDataset({dir.path()}, {})), HasSubstr("is a directory"));
   const std::string link = dir.path() + "/link";
@@ -220,16 +222,16 @@ TEST(QueueDatasetTest, UnreadableFilesAreErrorsThatNameThem) {
   }
 }
 
-TEST(QueueDatasetTest, FileWhoseReadingFailsIsAnErrorThatNamesIt) {
+TEST(StreamTest, FileWhoseReadingFailsIsAnErrorThatNamesIt) {
   const std::string path = "/proc/self/mem";  // opens, but reading its first address fails
   if (access(path.c_str(), R_OK) != 0) GTEST_SKIP() << "skipped: no " << path;
   EXPECT_THAT(ErrorOf(*MakeDataset({path}, {})), StartsWith(path + ": "));
 }
 
-TEST(QueueDatasetTest, CompressedFilesAreReadAndTruncatedOnesAreErrors) {
+TEST(StreamTest, CompressedFilesAreReadAndTruncatedOnesAreErrors) {
   TempDir dir;
   const std::string path = WriteGzip(dir, "a.gz", NumberLines(0, 5000));
-  auto dataset = MakeDataset({path}, {.batch_size = 10});
+  auto dataset = MakeDataset({path}, {.batch = {.batch_size = 10}});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0, 3);
   ASSERT_TRUE(batches.ok()) << batches.status();
   EXPECT_EQ(RowsOf(*batches).size(), 5000u);
@@ -237,10 +239,10 @@ TEST(QueueDatasetTest, CompressedFilesAreReadAndTruncatedOnesAreErrors) {
   EXPECT_EQ(ErrorOf(*dataset), path + ": truncated gzip stream");
 }
 
-TEST(QueueDatasetTest, FileThatChangesWhileItIsReadIsAnError) {
+TEST(StreamTest, FileThatChangesWhileItIsReadIsAnError) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 1000));
-  QueueDatasetOptions options{.batch_size = 10};
+  StreamOptions options{.batch = {.batch_size = 10}};
   options.reader.buffer_bytes = 100;
   auto dataset = MakeDataset({path}, options);
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
@@ -251,7 +253,7 @@ TEST(QueueDatasetTest, FileThatChangesWhileItIsReadIsAnError) {
               HasSubstr(path + ": changed while it was read"));
 }
 
-TEST(QueueDatasetTest, PipeCommandTurnsEachFileIntoLines) {
+TEST(StreamTest, PipeCommandTurnsEachFileIntoLines) {
   TempDir dir;
   const std::string plain = dir.Write("a", "x0 y1 10 z\n");
   const std::string packed = WriteGzip(dir, "b.gz", "x2 20 21\n");
@@ -263,14 +265,14 @@ TEST(QueueDatasetTest, PipeCommandTurnsEachFileIntoLines) {
   EXPECT_THAT(batch.fields[0].values, ElementsAre(0, 1, 10, 2, 20, 21));
 }
 
-TEST(QueueDatasetTest, BadRowOfAPipeHasTheLineOfItsOutput) {
+TEST(StreamTest, BadRowOfAPipeHasTheLineOfItsOutput) {
   TempDir dir;
   const std::string path = dir.Write("a", "1\n2\n");
   EXPECT_EQ(ErrorOf(*MakeDataset({path}, WithCommand("cat; echo oops"))),
             path + ":3:1: expected a digit, found 'oops'");
 }
 
-TEST(QueueDatasetTest, FailingPipesFailTheEpoch) {
+TEST(StreamTest, FailingPipesFailTheEpoch) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 100));
   EXPECT_EQ(ErrorOf(*MakeDataset({path}, WithCommand("head -1; echo why >&2; exit 3"))),
@@ -281,7 +283,7 @@ TEST(QueueDatasetTest, FailingPipesFailTheEpoch) {
               HasSubstr("was killed by signal 15"));
   const std::string fifo = dir.path() + "/fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
-  QueueDatasetOptions hangs = WithCommand("cat - " + fifo);
+  StreamOptions hangs = WithCommand("cat - " + fifo);
   hangs.reader.source.idle_timeout_ms = 100;
   EXPECT_THAT(ErrorOf(*MakeDataset({path}, hangs)), HasSubstr("wrote nothing for 100 ms"));
   const std::string cut = WriteGzip(dir, "cut.gz", NumberLines(0, 5000));
@@ -290,11 +292,11 @@ TEST(QueueDatasetTest, FailingPipesFailTheEpoch) {
   EXPECT_TRUE(waitpid(-1, nullptr, WNOHANG) == -1 && errno == ECHILD) << "a child is left";
 }
 
-TEST(QueueDatasetTest, PipesThatWriteNothingAreToldAndAnEpochOfThemIsAnError) {
+TEST(StreamTest, PipesThatWriteNothingAreToldAndAnEpochOfThemIsAnError) {
   TempDir dir;
   const std::string a = dir.Write("a", "1\n"), b = dir.Write("b", "2 20 21\n");
   std::vector<std::string> log;
-  QueueDatasetOptions options = WithCommand("grep 2 || true");
+  StreamOptions options = WithCommand("grep 2 || true");
   options.log = [&](std::string_view line) { log.emplace_back(line); };
   ASSERT_TRUE(ReadEpoch(*MakeDataset({a, b}, options), 0).ok());
   EXPECT_THAT(log, ElementsAre(a + ": command `grep 2 || true` wrote nothing"));
@@ -302,15 +304,15 @@ TEST(QueueDatasetTest, PipesThatWriteNothingAreToldAndAnEpochOfThemIsAnError) {
               HasSubstr("no rows in 2 file(s), first " + a + " (through the command `true`)"));
 }
 
-TEST(QueueDatasetTest, ReadersTakeContiguousSharesAndBatchesDoNotDependOnWorkers) {
+TEST(StreamTest, ReadersTakeContiguousSharesAndBatchesDoNotDependOnWorkers) {
   TempDir dir;
   std::vector<std::string> files;
   for (int i = 0; i < 5; ++i) {
     files.push_back(dir.Write(fmt::format("f{}", i), NumberLines(100 * i, 100 * i + 100)));
   }
   for (const std::string command : {"", "cat"}) {
-    QueueDatasetOptions options = WithCommand(command);
-    options.batch_size = 30;
+    StreamOptions options = WithCommand(command);
+    options.batch.batch_size = 30;
     options.readers = 2;
     auto dataset = MakeDataset(files, options);
     EXPECT_EQ(dataset->readers(), 2);
@@ -329,11 +331,11 @@ TEST(QueueDatasetTest, ReadersTakeContiguousSharesAndBatchesDoNotDependOnWorkers
   }
 }
 
-TEST(QueueDatasetTest, OneWorkerGetsAscendingOrdinalsFromSeveralReaders) {
+TEST(StreamTest, OneWorkerGetsAscendingOrdinalsFromSeveralReaders) {
   TempDir dir;
   auto dataset =
       MakeDataset({dir.Write("a", NumberLines(0, 50)), dir.Write("b", NumberLines(0, 90))},
-                  {.batch_size = 10, .readers = 2});
+                  {.batch = {.batch_size = 10}, .readers = 2});
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   std::vector<int64_t> ordinals;
   for (Batch batch; *dataset->Next(0, &batch);) ordinals.push_back(batch.ordinal);
@@ -341,11 +343,12 @@ TEST(QueueDatasetTest, OneWorkerGetsAscendingOrdinalsFromSeveralReaders) {
   EXPECT_TRUE(std::is_sorted(ordinals.begin(), ordinals.end()));
 }
 
-TEST(QueueDatasetTest, ShuffleStaysWithinItsWindowsAndFollowsSeedAndEpoch) {
+TEST(StreamTest, ShuffleStaysWithinItsWindowsAndFollowsSeedAndEpoch) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 1000));
   auto read = [&](uint64_t seed, int64_t epoch, int workers) {
-    auto dataset = MakeDataset({path}, {.batch_size = 30, .shuffle_rows = 100, .seed = seed});
+    auto dataset =
+        MakeDataset({path}, {.batch = {.batch_size = 30, .shuffle_rows = 100, .seed = seed}});
     StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, workers);
     EXPECT_TRUE(batches.ok()) << batches.status();
     return RowsOf(*batches);
@@ -366,15 +369,15 @@ TEST(QueueDatasetTest, ShuffleStaysWithinItsWindowsAndFollowsSeedAndEpoch) {
   EXPECT_NE(read(2, 0, 1), rows);
 }
 
-TEST(QueueDatasetTest, BadRowInAShuffledWindowHasItsPlace) {
+TEST(StreamTest, BadRowInAShuffledWindowHasItsPlace) {
   TempDir dir;
   const std::string a = dir.Write("a", NumberLines(0, 50));
   const std::string b = dir.Write("b", NumberLines(50, 60) + "bad\n" + NumberLines(60, 90));
-  EXPECT_EQ(ErrorOf(*MakeDataset({a, b}, {.batch_size = 10, .shuffle_rows = 100})),
+  EXPECT_EQ(ErrorOf(*MakeDataset({a, b}, {.batch = {.batch_size = 10, .shuffle_rows = 100}})),
             b + ":11:1: expected a digit, found 'bad'");
 }
 
-TEST(QueueDatasetTest, ResumesExactlyAfterEveryBatch) {
+TEST(StreamTest, ResumesExactlyAfterEveryBatch) {
   TempDir dir;
   const std::vector<std::string> files = {
       dir.Write("a", NumberLines(0, 95)), WriteGzip(dir, "b.gz", NumberLines(95, 160)),
@@ -383,43 +386,42 @@ TEST(QueueDatasetTest, ResumesExactlyAfterEveryBatch) {
     for (const int64_t shuffle : {0, 30}) {
       for (const bool drop_last : {false, true}) {
         SCOPED_TRACE(fmt::format("readers {} shuffle {} drop {}", readers, shuffle, drop_last));
-        const QueueDatasetOptions options{.batch_size = 10,
-                                          .drop_last = drop_last,
-                                          .max_bad_rows = 2,
-                                          .shuffle_rows = shuffle,
-                                          .readers = readers};
+        const StreamOptions options{
+            .batch = {.batch_size = 10, .drop_last = drop_last, .shuffle_rows = shuffle},
+            .max_bad_rows = 2,
+            .readers = readers};
         ExpectResumesExactly([&] { return MakeDataset(files, options); }, 3);
       }
     }
   }
-  QueueDatasetOptions piped = WithCommand("cat");
+  StreamOptions piped = WithCommand("cat");
   piped.max_bad_rows = 2;
   piped.readers = 2;
   ExpectResumesExactly([&] { return MakeDataset(files, piped); }, 3);
 }
 
-TEST(QueueDatasetTest, PositionOfOtherDataIsRefused) {
+TEST(StreamTest, PositionOfOtherDataIsRefused) {
   TempDir dir;
   const std::string a = dir.Write("a", NumberLines(0, 95)), b = dir.Write("b", NumberLines(0, 95));
-  auto dataset = MakeDataset({a}, {.batch_size = 10});
+  auto dataset = MakeDataset({a}, {.batch = {.batch_size = 10}});
   EXPECT_FALSE(dataset->Resume(dataset->position()).ok());  // not inside an epoch
   ASSERT_TRUE(dataset->StartEpoch(0).ok());
   const DatasetPosition position = dataset->position();
-  EXPECT_TRUE(MakeDataset({a}, {.batch_size = 10})->Resume(position).ok());
-  for (const auto& other :
-       {MakeDataset({b}, {.batch_size = 10}), MakeDataset({a}, {.batch_size = 11}),
-        MakeDataset({a}, {.batch_size = 10, .shuffle_rows = 50}),
-        MakeDataset({a, b}, {.batch_size = 10, .readers = 2})}) {
+  EXPECT_TRUE(MakeDataset({a}, {.batch = {.batch_size = 10}})->Resume(position).ok());
+  for (const auto& other : {MakeDataset({b}, {.batch = {.batch_size = 10}}),
+                            MakeDataset({a}, {.batch = {.batch_size = 11}}),
+                            MakeDataset({a}, {.batch = {.batch_size = 10, .shuffle_rows = 50}}),
+                            MakeDataset({a, b}, {.batch = {.batch_size = 10}, .readers = 2})}) {
     EXPECT_EQ(other->Resume(position).code(), absl::StatusCode::kFailedPrecondition);
   }
 }
 
-TEST(QueueDatasetTest, StandardInputIsReadOnce) {
+TEST(StreamTest, StandardInputIsReadOnce) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 25));
   const int before = dup(STDIN_FILENO);
   ASSERT_NE(freopen(path.c_str(), "r", stdin), nullptr);
-  auto dataset = MakeDataset({"-"}, {.batch_size = 10});
+  auto dataset = MakeDataset({"-"}, {.batch = {.batch_size = 10}});
   StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, 0);
   dup2(before, STDIN_FILENO);
   close(before);
@@ -428,10 +430,10 @@ TEST(QueueDatasetTest, StandardInputIsReadOnce) {
   EXPECT_THAT(std::string(Message(dataset->StartEpoch(1))), HasSubstr("only once"));
 }
 
-TEST(QueueDatasetTest, ManyWorkersOnManyShortEpochsNeverMissARow) {
+TEST(StreamTest, ManyWorkersOnManyShortEpochsNeverMissARow) {
   TempDir dir;
   auto dataset = MakeDataset({dir.Write("a", NumberLines(0, 3)), dir.Write("b", NumberLines(0, 5))},
-                             {.batch_size = 2, .readers = 2});
+                             {.batch = {.batch_size = 2}, .readers = 2});
   for (int64_t epoch = 0; epoch < 200; ++epoch) {
     StatusOr<BatchesByOrdinal> batches = ReadEpoch(*dataset, epoch, 4);
     ASSERT_TRUE(batches.ok()) << batches.status();
@@ -454,13 +456,13 @@ class ZeroParser : public NumberParser {
   }
 };
 
-TEST(QueueDatasetTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
+TEST(StreamTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
   // 300 MB of lines of 1000 bytes that are never stored on disk.
-  QueueDatasetOptions options =
+  StreamOptions options =
       WithCommand("yes \"$(head -c 999 /dev/zero | tr '\\0' x)\" | head -c 300000000");
-  options.batch_size = 1000;
+  options.batch.batch_size = 1000;
   TempDir dir;
-  auto dataset = QueueDataset::Make({dir.Write("a", "")}, std::make_shared<ZeroParser>(), options);
+  auto dataset = MakeStream({dir.Write("a", "")}, std::make_shared<ZeroParser>(), options);
   ASSERT_TRUE(dataset.ok());
   const int64_t before = ResidentBytes();
   ASSERT_TRUE((*dataset)->StartEpoch(0).ok());
@@ -472,12 +474,12 @@ TEST(QueueDatasetTest, MemoryOfAStreamDoesNotGrowWithItsLength) {
   EXPECT_EQ(rows, 300'000);
 }
 
-TEST(QueueDatasetTest, AnInterruptedEpochGoesOnAfterTheLastBatch) {
+TEST(StreamTest, AnInterruptedEpochGoesOnAfterTheLastBatch) {
   TempDir dir;
   const std::string go = dir.path() + "/go";
   for (const int64_t shuffle_rows : {0, 4}) {
     Interrupt interrupt;
-    QueueDatasetOptions options{.batch_size = 3, .shuffle_rows = shuffle_rows, .seed = 7};
+    StreamOptions options{.batch = {.batch_size = 3, .shuffle_rows = shuffle_rows, .seed = 7}};
     // Blocks in the middle of the third batch, or of the second window, unless it may continue.
     const std::vector<std::string> files = {dir.Write("a", NumberLines(0, 12))};
     options.reader.source.pipe_command =

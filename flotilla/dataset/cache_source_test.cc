@@ -1,4 +1,4 @@
-#include "flotilla/dataset/cache_dataset.h"
+#include "flotilla/dataset/cache_source.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -25,19 +25,20 @@ class RenamedParser : public NumberParser {
 };
 
 // The sources, the cache directory and the log lines of one test.
-class CacheDatasetTest : public ::testing::Test {
+class CacheSourceTest : public ::testing::Test {
  protected:
-  std::unique_ptr<Dataset> Make(std::vector<std::string> files, QueueDatasetOptions options,
+  std::unique_ptr<Dataset> Make(std::vector<std::string> files, StreamOptions options,
                                 std::shared_ptr<const Parser> parser = nullptr) {
     options.log = [this](std::string_view line) { log_.emplace_back(line); };
     if (parser == nullptr) parser = std::make_shared<NumberParser>();
-    StatusOr<std::unique_ptr<CacheDataset>> dataset = CacheDataset::Make(
-        std::move(files), std::move(parser), options, {.dir = cache_dir(), .threads = 2});
+    options.cache = cache_dir();
+    options.threads = 2;
+    auto dataset = MakeStream(std::move(files), std::move(parser), options);
     EXPECT_TRUE(dataset.ok()) << dataset.status();
     return *std::move(dataset);
   }
 
-  StatusOr<BatchesByOrdinal> Read(std::vector<std::string> files, QueueDatasetOptions options = {},
+  StatusOr<BatchesByOrdinal> Read(std::vector<std::string> files, StreamOptions options = {},
                                   std::shared_ptr<const Parser> parser = nullptr) {
     log_.clear();
     return ReadEpoch(*Make(std::move(files), options, std::move(parser)), 0, 2);
@@ -57,15 +58,15 @@ class CacheDatasetTest : public ::testing::Test {
   std::vector<std::string> log_;
 };
 
-TEST_F(CacheDatasetTest, GivesTheBatchesOfTheText) {
+TEST_F(CacheSourceTest, GivesTheBatchesOfTheText) {
   const std::vector<std::string> files = {dir_.Write("a", NumberLines(0, 3000)),
                                           dir_.Write("e", ""),
                                           dir_.Write("b", NumberLines(3000, 5100))};
   for (const int64_t shuffle : {0, 700}) {
     for (const bool drop_last : {false, true}) {
-      const QueueDatasetOptions options{
-          .batch_size = 64, .drop_last = drop_last, .shuffle_rows = shuffle, .seed = 5};
-      auto text = QueueDataset::Make(files, std::make_shared<NumberParser>(), options);
+      const StreamOptions options{
+          .batch = {.batch_size = 64, .drop_last = drop_last, .shuffle_rows = shuffle, .seed = 5}};
+      auto text = MakeStream(files, std::make_shared<NumberParser>(), options);
       ASSERT_TRUE(text.ok());
       for (int64_t epoch : {0, 1}) {
         StatusOr<BatchesByOrdinal> expected = ReadEpoch(**text, epoch, 1);
@@ -82,7 +83,7 @@ TEST_F(CacheDatasetTest, GivesTheBatchesOfTheText) {
   }
 }
 
-TEST_F(CacheDatasetTest, SecondReadingUsesTheFilesOfTheFirst) {
+TEST_F(CacheSourceTest, SecondReadingUsesTheFilesOfTheFirst) {
   const std::string a = dir_.Write("a", NumberLines(0, 3000));
   ASSERT_TRUE(Read({a}).ok());
   EXPECT_THAT(log_, ElementsAre(AllOf(HasSubstr("cache of " + a + ": wrote "),
@@ -99,7 +100,7 @@ TEST_F(CacheDatasetTest, SecondReadingUsesTheFilesOfTheFirst) {
   EXPECT_THAT(log_, IsEmpty());
 }
 
-TEST_F(CacheDatasetTest, ChangedSourceIsSeenAndSaid) {
+TEST_F(CacheSourceTest, ChangedSourceIsSeenAndSaid) {
   const std::string a = dir_.Write("a", NumberLines(0, 10));
   ASSERT_TRUE(Read({a}).ok());
   dir_.Write("a", NumberLines(0, 11));
@@ -113,7 +114,7 @@ TEST_F(CacheDatasetTest, ChangedSourceIsSeenAndSaid) {
   EXPECT_THAT(log_, ElementsAre(HasSubstr("modified_ns was"), HasSubstr("wrote")));
 }
 
-TEST_F(CacheDatasetTest, SourceThatChangesBetweenEpochsIsSeenByTheSameDataset) {
+TEST_F(CacheSourceTest, SourceThatChangesBetweenEpochsIsSeenByTheSameDataset) {
   const std::string a = dir_.Write("a", NumberLines(0, 10));
   std::unique_ptr<Dataset> dataset = Make({a}, {});
   ASSERT_TRUE(ReadEpoch(*dataset, 0).ok());
@@ -123,13 +124,13 @@ TEST_F(CacheDatasetTest, SourceThatChangesBetweenEpochsIsSeenByTheSameDataset) {
   EXPECT_EQ(RowsOf(*batches), Iota(12));
 }
 
-TEST_F(CacheDatasetTest, ChangedParserOrCommandIsSeenAndSaid) {
+TEST_F(CacheSourceTest, ChangedParserOrCommandIsSeenAndSaid) {
   const std::string a = dir_.Write("a", NumberLines(0, 10));
   ASSERT_TRUE(Read({a}).ok());
   ASSERT_TRUE(Read({a}, {}, std::make_shared<RenamedParser>()).ok());
   EXPECT_THAT(log_,
               ElementsAre(HasSubstr("parser was 'number/1', is 'number/2'"), HasSubstr("wrote")));
-  QueueDatasetOptions piped;
+  StreamOptions piped;
   piped.reader.source.pipe_command = "head -3";
   StatusOr<BatchesByOrdinal> batches = Read({a}, piped, std::make_shared<RenamedParser>());
   ASSERT_TRUE(batches.ok()) << batches.status();
@@ -137,14 +138,14 @@ TEST_F(CacheDatasetTest, ChangedParserOrCommandIsSeenAndSaid) {
   EXPECT_THAT(log_, ElementsAre(HasSubstr("command was '', is 'head -3'"), HasSubstr("wrote")));
 }
 
-TEST_F(CacheDatasetTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInTheSameEpoch) {
+TEST_F(CacheSourceTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInTheSameEpoch) {
   const std::string a = dir_.Write("a", NumberLines(0, 1500));
   ASSERT_TRUE(Read({a}).ok());
   ASSERT_EQ(CacheFiles().size(), 1u);
   const std::string path = CacheFiles()[0], good = ContentOf(path);
   auto expect_mended = [&](const std::string& bad, size_t place) {
     std::ofstream(path, std::ios::binary) << bad;
-    StatusOr<BatchesByOrdinal> batches = Read({a}, {.batch_size = 100});
+    StatusOr<BatchesByOrdinal> batches = Read({a}, {.batch = {.batch_size = 100}});
     ASSERT_TRUE(batches.ok()) << batches.status();
     EXPECT_EQ(RowsOf(*batches), Iota(1500)) << place;
     ASSERT_EQ(log_.size(), 2u) << place;
@@ -160,7 +161,7 @@ TEST_F(CacheDatasetTest, EveryFlippedByteAndEveryTruncationIsFoundAndMendedInThe
   }
 }
 
-TEST_F(CacheDatasetTest, BadRowsAreCountedFromTheCacheAsFromTheText) {
+TEST_F(CacheSourceTest, BadRowsAreCountedFromTheCacheAsFromTheText) {
   const std::string a = dir_.Write("a", "0\nbad\n1 10\n"), b = dir_.Write("b", "2 20 21\nx\ny\n");
   for (int run = 0; run < 2; ++run) {
     std::unique_ptr<Dataset> dataset = Make({a, b}, {.max_bad_rows = 3});
@@ -177,7 +178,7 @@ TEST_F(CacheDatasetTest, BadRowsAreCountedFromTheCacheAsFromTheText) {
   EXPECT_EQ(Message(Read({a, b}).status()), a + ":2:1: expected a digit, found 'bad'");
 }
 
-TEST_F(CacheDatasetTest, FailedReadingLeavesNoFileBehind) {
+TEST_F(CacheSourceTest, FailedReadingLeavesNoFileBehind) {
   const std::string a = dir_.Write("a", NumberLines(0, 5000) + "bad\n");
   EXPECT_EQ(Message(Read({a}).status()), a + ":5001:1: expected a digit, found 'bad'");
   EXPECT_THAT(CacheFiles(), IsEmpty());
@@ -185,51 +186,51 @@ TEST_F(CacheDatasetTest, FailedReadingLeavesNoFileBehind) {
               HasSubstr("/none: no such file"));
 }
 
-TEST_F(CacheDatasetTest, EpochWithoutRowsIsAnError) {
+TEST_F(CacheSourceTest, EpochWithoutRowsIsAnError) {
   const std::string e = dir_.Write("e", "");
   for (int run = 0; run < 2; ++run) {
     EXPECT_THAT(std::string(Message(Read({e}).status())), HasSubstr("no rows in 1 file(s)"));
   }
 }
 
-TEST_F(CacheDatasetTest, ResumesExactlyAfterEveryBatch) {
+TEST_F(CacheSourceTest, ResumesExactlyAfterEveryBatch) {
   const std::vector<std::string> files = {dir_.Write("a", NumberLines(0, 95) + "bad\n"),
                                           dir_.Write("b", ""),
                                           dir_.Write("c", NumberLines(95, 160) + "bad\n")};
   for (const int64_t shuffle : {0, 30}) {
-    const QueueDatasetOptions options{.batch_size = 10, .max_bad_rows = 2, .shuffle_rows = shuffle};
+    const StreamOptions options{.batch = {.batch_size = 10, .shuffle_rows = shuffle},
+                                .max_bad_rows = 2};
     ExpectResumesExactly([&] { return Make(files, options); }, 2);
   }
 }
 
-TEST_F(CacheDatasetTest, SourcesWithoutAStampCannotBeCached) {
+TEST_F(CacheSourceTest, SourcesWithoutAStampCannotBeCached) {
   for (const std::string name : {"-", "hdfs:/x"}) {
     const Status status =
-        CacheDataset::Make({name}, std::make_shared<NumberParser>(), {}, {.dir = cache_dir()})
-            .status();
+        MakeStream({name}, std::make_shared<NumberParser>(), {.cache = cache_dir()}).status();
     EXPECT_THAT(std::string(Message(status)), HasSubstr(name + ": cannot be cached"));
   }
 }
 
-TEST_F(CacheDatasetTest, DirectoryThatCannotBeMadeIsAnError) {
+TEST_F(CacheSourceTest, DirectoryThatCannotBeMadeIsAnError) {
   const std::string file = dir_.Write("file", "");
   const Status status =
-      CacheDataset::Make({file}, std::make_shared<NumberParser>(), {}, {.dir = file}).status();
+      MakeStream({file}, std::make_shared<NumberParser>(), {.cache = file}).status();
   EXPECT_THAT(std::string(Message(status)), HasSubstr("cache " + file));
 }
 
-TEST_F(CacheDatasetTest, StreamIsOfTextOrCacheAsTheOptionsSay) {
+TEST_F(CacheSourceTest, StreamIsOfTextOrCacheAsTheOptionsSay) {
   const std::string a = dir_.Write("a", NumberLines(0, 10)),
                     b = dir_.Write("b", NumberLines(10, 20));
   const auto parser = std::make_shared<NumberParser>();
-  StatusOr<Stream> text = MakeStream({a, b}, parser, {.readers = 5});
+  const auto text = MakeStream({a, b}, parser, {.readers = 5});
   ASSERT_TRUE(text.ok()) << text.status();
-  EXPECT_EQ(text->readers, 2);
+  EXPECT_EQ((*text)->readers(), 2);
   EXPECT_FALSE(std::filesystem::exists(cache_dir()));
-  StatusOr<Stream> cached = MakeStream({a, b}, parser, {.readers = 5}, {.dir = cache_dir()});
+  const auto cached = MakeStream({a, b}, parser, {.readers = 5, .cache = cache_dir()});
   ASSERT_TRUE(cached.ok()) << cached.status();
-  EXPECT_EQ(cached->readers, 1);
-  ASSERT_TRUE(ReadEpoch(*cached->dataset, 0).ok());
+  EXPECT_EQ((*cached)->readers(), 1);
+  ASSERT_TRUE(ReadEpoch(**cached, 0).ok());
   EXPECT_EQ(CacheFiles().size(), 2u);
 }
 
