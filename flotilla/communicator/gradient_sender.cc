@@ -61,7 +61,7 @@ void GradientSender::Loop() {
   GradientMerger merger(spec_);
   Pace pace;
   while (true) {
-    const std::vector<Item> items = TakeItems(pace);
+    std::vector<Item> items = TakeItems(pace);
     if (items.empty()) return;
     {
       MutexLock lock(mutex_);
@@ -70,7 +70,7 @@ void GradientSender::Loop() {
     const auto start = std::chrono::steady_clock::now();
     const Status status = push_(Merge(items, &merger), static_cast<int64_t>(items.size()));
     pace.Measured(start, items.size());
-    Finish(items, status);
+    Finish(std::move(items), status);
   }
 }
 
@@ -124,11 +124,13 @@ std::shared_ptr<const Gradients> GradientSender::Merge(const std::vector<Item>& 
   return buffers_.Exchange(merger->Result());
 }
 
-void GradientSender::Finish(const std::vector<Item>& items, const Status& status) {
+void GradientSender::Finish(std::vector<Item> items, const Status& status) {
   {
     MutexLock lock(mutex_);
     for (const Item& item : items) --unapplied_[item.worker];
     all_unapplied_ -= static_cast<int64_t>(items.size());
+    // The buffers can be used again before a waiting worker asks for one.
+    items.clear();
     if (error_.ok()) error_ = status;
   }
   applied_.notify_all();

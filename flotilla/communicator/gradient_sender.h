@@ -82,7 +82,7 @@ class GradientSender {
   // for as many as the pace asks for.
   std::vector<Item> TakeItems(const Pace& pace);
   std::shared_ptr<const Gradients> Merge(const std::vector<Item>& items, GradientMerger* merger);
-  void Finish(const std::vector<Item>& items, const Status& status);
+  void Finish(std::vector<Item> items, const Status& status);
 
   // Constant after construction.
   const ModelSpec& spec_;
