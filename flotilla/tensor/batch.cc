@@ -26,6 +26,10 @@ Status Batch::Check(std::span<const InputSpec> inputs) const {
       continue;
     }
     const RaggedIds& ids = field.ids;
+    if (!ids.weights.empty() && ids.weights.size() != ids.ids.size()) {
+      return InvalidArgument("input {}: {} weights for {} ids", input.name, ids.weights.size(),
+                             ids.ids.size());
+    }
     if (ids.one_per_row() && static_cast<int64_t>(ids.ids.size()) != rows) {
       return InvalidArgument("input {}: {} ids for {} rows and no offsets", input.name,
                              ids.ids.size(), rows);

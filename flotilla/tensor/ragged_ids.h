@@ -9,10 +9,12 @@ namespace flotilla {
 
 // Invariants: either `offsets` is empty and ids.size() == rows (one id in every row, the common
 // case of click logs), or offsets.size() == rows + 1, offsets are ascending, offsets[0] == 0 and
-// offsets[rows] == ids.size(). Row i has ids[offsets[i] .. offsets[i + 1]).
+// offsets[rows] == ids.size(). Row i has ids[offsets[i] .. offsets[i + 1]). `weights` is empty (all
+// weights are 1) or has one finite weight per id, which multiplies the row that is looked up.
 struct RaggedIds {
   std::vector<uint64_t> ids;
   std::vector<uint32_t> offsets;
+  std::vector<float> weights = {};
 
   bool one_per_row() const { return offsets.empty(); }
   uint32_t begin_of(int64_t row) const {
@@ -24,6 +26,7 @@ struct RaggedIds {
   void clear() {
     ids.clear();
     offsets.clear();
+    weights.clear();
   }
 };
 

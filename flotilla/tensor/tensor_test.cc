@@ -56,6 +56,10 @@ TEST(BatchTest, CheckNamesTheFieldThatIsWrong) {
   EXPECT_EQ(Message(batch.Check(inputs)), "input C1: 3 ids for 2 rows and no offsets");
   batch.fields[1].ids.offsets = {0, 1, 3};
   EXPECT_TRUE(batch.Check(inputs).ok());
+  batch.fields[1].ids.weights = {1, 2};
+  EXPECT_EQ(Message(batch.Check(inputs)), "input C1: 2 weights for 3 ids");
+  batch.fields[1].ids.weights.push_back(3);
+  EXPECT_TRUE(batch.Check(inputs).ok());
   batch.fields[1].ids.offsets = {0, 1, 2};
   EXPECT_FALSE(batch.Check(inputs).ok());
   batch.fields[0].values.resize(3);
