@@ -88,6 +88,8 @@ const char* PoolingName(Pooling pooling) {
       return "mean";
     case Pooling::kSqrtN:
       return "sqrtn";
+    case Pooling::kSumSquares:
+      return "sum_squares";
     case Pooling::kSum:
       break;
   }

@@ -2,6 +2,7 @@
 // time, once per call rather than per row; the public functions at the end only dispatch.
 #include "flotilla/kernels/rows.h"
 
+#include <algorithm>
 #include <cmath>
 
 #undef HWY_TARGET_INCLUDE
@@ -104,6 +105,145 @@ void ScatterAddBags(Pooling pooling, int64_t rows, int64_t dim, const float* dou
   });
 }
 
+HWY_INLINE uint32_t BeginOf(const Bags& bags, int64_t row) {
+  return bags.offsets == nullptr ? static_cast<uint32_t>(row) : bags.offsets[row];
+}
+
+HWY_INLINE float WeightOf(const Bags& bags, uint32_t occurrence) {
+  return bags.weights == nullptr ? 1.0f : bags.weights[occurrence];
+}
+
+HWY_INLINE float WeightedScale(Pooling pooling, const Bags& bags, uint32_t begin, uint32_t end) {
+  if (pooling == Pooling::kSum) return 1.0f;
+  float divisor = 0;
+  for (uint32_t k = begin; k < end; ++k) {
+    const float w = WeightOf(bags, k);
+    divisor += pooling == Pooling::kMean ? w : w * w;
+  }
+  if (pooling == Pooling::kSqrtN) divisor = std::sqrt(divisor);
+  return divisor == 0 ? 0.0f : 1.0f / divisor;
+}
+
+// out += factor * in.
+template <class Dim>
+HWY_INLINE void AddScaledRow(Dim dim, float factor, const float* in, float* out) {
+  ForEachPiece(dim, [=](auto d, int64_t i) FL_LANES {
+    const auto sum = hn::MulAdd(hn::Set(d, factor), hn::LoadU(d, in + i), hn::LoadU(d, out + i));
+    hn::StoreU(sum, d, out + i);
+  });
+}
+
+void GatherWeightedBags(Pooling pooling, int64_t rows, int64_t dim, const float* values,
+                        const Bags& bags, float* out, int64_t stride) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint32_t begin = BeginOf(bags, r), end = BeginOf(bags, r + 1);
+      const float scale = WeightedScale(pooling, bags, begin, end);
+      float* to = out + r * stride;
+      ForEachPiece(d, [=](auto tag, int64_t i) FL_LANES {
+        auto sum = hn::Zero(tag);
+        for (uint32_t k = begin; k < end; ++k) {
+          const auto w = hn::Set(tag, WeightOf(bags, k));
+          sum = hn::MulAdd(w, hn::LoadU(tag, values + bags.positions[k] * d + i), sum);
+        }
+        hn::StoreU(hn::Mul(sum, hn::Set(tag, scale)), tag, to + i);
+      });
+    }
+  });
+}
+
+void ScatterAddWeightedBags(Pooling pooling, int64_t rows, int64_t dim, const float* dout,
+                            int64_t stride, const Bags& bags, float* grads) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint32_t begin = BeginOf(bags, r), end = BeginOf(bags, r + 1);
+      const float scale = WeightedScale(pooling, bags, begin, end);
+      for (uint32_t k = begin; k < end; ++k) {
+        AddScaledRow(d, scale * WeightOf(bags, k), dout + r * stride,
+                     grads + bags.positions[k] * d);
+      }
+    }
+  });
+}
+
+void GatherSumSquares(int64_t rows, int64_t dim, const float* values, const Bags& bags, float* out,
+                      int64_t stride) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint32_t begin = BeginOf(bags, r), end = BeginOf(bags, r + 1);
+      float* to = out + r * stride;
+      ForEachPiece(d, [=](auto tag, int64_t i) FL_LANES {
+        auto sum = hn::Zero(tag), squares = hn::Zero(tag);
+        for (uint32_t k = begin; k < end; ++k) {
+          const auto v = hn::Mul(hn::Set(tag, WeightOf(bags, k)),
+                                 hn::LoadU(tag, values + bags.positions[k] * d + i));
+          sum = hn::Add(sum, v);
+          squares = hn::MulAdd(v, v, squares);
+        }
+        hn::StoreU(sum, tag, to + i);
+        hn::StoreU(squares, tag, to + d + i);
+      });
+    }
+  });
+}
+
+void ScatterAddSumSquares(int64_t rows, int64_t dim, const float* values, const float* dout,
+                          int64_t stride, const Bags& bags, float* grads) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const float* from = dout + r * stride;
+      for (uint32_t k = BeginOf(bags, r); k < BeginOf(bags, r + 1); ++k) {
+        const float w = WeightOf(bags, k);
+        const float* value = values + bags.positions[k] * d;
+        float* to = grads + bags.positions[k] * d;
+        ForEachPiece(d, [=](auto tag, int64_t i) FL_LANES {
+          const auto slope = hn::MulAdd(hn::Mul(hn::Set(tag, 2 * w), hn::LoadU(tag, value + i)),
+                                        hn::LoadU(tag, from + d + i), hn::LoadU(tag, from + i));
+          hn::StoreU(hn::MulAdd(hn::Set(tag, w), slope, hn::LoadU(tag, to + i)), tag, to + i);
+        });
+      }
+    }
+  });
+}
+
+// Number of occurrences of a row that a sequence of this width holds.
+HWY_INLINE int64_t SequenceLength(const Bags& bags, int64_t row, int64_t width) {
+  return std::min<int64_t>(BeginOf(bags, row + 1) - BeginOf(bags, row), width);
+}
+
+void GatherSequences(int64_t rows, int64_t width, int64_t dim, const float* values,
+                     const Bags& bags, float* out, int64_t stride) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint32_t begin = BeginOf(bags, r);
+      const int64_t length = SequenceLength(bags, r, width);
+      float* to = out + r * stride;
+      for (int64_t p = 0; p < length; ++p, to += d) {
+        const float w = WeightOf(bags, begin + static_cast<uint32_t>(p));
+        const float* value = values + bags.positions[begin + p] * d;
+        ForEachPiece(d, [=](auto tag, int64_t i) FL_LANES {
+          hn::StoreU(hn::Mul(hn::Set(tag, w), hn::LoadU(tag, value + i)), tag, to + i);
+        });
+      }
+      std::fill(to, to + (width - length) * d, 0.0f);
+    }
+  });
+}
+
+void ScatterAddSequences(int64_t rows, int64_t width, int64_t dim, const float* dout,
+                         int64_t stride, const Bags& bags, float* grads) {
+  WithDim(dim, [=](auto d) FL_LANES {
+    for (int64_t r = 0; r < rows; ++r) {
+      const uint32_t begin = BeginOf(bags, r);
+      const int64_t length = SequenceLength(bags, r, width);
+      for (int64_t p = 0; p < length; ++p) {
+        AddScaledRow(d, WeightOf(bags, begin + static_cast<uint32_t>(p)), dout + r * stride + p * d,
+                     grads + bags.positions[begin + p] * d);
+      }
+    }
+  });
+}
+
 void CopyRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
               int64_t out_stride) {
   for (int64_t r = 0; r < rows; ++r) CopyRow(columns, in + r * in_stride, out + r * out_stride);
@@ -126,6 +266,12 @@ HWY_EXPORT(GatherSlots);
 HWY_EXPORT(ScatterAddSlots);
 HWY_EXPORT(GatherBags);
 HWY_EXPORT(ScatterAddBags);
+HWY_EXPORT(GatherWeightedBags);
+HWY_EXPORT(ScatterAddWeightedBags);
+HWY_EXPORT(GatherSumSquares);
+HWY_EXPORT(ScatterAddSumSquares);
+HWY_EXPORT(GatherSequences);
+HWY_EXPORT(ScatterAddSequences);
 HWY_EXPORT(CopyRows);
 HWY_EXPORT(AddRows);
 
@@ -153,6 +299,30 @@ void ScatterAddBags(Pooling pooling, int64_t rows, int64_t dim, const float* dou
                     const uint32_t* positions, const uint32_t* offsets, float* grads) {
   HWY_DYNAMIC_DISPATCH(ScatterAddBags)
   (pooling, rows, dim, dout, stride, positions, offsets, grads);
+}
+void GatherWeightedBags(Pooling pooling, int64_t rows, int64_t dim, const float* values,
+                        const Bags& bags, float* out, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GatherWeightedBags)(pooling, rows, dim, values, bags, out, stride);
+}
+void ScatterAddWeightedBags(Pooling pooling, int64_t rows, int64_t dim, const float* dout,
+                            int64_t stride, const Bags& bags, float* grads) {
+  HWY_DYNAMIC_DISPATCH(ScatterAddWeightedBags)(pooling, rows, dim, dout, stride, bags, grads);
+}
+void GatherSumSquares(int64_t rows, int64_t dim, const float* values, const Bags& bags, float* out,
+                      int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GatherSumSquares)(rows, dim, values, bags, out, stride);
+}
+void ScatterAddSumSquares(int64_t rows, int64_t dim, const float* values, const float* dout,
+                          int64_t stride, const Bags& bags, float* grads) {
+  HWY_DYNAMIC_DISPATCH(ScatterAddSumSquares)(rows, dim, values, dout, stride, bags, grads);
+}
+void GatherSequences(int64_t rows, int64_t width, int64_t dim, const float* values,
+                     const Bags& bags, float* out, int64_t stride) {
+  HWY_DYNAMIC_DISPATCH(GatherSequences)(rows, width, dim, values, bags, out, stride);
+}
+void ScatterAddSequences(int64_t rows, int64_t width, int64_t dim, const float* dout,
+                         int64_t stride, const Bags& bags, float* grads) {
+  HWY_DYNAMIC_DISPATCH(ScatterAddSequences)(rows, width, dim, dout, stride, bags, grads);
 }
 void CopyRows(int64_t rows, int64_t columns, const float* in, int64_t in_stride, float* out,
               int64_t out_stride) {
