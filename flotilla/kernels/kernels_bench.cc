@@ -10,6 +10,7 @@
 #include "flotilla/base/rng.h"
 #include "flotilla/kernels/activation.h"
 #include "flotilla/kernels/gemm.h"
+#include "flotilla/kernels/interaction.h"
 #include "flotilla/kernels/rows.h"
 #include "flotilla/kernels/skipgram.h"
 #include "flotilla/kernels/update.h"
@@ -254,6 +255,111 @@ void BM_SkipgramUpdate(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 BENCHMARK(BM_SkipgramUpdate)->Arg(100)->Arg(300);
+
+// The models of pairs over 39 fields, as for the rows of Criteo.
+constexpr int64_t kFields = 39;
+constexpr int64_t kPairs = kFields * (kFields - 1) / 2;
+
+void CountPairs(benchmark::State& state, int64_t rows, int64_t flops_per_pair) {
+  state.SetItemsProcessed(state.iterations() * rows);
+  state.counters["GFLOP/s"] =
+      benchmark::Counter(1e-9 * static_cast<double>(rows * kPairs * flops_per_pair),
+                         benchmark::Counter::kIsIterationInvariantRate);
+}
+
+// Features of `rows` rows of a batch; each field has 64 of the `64 kFields` rows that were pulled.
+struct FfmRows {
+  int64_t k;
+  AlignedVector<float> values, gradients;
+  std::vector<std::vector<FfmFeature>> rows;
+
+  FfmRows(int64_t count, int64_t factors) : k(factors), rows(count) {
+    constexpr int64_t kPerField = 64;
+    const int64_t size = kFields * k;
+    values = Values(kPerField * kFields * size, 1);
+    gradients.resize(values.size());
+    for (int64_t r = 0; r < count; ++r) {
+      for (int64_t f = 0; f < kFields; ++f) {
+        const auto id = static_cast<int64_t>(RngKey(r).Below(f, kPerField));
+        const int64_t at = (f * kPerField + id) * size;
+        rows[r].push_back({values.data() + at, gradients.data() + at, f * k, 1});
+      }
+    }
+  }
+};
+
+void BM_FfmForward(benchmark::State& state) {
+  const FfmRows ffm(256, state.range(0));
+  for (auto _ : state) {
+    for (const auto& row : ffm.rows) {
+      benchmark::DoNotOptimize(FfmForward(kFields, ffm.k, row.data()));
+    }
+  }
+  CountPairs(state, 256, 2 * ffm.k);
+}
+BENCHMARK(BM_FfmForward)->Arg(2)->Arg(4)->Arg(8);
+
+void BM_FfmBackward(benchmark::State& state) {
+  const FfmRows ffm(256, state.range(0));
+  for (auto _ : state) {
+    for (const auto& row : ffm.rows) FfmBackward(kFields, ffm.k, 1e-3f, row.data());
+    benchmark::ClobberMemory();
+  }
+  CountPairs(state, 256, 4 * ffm.k);
+}
+BENCHMARK(BM_FfmBackward)->Arg(2)->Arg(4)->Arg(8);
+
+// FM and FwFM by the size of a vector: a block of 256 rows, forward and backward.
+void BM_Fm(benchmark::State& state) {
+  const int64_t rows = 256, dim = state.range(0);
+  const AlignedVector<float> x = Values(rows * kFields * dim, 1), dy = Values(rows, 2);
+  AlignedVector<float> y(rows), dx(x.size());
+  for (auto _ : state) {
+    FmForward(rows, kFields, dim, x.data(), y.data());
+    FmBackward(rows, kFields, dim, x.data(), dy.data(), false, dx.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+  state.SetBytesProcessed(state.iterations() * rows * kFields * dim * 12);
+}
+BENCHMARK(BM_Fm)->Arg(8)->Arg(10)->Arg(16);
+
+void BM_Fwfm(benchmark::State& state) {
+  const int64_t rows = 256, dim = state.range(0);
+  const AlignedVector<float> x = Values(rows * kFields * dim, 1), dy = Values(rows, 2);
+  const AlignedVector<float> weights = Values(kPairs, 3);
+  AlignedVector<float> y(rows), dx(x.size()), dweights(kPairs);
+  for (auto _ : state) {
+    FwfmForward(rows, kFields, dim, x.data(), weights.data(), y.data());
+    FwfmBackward(rows, kFields, dim, x.data(), weights.data(), dy.data(), false, dx.data(),
+                 dweights.data());
+    benchmark::ClobberMemory();
+  }
+  CountPairs(state, rows, 8 * dim);
+}
+BENCHMARK(BM_Fwfm)->Arg(8)->Arg(10)->Arg(16);
+
+// The wide part: 39 weights per row, side by side, then back.
+void BM_WideSlots(benchmark::State& state) {
+  const int64_t rows = 256;
+  const AlignedVector<float> values = Values(64 * kFields, 1);
+  std::vector<std::vector<uint32_t>> positions(kFields, std::vector<uint32_t>(rows));
+  std::vector<const uint32_t*> slots;
+  for (int64_t s = 0; s < kFields; ++s) {
+    for (int64_t r = 0; r < rows; ++r) {
+      positions[s][r] = static_cast<uint32_t>(64 * s + RngKey(s).Below(r, 64));
+    }
+    slots.push_back(positions[s].data());
+  }
+  AlignedVector<float> out(rows * kFields), grads(values.size());
+  for (auto _ : state) {
+    GatherSlots(rows, kFields, 1, values.data(), slots.data(), out.data(), kFields);
+    ScatterAddSlots(rows, kFields, 1, out.data(), kFields, slots.data(), grads.data());
+    benchmark::ClobberMemory();
+  }
+  state.SetItemsProcessed(state.iterations() * rows);
+}
+BENCHMARK(BM_WideSlots);
 
 }  // namespace
 }  // namespace flotilla::kernels
