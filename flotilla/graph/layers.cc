@@ -255,8 +255,14 @@ Var Fc(Var x, int64_t size, ActivationLayer activation, FcOptions options) {
     return Fail(graph, InvalidArgument("fc {}: size {} is not positive (input {} of shape {})",
                                        name, size, x.name(), x.shape().ToString()));
   }
+  const int64_t from = options.flatten_from;
+  if (from < 1 || (from > 1 && from >= x.shape().rank())) {
+    return Fail(graph, InvalidArgument("fc {}: flatten_from {} is not an axis after the first of "
+                                       "input {} of shape {}",
+                                       name, from, x.name(), x.shape().ToString()));
+  }
   int64_t in = 1;
-  for (int d = 1; d < x.shape().rank(); ++d) in *= x.shape().dims[d];
+  for (int64_t d = from; d < x.shape().rank(); ++d) in *= x.shape().dims[d];
   const double deviation = 1 / std::sqrt(static_cast<double>(in));
   std::vector<Var> inputs{
       x, UseParameter(graph, name + ".w_0", {in, size}, options.weight, Normal(0, deviation))};
@@ -264,8 +270,9 @@ Var Fc(Var x, int64_t size, ActivationLayer activation, FcOptions options) {
     inputs.push_back(UseParameter(graph, name + ".b_0", {size}, options.bias, Constant(0)));
   }
   const char* fused = FusedActivation(activation);
-  Var y =
-      Apply("fc", inputs, {{"activation", std::string(fused == nullptr ? "none" : fused)}}, name);
+  Attributes attributes{{"activation", std::string(fused == nullptr ? "none" : fused)}};
+  if (from != 1) attributes["flatten_from"] = from;
+  const Var y = Apply("fc", inputs, std::move(attributes), name);
   return fused == nullptr ? activation(y) : y;
 }
 

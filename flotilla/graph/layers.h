@@ -70,6 +70,9 @@ struct FcOptions {
   ParameterOptions weight = {};  // NAME.w_0, (in, size); default Normal(0, 1 / sqrt(in))
   ParameterOptions bias = {};    // NAME.b_0, (size); default 0
   bool use_bias = true;
+  // The axes of x from this one on are the input of a neuron: 2 applies the layer to each position
+  // of a sequence, (B, n, in) -> (B, n, size).
+  int64_t flatten_from = 1;
 };
 
 // activation(x W + b). x (B, ..) is flattened to (B, in) -> (B, size). Relu, Sigmoid, Tanh and

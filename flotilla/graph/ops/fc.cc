@@ -18,7 +18,8 @@ using kernels::Transpose;
 
 class FcOp : public Op {
  public:
-  explicit FcOp(const NodeDef& node) : name_(node.Text("activation")) {
+  explicit FcOp(const NodeDef& node)
+      : name_(node.Text("activation")), flatten_from_(node.Int("flatten_from", 1)) {
     if (name_ == "none" || name_ == "softmax") activation_ = Activation::kNone;
     if (name_ == "relu") activation_ = Activation::kRelu;
     if (name_ == "sigmoid") activation_ = Activation::kSigmoid;
@@ -37,7 +38,12 @@ class FcOp : public Op {
     if (x.rank() < 1 || (x.rank() < 2 && !x.per_row())) {
       return InvalidArgument("input of shape {} has no rows", x.ToString());
     }
-    const int64_t in = ElementsOf(x, 1, x.rank(), 0);
+    if (flatten_from_ < 1 || (flatten_from_ > 1 && flatten_from_ >= x.rank())) {
+      return InvalidArgument("flatten_from {} is not an axis after the first of shape {}",
+                             flatten_from_, x.ToString());
+    }
+    const int kept = static_cast<int>(flatten_from_);
+    const int64_t in = ElementsOf(x, kept, x.rank(), 0);
     if (w.rank() != 2 || w.per_row() || w.dims[0] != in) {
       return InvalidArgument(
           "weight of shape {} does not fit input of shape {}: it needs ({}, out)", w.ToString(),
@@ -47,7 +53,9 @@ class FcOp : public Op {
       return InvalidArgument("bias of shape {} does not fit weight of shape {}",
                              context.in(2).shape.ToString(), w.ToString());
     }
-    context.output_shapes.push_back(Shape{{x.dims[0], w.dims[1]}});
+    Shape out{std::vector<int64_t>(x.dims.begin(), x.dims.begin() + kept)};
+    out.dims.push_back(w.dims[1]);
+    context.output_shapes.push_back(std::move(out));
     return absl::OkStatus();
   }
 
@@ -143,6 +151,7 @@ class FcOp : public Op {
   }
 
   const std::string name_;
+  const int64_t flatten_from_;
   std::optional<Activation> activation_;
   bool softmax_ = false;
 };

@@ -7,8 +7,9 @@
 
 namespace flotilla {
 
-// act(x W + b). Inputs: x (rows, ..), flattened to (rows, in); W (in, out); b (out), which may be
-// missing. Output: (rows, out). Attribute "activation": none, relu, sigmoid, tanh or softmax.
+// act(x W + b). Inputs: x (rows, .., in..), whose axes from "flatten_from" on (default 1) are
+// flattened to `in`; W (in, out); b (out), which may be missing. Output: (rows, .., out). Attribute
+// "activation": none, relu, sigmoid, tanh or softmax.
 std::unique_ptr<Op> MakeFc(const NodeDef& node);
 
 }  // namespace flotilla

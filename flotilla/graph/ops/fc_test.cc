@@ -56,6 +56,33 @@ TEST_P(FcTest, EqualsANaiveLoop) {
   }
 }
 
+TEST_P(FcTest, AppliedToEachPositionEqualsANaiveLoop) {
+  for (int64_t out : {1, 17}) {
+    Graph g;
+    const Var x = RandomRows(g, "x", {3, 2, 4});
+    const Var y = Fc(x, out, GetParam().activation, {.flatten_from = 3});
+    const Var z = Fc(x, out, GetParam().activation, {.flatten_from = 2});
+    EXPECT_EQ(y.shape(), Shape::PerRow({3, 2, out}));
+    EXPECT_EQ(z.shape(), Shape::PerRow({3, out}));
+    const Var w(g.mutable_def(), g.def().FindVar("fc_0.w_0"));
+    const Var b(g.mutable_def(), g.def().FindVar("fc_0.b_0"));
+    for (int64_t block_rows : {256, 3}) {
+      const auto v = Evaluate(g, {x, w, b, y}, {.block_rows = block_rows});
+      ExpectNear(v[3], NaiveFc(v[0], v[1], v[2], GetParam().name));
+    }
+    EXPECT_OK(CheckGradientsOfManyBatches(g, y));
+    EXPECT_OK(CheckGradientsOfManyBatches(g, z));
+  }
+}
+
+TEST(FcOpTest, FlattenFromMustBeAnAxis) {
+  for (int64_t axis : {0, 3, 9}) {
+    Graph g;
+    Fc(RandomRows(g, "x", {3, 4}), 2, nullptr, {.flatten_from = axis});
+    EXPECT_ERROR(g, fmt::format("fc fc_0: flatten_from {} is not an axis after the first", axis));
+  }
+}
+
 TEST_P(FcTest, GradientsAreRight) {
   for (int64_t out : {2, 17}) {
     Graph g;

@@ -25,7 +25,7 @@ namespace {
 constexpr OpEntry kOps[] = {
     {"embedding", MakeEmbedding, 1, 1, "dim:int pooling:text"},
     {"dense_embedding", MakeDenseEmbedding, 2, 2, "pooling:text"},
-    {"fc", MakeFc, 2, 3, "activation:text"},
+    {"fc", MakeFc, 2, 3, "activation:text flatten_from:int?"},
     {"matmul", MakeMatMul, 2, 2, "transpose_a:bool transpose_b:bool"},
     {"dot", MakeDot, 2, 2, ""},
     {"concat", MakeConcat, 1, kAnyInputs, "axis:int"},
