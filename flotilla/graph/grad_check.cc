@@ -31,6 +31,9 @@ void FillIds(const GradCheckOptions& options, const RngKey& key, RaggedIds* ids)
     for (int64_t i = 1; i <= count; ++i) ids->ids.push_back(row.Below(i, options.ids));
     if (options.max_bag > 1) ids->offsets.push_back(static_cast<uint32_t>(ids->ids.size()));
   }
+  for (size_t o = 0; options.id_weights && o < ids->ids.size(); ++o) {
+    ids->weights.push_back(0.5f + key.With("weights").Uniform(o));
+  }
 }
 
 Batch MakeBatch(const GraphDef& graph, const GradCheckOptions& options) {

@@ -20,9 +20,10 @@ struct GradCheckOptions {
   // Parameters, dense inputs and table rows are uniform in [low, high).
   double low = -1;
   double high = 1;
-  int64_t ids = 6;      // ids are below this, so that some occur twice
-  int64_t labels = 2;   // labels are below this
-  int64_t max_bag = 1;  // 1: one id in every row; more: bags of 0 to max_bag ids
+  int64_t ids = 6;          // ids are below this, so that some occur twice
+  int64_t labels = 2;       // labels are below this
+  int64_t max_bag = 1;      // 1: one id in every row; more: bags of 0 to max_bag ids
+  bool id_weights = false;  // ids have weights in [0.5, 1.5)
   // A gradient may differ by tolerance * (1 + its magnitude).
   double tolerance = 5e-3;
 };

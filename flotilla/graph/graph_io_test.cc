@@ -26,7 +26,13 @@ Graph EveryOp() {
   const Var dense = Embedding(
       ids,
       {.dim = 4, .rows = 9, .pooling = Pooling::kMean, .trainable = false, .is_sparse = false});
-  Var x = Fc(Concat({sparse, dense, g.Dense("x", 3)}), 6, Tanh, {.weight = {.init = Msra(false)}});
+  const auto history = EmbeddingSequence(ids, 3, {.table = "t"});
+  const Var sums = Embedding(ids, {.table = "t", .pooling = Pooling::kSumSquares});
+  const Var pairs = FfmInteraction({ids, ids}, 2, {.rows = {.table = "pairs"}});
+  const Var positions =
+      Reshape(Concat({history.values, sums}, 1), {20}) * ReduceSum(history.mask, {1}, true);
+  Var x = Fc(Concat({sparse, dense, pairs, positions, g.Dense("x", 3)}), 6, Tanh,
+             {.weight = {.init = Msra(false)}});
   x = LayerNorm(BatchNorm(Dropout(x, 0.25)));
   x = Relu(x) + LeakyRelu(x) - Sigmoid(x) * Tanh(x) / Exp(x);
   x = Max(Log(Square(x) + 1.0), Sqrt(Square(x) + 0.1)) + Clip(x, -infinity, 1);

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "flotilla/graph/op.h"
+#include "flotilla/graph/ops/embedding.h"
 
 namespace flotilla {
 namespace {
@@ -153,7 +154,7 @@ Status CheckLinks(const GraphDef& graph, int index, const std::string& where) {
                              output);
     }
   }
-  if (node.op != "embedding" && node.table != -1) {
+  if (!LooksUpTable(node) && node.table != -1) {
     return InvalidArgument("{}.table: {} in op {}, which has none", where, node.table, node.op);
   }
   return absl::OkStatus();

@@ -163,35 +163,61 @@ Status CheckFirstUse(const GraphDef& graph, const std::string& name,
   return absl::OkStatus();
 }
 
-Var AddEmbedding(GraphDef* graph, Var ids, const std::string& layer, const std::string& table,
-                 const EmbeddingOptions& options) {
+// The table that a layer looks up, known from an earlier use or as its first use describes it.
+// `layer` names the layer in errors.
+StatusOr<KnownTable> FindTable(const GraphDef& graph, const std::string& layer,
+                               const std::string& table, const EmbeddingOptions& options,
+                               InitializerSpec default_init) {
   const ParameterOptions attributes{.init = options.init,
                                     .learning_rate_factor = options.learning_rate_factor,
                                     .decay = options.decay,
                                     .trainable = options.trainable};
-  const auto known = FindKnownTable(*graph, table);
+  const auto known = FindKnownTable(graph, table);
   const Status status = known.has_value() ? CheckSecondUse(table, options, *known, attributes)
-                                          : CheckFirstUse(*graph, table, options);
-  if (!status.ok()) return Fail(graph, Annotate(status, fmt::format("embedding {}", layer)));
-  const int64_t dim = known.has_value() ? known->dim : *options.dim;
-  const int64_t rows = known.has_value() ? known->rows : options.rows.value_or(0);
-  const bool sparse = known.has_value() ? known->sparse : options.is_sparse.value_or(true);
-  const ParameterAttributes made = MakeAttributes(attributes, Uniform(-0.01, 0.01));
-  Attributes node{{"pooling", std::string(PoolingName(options.pooling))}};
-  if (!sparse) {
-    const Var parameter =
-        AddParameter(graph, {.name = table, .shape = {rows, dim}, .attributes = made});
+                                          : CheckFirstUse(graph, table, options);
+  if (!status.ok()) return Annotate(status, layer);
+  if (known.has_value()) return *known;
+  return KnownTable{options.rows.value_or(0), *options.dim, options.is_sparse.value_or(true),
+                    options.keep_meta.value_or(false), MakeAttributes(attributes, default_init)};
+}
+
+// Index of the sparse table in the graph, added at its first use.
+int UseSparseTable(GraphDef* graph, const std::string& name, const KnownTable& table) {
+  if (graph->FindTable(name) < 0) {
+    graph->tables.push_back({.name = name,
+                             .dim = table.dim,
+                             .rows = table.rows,
+                             .attributes = table.attributes,
+                             .keep_meta = table.keep_meta});
+  }
+  return graph->FindTable(name);
+}
+
+std::string TableNameOf(const EmbeddingOptions& options, const std::string& layer) {
+  return options.table.empty() ? layer + ".w_0" : options.table;
+}
+
+// `node` has the attributes that say what becomes of the rows of a bag.
+Var AddEmbedding(Var ids, const std::string& layer, const EmbeddingOptions& options,
+                 Attributes node) {
+  GraphDef* graph = ids.graph();
+  const std::string name = TableNameOf(options, layer);
+  StatusOr<KnownTable> table =
+      FindTable(*graph, "embedding " + layer, name, options, Uniform(-0.01, 0.01));
+  if (!table.ok()) return Fail(graph, table.status());
+  if (!table->sparse) {
+    const Var parameter = AddParameter(
+        graph, {.name = name, .shape = {table->rows, table->dim}, .attributes = table->attributes});
     return Apply("dense_embedding", {ids, parameter}, std::move(node), layer);
   }
-  if (!known.has_value()) {
-    graph->tables.push_back({.name = table,
-                             .dim = dim,
-                             .rows = rows,
-                             .attributes = made,
-                             .keep_meta = options.keep_meta.value_or(false)});
-  }
-  node["dim"] = dim;
-  return Apply("embedding", {ids}, std::move(node), layer, graph->FindTable(table));
+  node["dim"] = table->dim;
+  return Apply("embedding", {ids}, std::move(node), layer, UseSparseTable(graph, name, *table));
+}
+
+// Error if options that have no meaning for a layer are set.
+Status CheckNotPooled(const EmbeddingOptions& options) {
+  if (options.pooling == Pooling::kSum) return absl::OkStatus();
+  return InvalidArgument("pooling '{}': it does not pool", PoolingName(options.pooling));
 }
 
 // The attribute of op fc that computes this function, or nullptr.
@@ -243,8 +269,51 @@ Var Embedding(Var ids, EmbeddingOptions options) {
   if (!ids.valid()) return Var();
   GraphDef* graph = ids.graph();
   const std::string layer = options.name.empty() ? NextName(graph, "embedding") : options.name;
-  const std::string table = options.table.empty() ? layer + ".w_0" : options.table;
-  return AddEmbedding(graph, ids, layer, table, options);
+  return AddEmbedding(ids, layer, options,
+                      {{"pooling", std::string(PoolingName(options.pooling))}});
+}
+
+SequenceVars EmbeddingSequence(Var ids, int64_t width, EmbeddingOptions options) {
+  if (!ids.valid()) return {};
+  GraphDef* graph = ids.graph();
+  const std::string layer = options.name.empty() ? NextName(graph, "embedding") : options.name;
+  if (Status status = CheckNotPooled(options); !status.ok()) {
+    return {Fail(graph, Annotate(status, "embedding sequence " + layer)), {}};
+  }
+  const Var values =
+      AddEmbedding(ids, layer, options, {{"pooling", std::string("none")}, {"width", width}});
+  if (!values.valid()) return {};
+  return {values, Apply("sequence_mask", {ids}, {{"width", width}}, layer + ".mask")};
+}
+
+// ---- Interactions ----
+
+Var FfmInteraction(const std::vector<Var>& fields, int64_t k, FfmOptions options) {
+  GraphDef* graph = GraphOf(fields);
+  if (graph == nullptr) return Var();
+  EmbeddingOptions& table = options.rows;
+  const std::string layer = table.name.empty() ? NextName(graph, "ffm") : table.name;
+  const std::string where = "ffm " + layer;
+  if (Status status = CheckNotPooled(table); !status.ok()) {
+    return Fail(graph, Annotate(status, where));
+  }
+  if (k < 1) return Fail(graph, InvalidArgument("{}: k {} is not positive", where, k));
+  const auto dim = static_cast<int64_t>(fields.size()) * k;
+  if (table.dim.value_or(dim) != dim) {
+    return Fail(graph, InvalidArgument("{}: dim {}, but {} fields of {} need {}", where, *table.dim,
+                                       fields.size(), k, dim));
+  }
+  table.dim = dim;
+  const std::string name = TableNameOf(table, layer);
+  const double limit = 1 / std::sqrt(static_cast<double>(k));
+  StatusOr<KnownTable> known = FindTable(*graph, where, name, table, Uniform(0, limit));
+  if (!known.ok()) return Fail(graph, known.status());
+  if (!known->sparse) {
+    return Fail(graph,
+                InvalidArgument("{}: table {} is dense, it needs a sparse one", where, name));
+  }
+  return Apply("ffm", fields, {{"k", k}, {"normalize", options.normalize}}, layer,
+               UseSparseTable(graph, name, *known));
 }
 
 Var Fc(Var x, int64_t size, ActivationLayer activation, FcOptions options) {

@@ -58,7 +58,21 @@ struct EmbeddingOptions {
 
 // Looks up rows of a table by id: the bag of ids in each row of the batch becomes the pooled rows
 // of these ids, an empty bag becomes zeros. ids -> (B, dim).
+//
+// Where ids have weights (RaggedIds::weights), each row is multiplied by its weight w first; kMean
+// then divides by sum(w) and kSqrtN by sqrt(sum(w^2)), and a divisor of 0 gives zeros. kSumSquares
+// gives both the sum and the sum of the squares of the weighted rows, in one pass: ids -> (B, 2,
+// dim).
 Var Embedding(Var ids, EmbeddingOptions options);
+
+struct SequenceVars {
+  Var values;  // (B, width, dim)
+  Var mask;    // (B, width): 1 where there is an id, 0 at padding; no gradient
+};
+
+// Looks up rows without pooling them: position p has the (weighted) row of the p-th id, zeros if
+// there are fewer ids. Ids from `width` on are ignored: they create no row and have no gradient.
+SequenceVars EmbeddingSequence(Var ids, int64_t width, EmbeddingOptions options);
 
 // ---- Dense layers ----
 
@@ -178,6 +192,23 @@ struct BatchNormOptions {
 // Inference uses the running statistics, the parameters NAME.mean and NAME.variance. (B, .., n) ->
 // (B, .., n).
 Var BatchNorm(Var x, BatchNormOptions options = {});
+
+// ---- Interactions of features ----
+
+struct FfmOptions {
+  // The table: each row has k numbers for each field, (fields, k). Sparse; default Uniform(0, 1 /
+  // sqrt(k)), which suits normalised rows. `dim` follows from fields and k, `pooling` must not be
+  // set.
+  EmbeddingOptions rows = {};
+  // Divide the values of a row by their Euclidean norm, as libffm and xLearn do.
+  bool normalize = true;
+};
+
+// The second-order term of a field-aware factorization machine (FFM): the sum over all pairs of ids
+// a, b of a row of x_a x_b <v_a[field of b], v_b[field of a]>, where x is the weight of an id (1
+// without weights). Fields may have any number of ids; ids of the same field are pairs as well. ids
+// of every field -> (B, 1).
+Var FfmInteraction(const std::vector<Var>& fields, int64_t k, FfmOptions options = {});
 
 // ---- Random and gradient-free layers ----
 

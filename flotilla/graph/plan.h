@@ -71,7 +71,7 @@ struct PlannedNode {
   int completes_in_parts = -1;
 };
 
-// One slot of a table: an embedding node. Slots are in the order of the graph.
+// One slot of a table: an input of a node that looks up rows. Slots are in the order of the graph.
 struct PlannedSlot {
   int node = -1;
   int input = -1;        // field of the batch
@@ -79,7 +79,7 @@ struct PlannedSlot {
   bool trained = false;  // a gradient is needed
 };
 
-// Slots of one table that fill neighbouring columns of one concat, or one slot alone.
+// Slots of one table that fill neighbouring columns of one concat, or all slots of one node.
 struct SlotGroup {
   int first = 0;  // index in PlannedTable::slots
   int count = 1;

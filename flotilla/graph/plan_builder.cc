@@ -89,9 +89,11 @@ Status PlanBuilder::MakeNodes() {
       if (table == plan_->tables_.end()) {
         table = plan_->tables_.insert(table, PlannedTable{.table = node.table});
       }
-      table->slots.push_back({.node = static_cast<int>(n),
-                              .input = graph_.vars[node.inputs[0]].input,
-                              .var = node.outputs[0]});
+      for (int input : node.inputs) {
+        table->slots.push_back({.node = static_cast<int>(n),
+                                .input = graph_.vars[input].input,
+                                .var = node.outputs[0]});
+      }
       continue;
     }
     planned_of_[n] = Count();
@@ -234,9 +236,14 @@ void PlanBuilder::GroupSlots() {
   for (PlannedTable& table : plan_->tables_) {
     const int64_t dim = graph_.tables[table.table].dim;
     for (size_t s = 0; s < table.slots.size(); ++s) {
+      if (s > 0 && table.slots[s].node == table.slots[s - 1].node) {
+        ++table.groups.back().count;
+        continue;
+      }
       const Place& place = plan_->values_[table.slots[s].var];
+      const bool pooled = IsPooled(table.slots[s].node);
       const bool wants = wants_[table.slots[s].var] != 0;
-      if (s > 0) {
+      if (s > 0 && pooled && IsPooled(table.slots[s - 1].node)) {
         const int before = table.slots[s - 1].var;
         const Place& last = plan_->values_[before];
         if (place.kind == Place::Kind::kColumns && last.kind == place.kind &&
@@ -364,7 +371,8 @@ void PlanBuilder::PlaceValues() {
   for (const PlannedTable& table : plan_->tables_) {
     for (const PlannedSlot& slot : table.slots) {
       Place& place = plan_->values_[slot.var];
-      if (place.kind == Place::Kind::kColumns) continue;
+      // Placed in a concat, or with an earlier slot of the same node.
+      if (place.kind != Place::Kind::kNone) continue;
       place = {Place::Kind::kBuffer, AddBuffer(slot.var, 0, LastValueTime(slot.var)), 0};
     }
   }

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "flotilla/graph/ops/embedding.h"
 #include "flotilla/graph/plan.h"
 
 namespace flotilla {
@@ -34,7 +35,12 @@ class PlanBuilder {
   void PlaceGradients();
   void PlaceSaved();
 
-  bool IsLookup(int node) const { return graph_.nodes[node].op == "embedding"; }
+  bool IsLookup(int node) const { return LooksUpTable(graph_.nodes[node]); }
+  // Whether the lookup gives one row per bag.
+  bool IsPooled(int node) const {
+    return graph_.nodes[node].op == "embedding" &&
+           graph_.vars[graph_.nodes[node].outputs[0]].shape.rank() == 2;
+  }
   bool IsFetched(int var) const;
   bool IsStatistic(int var) const;
   // Whether the node's op updates the statistics among its inputs (OpTraits::keeps_statistics).

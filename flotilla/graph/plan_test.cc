@@ -62,6 +62,41 @@ TEST(PlanTest, ASlotWithTwoReadersOrAFetchHasMemoryOfItsOwn) {
   EXPECT_EQ(plan->tables()[0].groups.size(), 3u);
 }
 
+TEST(PlanTest, AWideTermOfManySlotsIsOneLookup) {
+  Graph g;
+  std::vector<Var> slots;
+  for (int s = 0; s < 39; ++s) {
+    slots.push_back(Embedding(g.Ids(fmt::format("s{}", s)), {.table = "wide", .dim = 1}));
+  }
+  const Var loss = ReduceSum(ReduceSum(Concat(slots), {1}, true));
+  auto plan = Plan::Make(g.def(), {.loss = loss.index(), .fetches = {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  ASSERT_EQ((*plan)->tables().size(), 1u);
+  ASSERT_EQ((*plan)->tables()[0].groups.size(), 1u);
+  EXPECT_EQ((*plan)->tables()[0].groups[0].count, 39);
+}
+
+TEST(PlanTest, LookupsThatAreNotPooledAreGroupsOfTheirOwn) {
+  Graph g;
+  const Var a = g.Ids("a"), b = g.Ids("b");
+  const Var pooled = Embedding(a, {.table = "t", .dim = 4});
+  const Var pairs = FfmInteraction({a, b}, 2, {.rows = {.table = "t"}});
+  const Var more = FfmInteraction({b, a}, 2, {.rows = {.table = "t"}});
+  const Var history = EmbeddingSequence(b, 3, {.table = "t"}).values;
+  const Var x = Concat({pooled, pairs, more});
+  const Var loss = ReduceSum(Square(x)) + ReduceSum(Square(history));
+  auto plan = Plan::Make(g.def(), {.loss = loss.index(), .fetches = {}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  const PlannedTable& table = (*plan)->tables()[0];
+  ASSERT_EQ(table.slots.size(), 6u);
+  std::vector<int> counts;
+  for (const SlotGroup& group : table.groups) counts.push_back(group.count);
+  EXPECT_EQ(counts, (std::vector<int>{1, 2, 2, 1}));
+  EXPECT_EQ((*plan)->value(pairs.index()).kind, Place::Kind::kColumns);
+  EXPECT_EQ((*plan)->value(pairs.index()).column, 4);
+  EXPECT_EQ((*plan)->value(history.index()).kind, Place::Kind::kBuffer);
+}
+
 TEST(PlanTest, SoftmaxIsJoinedWithItsCrossEntropyUnlessAnotherLossReadsIt) {
   const auto fused = [](const Plan& plan) {
     int count = 0;
@@ -88,6 +123,14 @@ TEST(PlanTest, RowsAreCutIntoBlocksOnlyWhereTheirResultsAddUp) {
   Network scaled = SmallCtr(2);
   scaled.loss = Scale(scaled.loss, 0.5);
   EXPECT_TRUE(MakePlan(scaled)->row_blocks());
+  Network weighted = SmallCtr(2);  // sample weights multiply the losses of rows before the sum
+  const Var losses =
+      SigmoidCrossEntropyWithLogits(Fc(weighted.concat, 1), weighted.graph.Dense("click", 1));
+  weighted.loss = ReduceSum(losses * weighted.graph.Dense("weight", 1));
+  const auto weighted_plan = MakePlan(weighted);
+  EXPECT_TRUE(weighted_plan->row_blocks());
+  EXPECT_TRUE(weighted_plan->summed(weighted.loss.index()));
+  EXPECT_TRUE(weighted_plan->grows_with_rows(weighted.loss.index()));
   Network squared = SmallCtr(2);
   squared.loss = Square(squared.loss);
   EXPECT_FALSE(MakePlan(squared)->row_blocks());

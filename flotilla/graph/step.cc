@@ -101,7 +101,8 @@ Status Step::RunBlock(bool first, const DenseReady& ready) {
   };
   for (const TableLookup& lookup : lookups_) {
     if (!lookup.table().trained) continue;
-    lookup.Scatter(batch, block_begin_, block_end_, &gradients_->sparse[lookup.table().table],
+    const int table = lookup.table().table;
+    lookup.Scatter(batch, block_begin_, block_end_, rows_[table], &gradients_->sparse[table],
                    gradient_place);
   }
   return absl::OkStatus();
@@ -335,6 +336,10 @@ Status Step::FindBadValue() const {
     const AlignedVector<float>& values = slice_.batch->fields[i].values;
     if (!kernels::AllFinite(static_cast<int64_t>(values.size()), values.data())) {
       return FailedPrecondition("input {} has values that are not finite", graph.inputs[i].name);
+    }
+    const std::vector<float>& weights = slice_.batch->fields[i].ids.weights;
+    if (!kernels::AllFinite(static_cast<int64_t>(weights.size()), weights.data())) {
+      return FailedPrecondition("input {} has weights that are not finite", graph.inputs[i].name);
     }
   }
   for (size_t t = 0; t < rows_.size(); ++t) {

@@ -287,6 +287,22 @@ TEST(StepTest, MasksDifferByTrainerEpochAndBatch) {
   for (uint64_t i = 0; i < 16; ++i) EXPECT_EQ(first[i], key.Uniform(i) < 0.5f ? 0 : 2);
 }
 
+TEST(StepTest, AWeightThatIsNotFiniteIsNamedByItsInput) {
+  Graph g;
+  const Var loss = ReduceSum(Embedding(g.Ids("ids"), {.table = "t", .dim = 2}));
+  auto plan = Plan::Make(g.def(), {.loss = loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Batch batch{.rows = 2, .fields = std::vector<Field>(1)};
+  batch.fields[0].ids = {.ids = {4, 5}, .offsets = {}, .weights = {1, 2}};
+  Step step(plan->get(), {});
+  Gradients gradients;
+  EXPECT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &gradients).ok());
+  batch.fields[0].ids.weights[1] = std::numeric_limits<float>::infinity();
+  const Status status = RunSlice(step, **plan, BatchSlice(batch), &gradients);
+  EXPECT_NE(Message(status).find("input ids has weights that are not finite"), std::string::npos)
+      << status;
+}
+
 TEST(StepTest, ALossThatIsNotFiniteNamesTheFirstBadValue) {
   BaggedCtr n;
   const Var x = n.graph.Dense("x", 2);

@@ -2,24 +2,42 @@
 
 #include <algorithm>
 
+#include "flotilla/base/aligned_vector.h"
+
 namespace flotilla {
-namespace {
 
-kernels::Pooling PoolingOf(const NodeDef& node) {
+TableLookup::Rule TableLookup::RuleOf(const NodeDef& node) {
+  if (node.op == "ffm") {
+    return {.kind = Rule::Kind::kFfm, .k = node.Int("k"), .normalize = node.Bool("normalize")};
+  }
   const std::string& pooling = node.Text("pooling");
-  if (pooling == "mean") return kernels::Pooling::kMean;
-  if (pooling == "sqrtn") return kernels::Pooling::kSqrtN;
-  return kernels::Pooling::kSum;
+  if (pooling == "none") return {.kind = Rule::Kind::kSequence, .width = node.Int("width")};
+  if (pooling == "sum_squares") return {.kind = Rule::Kind::kSumSquares};
+  if (pooling == "mean") return {.pooling = kernels::Pooling::kMean};
+  if (pooling == "sqrtn") return {.pooling = kernels::Pooling::kSqrtN};
+  return {};
 }
-
-}  // namespace
 
 TableLookup::TableLookup(const GraphDef* graph, const PlannedTable* table)
     : table_(table), dim_(graph->tables[table->table].dim), positions_(table->slots.size()) {
-  for (const PlannedSlot& slot : table->slots) {
-    pooling_.push_back(PoolingOf(graph->nodes[slot.node]));
-  }
+  for (const PlannedSlot& slot : table->slots) rules_.push_back(RuleOf(graph->nodes[slot.node]));
   group_positions_.resize(table->slots.size());
+}
+
+void TableLookup::AddIds(size_t slot, const RaggedIds& ids, int64_t begin, int64_t end) {
+  std::vector<uint32_t>& positions = positions_[slot];
+  if (positions.size() < ids.ids.size()) positions.resize(ids.ids.size());
+  const auto add = [&](uint32_t first, uint32_t count) {
+    unique_.Add(std::span(ids.ids).subspan(first, count),
+                std::span(positions).subspan(first, count));
+  };
+  if (rules_[slot].kind != Rule::Kind::kSequence || ids.one_per_row()) {
+    return add(ids.begin_of(begin), ids.begin_of(end) - ids.begin_of(begin));
+  }
+  for (int64_t r = begin; r < end; ++r) {
+    const int64_t count = ids.begin_of(r + 1) - ids.begin_of(r);
+    add(ids.begin_of(r), static_cast<uint32_t>(std::min(count, rules_[slot].width)));
+  }
 }
 
 void TableLookup::Prepare(const BatchSlice& slice, SparseRows* rows) {
@@ -32,12 +50,7 @@ void TableLookup::Prepare(const BatchSlice& slice, SparseRows* rows) {
   for (const bool trained : {true, false}) {
     for (size_t s = 0; s < table_->slots.size(); ++s) {
       if (table_->slots[s].trained != trained) continue;
-      const RaggedIds& ids = IdsOf(*slice.batch, static_cast<int>(s));
-      const uint32_t begin = ids.begin_of(slice.begin);
-      const uint32_t count = ids.begin_of(slice.end) - begin;
-      if (positions_[s].size() < ids.ids.size()) positions_[s].resize(ids.ids.size());
-      unique_.Add(std::span(ids.ids).subspan(begin, count),
-                  std::span(positions_[s]).subspan(begin, count));
+      AddIds(s, IdsOf(*slice.batch, static_cast<int>(s)), slice.begin, slice.end);
     }
     if (trained) trained_ids_ = unique_.ids().size();
   }
@@ -48,39 +61,65 @@ void TableLookup::Prepare(const BatchSlice& slice, SparseRows* rows) {
 
 bool TableLookup::OnePerRow(const Batch& batch, const SlotGroup& group) const {
   for (int s = group.first; s < group.first + group.count; ++s) {
-    if (!IdsOf(batch, s).one_per_row()) return false;
+    const RaggedIds& ids = IdsOf(batch, s);
+    if (rules_[s].kind != Rule::Kind::kPooled || !ids.one_per_row() || !ids.weights.empty()) {
+      return false;
+    }
   }
   return true;
+}
+
+kernels::Bags TableLookup::BagsOf(const Batch& batch, int slot, int64_t begin) const {
+  const RaggedIds& ids = IdsOf(batch, slot);
+  // Offsets count occurrences of the whole batch; without them, occurrences are rows.
+  const int64_t first = ids.one_per_row() ? begin : 0;
+  return {.positions = positions_[slot].data() + first,
+          .offsets = ids.one_per_row() ? nullptr : ids.offsets.data() + begin,
+          .weights = ids.weights.empty() ? nullptr : ids.weights.data() + first};
 }
 
 void TableLookup::Gather(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
                          const PlaceOf& place) const {
   for (const SlotGroup& group : table_->groups) {
+    const StridedRows out = place(table_->slots[group.first].var);
     if (OnePerRow(batch, group)) {
       for (int s = 0; s < group.count; ++s) {
         group_positions_[s] = positions_[group.first + s].data() + begin;
       }
-      const StridedRows out = place(table_->slots[group.first].var);
       kernels::GatherSlots(end - begin, group.count, dim_, rows.values.data(),
                            group_positions_.data(), out.data, out.stride);
-      continue;
-    }
-    for (int s = group.first; s < group.first + group.count; ++s) {
-      const RaggedIds& ids = IdsOf(batch, s);
-      const StridedRows out = place(table_->slots[s].var);
-      if (ids.one_per_row()) {
-        kernels::GatherRows(end - begin, dim_, rows.values.data(), positions_[s].data() + begin,
-                            out.data, out.stride);
-      } else {
-        kernels::GatherBags(pooling_[s], end - begin, dim_, rows.values.data(),
-                            positions_[s].data(), ids.offsets.data() + begin, out.data, out.stride);
+    } else if (rules_[group.first].kind == Rule::Kind::kFfm) {
+      GatherFfm(batch, group, begin, end, rows, out);
+    } else {
+      for (int s = group.first; s < group.first + group.count; ++s) {
+        GatherSlot(batch, s, begin, end, rows, place(table_->slots[s].var));
       }
     }
   }
 }
 
-void TableLookup::Scatter(const Batch& batch, int64_t begin, int64_t end, SparseRows* grads,
-                          const PlaceOf& place) const {
+void TableLookup::GatherSlot(const Batch& batch, int slot, int64_t begin, int64_t end,
+                             const SparseRows& rows, const StridedRows& out) const {
+  const Rule& rule = rules_[slot];
+  const kernels::Bags bags = BagsOf(batch, slot, begin);
+  const float* values = rows.values.data();
+  const int64_t count = end - begin;
+  if (rule.kind == Rule::Kind::kSequence) {
+    kernels::GatherSequences(count, rule.width, dim_, values, bags, out.data, out.stride);
+  } else if (rule.kind == Rule::Kind::kSumSquares) {
+    kernels::GatherSumSquares(count, dim_, values, bags, out.data, out.stride);
+  } else if (bags.weights != nullptr) {
+    kernels::GatherWeightedBags(rule.pooling, count, dim_, values, bags, out.data, out.stride);
+  } else if (bags.offsets == nullptr) {
+    kernels::GatherRows(count, dim_, values, bags.positions, out.data, out.stride);
+  } else {
+    kernels::GatherBags(rule.pooling, count, dim_, values, bags.positions, bags.offsets, out.data,
+                        out.stride);
+  }
+}
+
+void TableLookup::Scatter(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
+                          SparseRows* grads, const PlaceOf& place) const {
   for (const SlotGroup& group : table_->groups) {
     const StridedRows first = place(table_->slots[group.first].var);
     if (first.data == nullptr) continue;
@@ -90,20 +129,94 @@ void TableLookup::Scatter(const Batch& batch, int64_t begin, int64_t end, Sparse
       }
       kernels::ScatterAddSlots(end - begin, group.count, dim_, first.data, first.stride,
                                group_positions_.data(), grads->values.data());
-      continue;
-    }
-    for (int s = group.first; s < group.first + group.count; ++s) {
-      const RaggedIds& ids = IdsOf(batch, s);
-      const StridedRows out = place(table_->slots[s].var);
-      if (ids.one_per_row()) {
-        kernels::ScatterAddRows(end - begin, dim_, out.data, out.stride,
-                                positions_[s].data() + begin, grads->values.data());
-      } else {
-        kernels::ScatterAddBags(pooling_[s], end - begin, dim_, out.data, out.stride,
-                                positions_[s].data(), ids.offsets.data() + begin,
-                                grads->values.data());
+    } else if (rules_[group.first].kind == Rule::Kind::kFfm) {
+      ScatterFfm(batch, group, begin, end, rows, grads, first);
+    } else {
+      for (int s = group.first; s < group.first + group.count; ++s) {
+        ScatterSlot(batch, s, begin, end, rows, grads, place(table_->slots[s].var));
       }
     }
+  }
+}
+
+void TableLookup::ScatterSlot(const Batch& batch, int slot, int64_t begin, int64_t end,
+                              const SparseRows& rows, SparseRows* grads,
+                              const StridedRows& dout) const {
+  const Rule& rule = rules_[slot];
+  const kernels::Bags bags = BagsOf(batch, slot, begin);
+  float* to = grads->values.data();
+  const int64_t count = end - begin;
+  if (rule.kind == Rule::Kind::kSequence) {
+    kernels::ScatterAddSequences(count, rule.width, dim_, dout.data, dout.stride, bags, to);
+  } else if (rule.kind == Rule::Kind::kSumSquares) {
+    kernels::ScatterAddSumSquares(count, dim_, rows.values.data(), dout.data, dout.stride, bags,
+                                  to);
+  } else if (bags.weights != nullptr) {
+    kernels::ScatterAddWeightedBags(rule.pooling, count, dim_, dout.data, dout.stride, bags, to);
+  } else if (bags.offsets == nullptr) {
+    kernels::ScatterAddRows(count, dim_, dout.data, dout.stride, bags.positions, to);
+  } else {
+    kernels::ScatterAddBags(rule.pooling, count, dim_, dout.data, dout.stride, bags.positions,
+                            bags.offsets, to);
+  }
+}
+
+void TableLookup::PrefetchFeatures(const Batch& batch, const SlotGroup& group, int64_t row,
+                                   const SparseRows& rows, const SparseRows* grads) const {
+  constexpr int64_t kLine = kCacheLineBytes / sizeof(float);
+  for (int s = group.first; s < group.first + group.count; ++s) {
+    const RaggedIds& ids = IdsOf(batch, s);
+    for (uint32_t o = ids.begin_of(row); o < ids.begin_of(row + 1); ++o) {
+      const int64_t at = positions_[s][o] * dim_;
+      // Into the L2 cache: the rows that are in use fill the L1 cache.
+      for (int64_t i = 0; i < dim_; i += kLine) {
+        __builtin_prefetch(rows.values.data() + at + i, 0, 2);
+        if (grads != nullptr) __builtin_prefetch(grads->values.data() + at + i, 1, 2);
+      }
+    }
+  }
+}
+
+float TableLookup::ListFeatures(const Batch& batch, const SlotGroup& group, int64_t row,
+                                const SparseRows& rows, SparseRows* grads) const {
+  const Rule& rule = rules_[group.first];
+  float squares = 0;
+  features_.clear();
+  for (int s = group.first; s < group.first + group.count; ++s) {
+    const RaggedIds& ids = IdsOf(batch, s);
+    for (uint32_t o = ids.begin_of(row); o < ids.begin_of(row + 1); ++o) {
+      const int64_t at = positions_[s][o] * dim_;
+      const float x = ids.weights.empty() ? 1 : ids.weights[o];
+      features_.push_back({.row = rows.values.data() + at,
+                           .gradient = grads == nullptr ? nullptr : grads->values.data() + at,
+                           .offset = (s - group.first) * rule.k,
+                           .x = x});
+      squares += x * x;
+    }
+  }
+  if (!rule.normalize) return 1;
+  return squares == 0 ? 0 : 1 / squares;
+}
+
+void TableLookup::GatherFfm(const Batch& batch, const SlotGroup& group, int64_t begin, int64_t end,
+                            const SparseRows& rows, const StridedRows& out) const {
+  for (int64_t r = begin; r < end; ++r) {
+    if (r + 1 < end) PrefetchFeatures(batch, group, r + 1, rows, nullptr);
+    const float factor = ListFeatures(batch, group, r, rows, nullptr);
+    out.data[(r - begin) * out.stride] =
+        factor * kernels::FfmForward(static_cast<int64_t>(features_.size()), rules_[group.first].k,
+                                     features_.data());
+  }
+}
+
+void TableLookup::ScatterFfm(const Batch& batch, const SlotGroup& group, int64_t begin, int64_t end,
+                             const SparseRows& rows, SparseRows* grads,
+                             const StridedRows& dout) const {
+  for (int64_t r = begin; r < end; ++r) {
+    if (r + 1 < end) PrefetchFeatures(batch, group, r + 1, rows, grads);
+    const float factor = ListFeatures(batch, group, r, rows, grads);
+    kernels::FfmBackward(static_cast<int64_t>(features_.size()), rules_[group.first].k,
+                         factor * dout.data[(r - begin) * dout.stride], features_.data());
   }
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flotilla/graph/plan.h"
+#include "flotilla/kernels/interaction.h"
 #include "flotilla/kernels/rows.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/sparse_rows.h"
@@ -26,7 +27,7 @@ class TableLookup {
   TableLookup(const GraphDef* graph, const PlannedTable* table);
 
   // Deduplicates the ids of the slice: sets rows->ids and rows->dim. The ids of trained slots come
-  // first.
+  // first. Ids beyond the width of a sequence are not among them.
   void Prepare(const BatchSlice& slice, SparseRows* rows);
   // Number of ids of the last Prepare that belong to trained slots: the rows that have a gradient.
   size_t trained_ids() const { return trained_ids_; }
@@ -37,28 +38,60 @@ class TableLookup {
   void Gather(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
               const PlaceOf& place) const;
   // Adds the slots' gradients for rows [begin, end) to grads->values. place(var).data is null if a
-  // slot has no gradient.
-  void Scatter(const Batch& batch, int64_t begin, int64_t end, SparseRows* grads,
-               const PlaceOf& place) const;
+  // slot has no gradient. `rows` is what Gather was given.
+  void Scatter(const Batch& batch, int64_t begin, int64_t end, const SparseRows& rows,
+               SparseRows* grads, const PlaceOf& place) const;
 
   const PlannedTable& table() const { return *table_; }
 
  private:
-  // Whether the slots of a group have one id in every row of this batch.
+  // How a slot's rows become a value.
+  struct Rule {
+    enum class Kind { kPooled, kSumSquares, kSequence, kFfm };
+    Kind kind = Kind::kPooled;
+    kernels::Pooling pooling = kernels::Pooling::kSum;
+    int64_t width = 0;       // kSequence
+    int64_t k = 0;           // kFfm
+    bool normalize = false;  // kFfm
+  };
+
+  static Rule RuleOf(const NodeDef& node);
+  // Adds the occurrences of rows [begin, end) of the batch that a slot looks up.
+  void AddIds(size_t slot, const RaggedIds& ids, int64_t begin, int64_t end);
+  // Whether the slots of a group are pooled and have one id of weight 1 in every row of this batch.
   bool OnePerRow(const Batch& batch, const SlotGroup& group) const;
+  // The occurrences of a slot from row `begin` of the batch on.
+  kernels::Bags BagsOf(const Batch& batch, int slot, int64_t begin) const;
+  void GatherSlot(const Batch& batch, int slot, int64_t begin, int64_t end, const SparseRows& rows,
+                  const StridedRows& out) const;
+  void ScatterSlot(const Batch& batch, int slot, int64_t begin, int64_t end, const SparseRows& rows,
+                   SparseRows* grads, const StridedRows& dout) const;
+  // Starts to load the table rows of one row of the batch, and their gradients if they are not
+  // null.
+  void PrefetchFeatures(const Batch& batch, const SlotGroup& group, int64_t row,
+                        const SparseRows& rows, const SparseRows* grads) const;
+  // Lists the features of one row of the batch; `grads` may be null. Returns the factor of their
+  // sum.
+  float ListFeatures(const Batch& batch, const SlotGroup& group, int64_t row,
+                     const SparseRows& rows, SparseRows* grads) const;
+  void GatherFfm(const Batch& batch, const SlotGroup& group, int64_t begin, int64_t end,
+                 const SparseRows& rows, const StridedRows& out) const;
+  void ScatterFfm(const Batch& batch, const SlotGroup& group, int64_t begin, int64_t end,
+                  const SparseRows& rows, SparseRows* grads, const StridedRows& dout) const;
   const RaggedIds& IdsOf(const Batch& batch, int slot) const {
     return batch.fields[table_->slots[slot].input].ids;
   }
 
   const PlannedTable* table_;
   int64_t dim_;
-  std::vector<kernels::Pooling> pooling_;  // per slot
+  std::vector<Rule> rules_;  // per slot
   UniqueIds unique_;
   size_t trained_ids_ = 0;
   // positions_[s][o]: row in SparseRows of occurrence o of slot s, counted in the whole batch; only
   // those of the prepared slice are set.
   std::vector<std::vector<uint32_t>> positions_;
   mutable std::vector<const uint32_t*> group_positions_;
+  mutable std::vector<kernels::FfmFeature> features_;
 };
 
 }  // namespace flotilla

@@ -23,8 +23,10 @@ namespace flotilla {
 namespace {
 
 constexpr OpEntry kOps[] = {
-    {"embedding", MakeEmbedding, 1, 1, "dim:int pooling:text"},
-    {"dense_embedding", MakeDenseEmbedding, 2, 2, "pooling:text"},
+    {"embedding", MakeEmbedding, 1, 1, "dim:int pooling:text width:int?"},
+    {"dense_embedding", MakeDenseEmbedding, 2, 2, "pooling:text width:int?"},
+    {"sequence_mask", MakeSequenceMask, 1, 1, "width:int"},
+    {"ffm", MakeFfm, 1, kAnyInputs, "k:int normalize:bool?"},
     {"fc", MakeFc, 2, 3, "activation:text flatten_from:int?"},
     {"matmul", MakeMatMul, 2, 2, "transpose_a:bool transpose_b:bool"},
     {"dot", MakeDot, 2, 2, ""},
