@@ -28,10 +28,11 @@ Graph EveryOp() {
       {.dim = 4, .rows = 9, .pooling = Pooling::kMean, .trainable = false, .is_sparse = false});
   const auto history = EmbeddingSequence(ids, 3, {.table = "t"});
   const Var sums = Embedding(ids, {.table = "t", .pooling = Pooling::kSumSquares});
-  const Var pairs = FfmInteraction({ids, ids}, 2, {.rows = {.table = "pairs"}});
-  const Var positions =
-      Reshape(Concat({history.values, sums}, 1), {20}) * ReduceSum(history.mask, {1}, true);
-  Var x = Fc(Concat({sparse, dense, pairs, positions, g.Dense("x", 3)}), 6, Tanh,
+  const Var pairs = FfmInteraction({ids, ids}, 2, {.rows = {.table = "pairs"}}) +
+                    FwfmInteraction(history.values) + FmInteraction(sums);
+  const Var interest =
+      TargetAttention(history.values, sparse, history.mask, {.hidden = {2}, .softmax = true});
+  Var x = Fc(Concat({sparse, dense, pairs, interest, g.Dense("x", 3)}), 6, Tanh,
              {.weight = {.init = Msra(false)}});
   x = LayerNorm(BatchNorm(Dropout(x, 0.25)));
   x = Relu(x) + LeakyRelu(x) - Sigmoid(x) * Tanh(x) / Exp(x);

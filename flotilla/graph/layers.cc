@@ -220,6 +220,11 @@ Status CheckNotPooled(const EmbeddingOptions& options) {
   return InvalidArgument("pooling '{}': it does not pool", PoolingName(options.pooling));
 }
 
+// Number of vectors of a row: as given, or the axis after the batch.
+int64_t FieldsOf(Var x, int64_t fields) {
+  return fields == 0 && x.shape().rank() == 3 ? x.shape().dims[1] : fields;
+}
+
 // The attribute of op fc that computes this function, or nullptr.
 const char* FusedActivation(ActivationLayer activation) {
   if (activation == nullptr) return "none";
@@ -288,6 +293,41 @@ SequenceVars EmbeddingSequence(Var ids, int64_t width, EmbeddingOptions options)
 
 // ---- Interactions ----
 
+Var FmInteraction(Var x, int64_t fields) {
+  if (!x.valid()) return Var();
+  return Apply("fm", {x}, {{"fields", FieldsOf(x, fields)}});
+}
+
+Var FmOfSums(Var sums) {
+  if (!sums.valid()) return Var();
+  const Shape& shape = sums.shape();
+  if (shape.rank() != 3 || shape.dims[1] != 2) {
+    return Fail(sums.graph(), InvalidArgument("fm of sums: input {} of shape {} is not "
+                                              "(batch, 2, dim), the result of kSumSquares",
+                                              sums.name(), shape.ToString()));
+  }
+  const int64_t dim = shape.dims[2];
+  const Var sum = Reshape(Slice(sums, 1, 0, 1), {dim});
+  const Var squares = Reshape(Slice(sums, 1, 1, 2), {dim});
+  return Scale(ReduceSum(Square(sum) - squares, {1}, true), 0.5);
+}
+
+Var FwfmInteraction(Var x, int64_t fields, FwfmOptions options) {
+  if (!x.valid()) return Var();
+  GraphDef* graph = x.graph();
+  const std::string name = options.name.empty() ? NextName(graph, "fwfm") : options.name;
+  fields = FieldsOf(x, fields);
+  if (fields < 2 || fields > x.shape().row_size()) {
+    return Fail(graph,
+                InvalidArgument("fwfm {}: {} fields in an input of shape {}: it needs two or "
+                                "more, (batch, fields, dim)",
+                                name, fields, x.shape().ToString()));
+  }
+  const Var weights =
+      UseParameter(graph, name + ".w_0", {fields * (fields - 1) / 2}, options.weight, Constant(1));
+  return Apply("fwfm", {x, weights}, {{"fields", fields}}, name);
+}
+
 Var FfmInteraction(const std::vector<Var>& fields, int64_t k, FfmOptions options) {
   GraphDef* graph = GraphOf(fields);
   if (graph == nullptr) return Var();
@@ -314,6 +354,46 @@ Var FfmInteraction(const std::vector<Var>& fields, int64_t k, FfmOptions options
   }
   return Apply("ffm", fields, {{"k", k}, {"normalize", options.normalize}}, layer,
                UseSparseTable(graph, name, *known));
+}
+
+Var CrossLayer(Var x0, Var x, FcOptions options) {
+  if (!x0.valid() || !x.valid()) return Var();
+  const Shape& shape = x.shape();
+  if (shape.rank() != 2 || x0.shape() != shape) {
+    return Fail(x.graph(),
+                InvalidArgument("cross layer: x0 {} of shape {} and x {} of shape {} are "
+                                "not of one shape (batch, n)",
+                                x0.name(), x0.shape().ToString(), x.name(), shape.ToString()));
+  }
+  return x0 * Fc(x, shape.dims[1], nullptr, std::move(options)) + x;
+}
+
+Var TargetAttention(Var history, Var target, Var mask, AttentionOptions options) {
+  if (!history.valid() || !target.valid() || !mask.valid()) return Var();
+  GraphDef* graph = history.graph();
+  const std::string name = options.name.empty() ? NextName(graph, "attention") : options.name;
+  const Shape& shape = history.shape();
+  if (shape.rank() != 3 || target.shape() != Shape{{shape.dims[0], shape.dims[2]}} ||
+      mask.shape() != Shape{{shape.dims[0], shape.dims[1]}}) {
+    return Fail(graph,
+                InvalidArgument("attention {}: history {}, target {} and mask {} do not fit: "
+                                "they need (batch, n, d), (batch, d) and (batch, n)",
+                                name, shape.ToString(), target.shape().ToString(),
+                                mask.shape().ToString()));
+  }
+  const int64_t n = shape.dims[1], d = shape.dims[2];
+  const Var once = Reshape(target, {1, d});
+  const Var repeated = Reshape(mask, {n, 1}) * once;  // zeros at padding, whose score is not used
+  Var x = Concat({history, repeated, history - once, history * once}, 2);
+  for (size_t i = 0; i < options.hidden.size(); ++i) {
+    x = Fc(x, options.hidden[i], options.activation,
+           {.name = fmt::format("{}.fc_{}", name, i), .flatten_from = 2});
+  }
+  const Var score = Fc(x, 1, nullptr, {.name = name + ".score", .flatten_from = 2});
+  Var weight = Reshape(score, {n});
+  // Far below any score, and not infinite: a row that is all padding must not become NaN.
+  if (options.softmax) weight = Softmax(weight + Scale(mask, 1e9, -1e9));
+  return ReduceSum(Reshape(weight * mask, {n, 1}) * history, {1});
 }
 
 Var Fc(Var x, int64_t size, ActivationLayer activation, FcOptions options) {

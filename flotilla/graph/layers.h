@@ -195,6 +195,24 @@ Var BatchNorm(Var x, BatchNormOptions options = {});
 
 // ---- Interactions of features ----
 
+// The second-order term of a factorization machine (FM): the sum of the inner products of all pairs
+// of vectors of a row, in one pass. x (B, fields, dim), or any (B, ..) with `fields` vectors per
+// row, for example a Concat of embeddings -> (B, 1).
+Var FmInteraction(Var x, int64_t fields = 0);
+
+// The same for a bag of ids with weights (the values of a libsvm row), whose pairs are those of its
+// ids: FmOfSums(Embedding(ids, {.pooling = Pooling::kSumSquares, ..})). (B, 2, dim) -> (B, 1).
+Var FmOfSums(Var sums);
+
+struct FwfmOptions {
+  std::string name = {};
+  ParameterOptions weight = {};  // NAME.w_0, (fields (fields - 1) / 2); default 1
+};
+
+// FM with a trained weight per pair of fields (FwFM): the pair of vectors j < i has weight number
+// i (i - 1) / 2 + j. Shapes as for FmInteraction.
+Var FwfmInteraction(Var x, int64_t fields = 0, FwfmOptions options = {});
+
 struct FfmOptions {
   // The table: each row has k numbers for each field, (fields, k). Sparse; default Uniform(0, 1 /
   // sqrt(k)), which suits normalised rows. `dim` follows from fields and k, `pooling` must not be
@@ -209,6 +227,23 @@ struct FfmOptions {
 // without weights). Fields may have any number of ids; ids of the same field are pairs as well. ids
 // of every field -> (B, 1).
 Var FfmInteraction(const std::vector<Var>& fields, int64_t k, FfmOptions options = {});
+
+// A cross layer of DCN v2: x0 * (x W + b) + x. (B, n), (B, n) -> (B, n).
+Var CrossLayer(Var x0, Var x, FcOptions options = {});
+
+struct AttentionOptions {
+  std::string name = {};
+  std::vector<int64_t> hidden = {80, 40};  // sizes of the hidden layers, NAME.fc_0 and so on
+  ActivationLayer activation = Sigmoid;    // of the hidden layers
+  // Weights that add up to 1. Default: the scores themselves, which keep the intensity of interest,
+  // as in the paper on DIN.
+  bool softmax = false;
+};
+
+// Attention of a target to the items of a history (DIN): each position h has a score, a small
+// network of [h, target, h - target, h * target], and the result is the sum of the items times
+// their scores. history (B, n, d), target (B, d), mask (B, n) as of EmbeddingSequence -> (B, d).
+Var TargetAttention(Var history, Var target, Var mask, AttentionOptions options = {});
 
 // ---- Random and gradient-free layers ----
 

@@ -139,6 +139,33 @@ TEST(EmbeddingLayerTest, ASecondUseTakesWhatTheFirstSaid) {
   EXPECT_EQ(g.def().nodes[1].Text("pooling"), "mean");
 }
 
+TEST(LayersTest, CrossLayerAndTargetAttentionHaveRightGradients) {
+  Graph g;
+  const Var x = RandomRows(g, "x", {4});
+  EXPECT_OK(CheckGradientsOfManyBatches(g, CrossLayer(x, CrossLayer(x, x))));
+  const auto history = EmbeddingSequence(g.Ids("history"), 3, {.table = "t", .dim = 2});
+  const Var target = Embedding(g.Ids("target"), {.table = "t"});
+  for (bool softmax : {false, true}) {
+    const Var interest =
+        TargetAttention(history.values, target, history.mask,
+                        {.hidden = {4, 3}, .activation = Tanh, .softmax = softmax});
+    EXPECT_EQ(interest.shape(), Shape::PerRow({2}));
+    for (int64_t max_bag : {1, 5}) {
+      EXPECT_OK(CheckGradientsOfManyBatches(g, interest, {.max_bag = max_bag}));
+    }
+  }
+}
+
+TEST(LayersTest, InteractionsOfShapesThatDoNotFitAreErrors) {
+  Graph g;
+  CrossLayer(RandomRows(g, "x", {4}), RandomRows(g, "y", {3}));
+  EXPECT_ERROR(g, "are not of one shape (batch, n)");
+  Graph h;
+  const auto history = EmbeddingSequence(h.Ids("history"), 3, {.table = "t", .dim = 2});
+  TargetAttention(history.values, RandomRows(h, "x", {3}), history.mask);
+  EXPECT_ERROR(h, "attention attention_0: history (batch, 3, 2), target (batch, 3) and mask");
+}
+
 // The error of a table used first with `first`, then with `second`.
 std::string SecondUseError(EmbeddingOptions first, EmbeddingOptions second) {
   Graph g;

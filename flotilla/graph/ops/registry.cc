@@ -9,6 +9,7 @@
 #include "flotilla/graph/ops/elementwise.h"
 #include "flotilla/graph/ops/embedding.h"
 #include "flotilla/graph/ops/fc.h"
+#include "flotilla/graph/ops/interaction.h"
 #include "flotilla/graph/ops/losses.h"
 #include "flotilla/graph/ops/matmul.h"
 #include "flotilla/graph/ops/norm.h"
@@ -26,6 +27,8 @@ constexpr OpEntry kOps[] = {
     {"embedding", MakeEmbedding, 1, 1, "dim:int pooling:text width:int?"},
     {"dense_embedding", MakeDenseEmbedding, 2, 2, "pooling:text width:int?"},
     {"sequence_mask", MakeSequenceMask, 1, 1, "width:int"},
+    {"fm", MakeFm, 1, 1, "fields:int"},
+    {"fwfm", MakeFwfm, 2, 2, "fields:int"},
     {"ffm", MakeFfm, 1, kAnyInputs, "k:int normalize:bool?"},
     {"fc", MakeFc, 2, 3, "activation:text flatten_from:int?"},
     {"matmul", MakeMatMul, 2, 2, "transpose_a:bool transpose_b:bool"},
