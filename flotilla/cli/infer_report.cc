@@ -11,13 +11,19 @@ namespace {
 // Keys that are always present, null if the model has no such metric.
 constexpr const char* kMetrics[] = {"auc", "logloss", "accuracy"};
 
+// A sum of sample weights; a whole number has no decimals.
+std::string WeightText(double weight) {
+  return weight == std::floor(weight) ? fmt::format("{:.0f}", weight)
+                                      : fmt::format("{:.1f}", weight);
+}
+
 std::string DecileTable(const Evaluation& evaluation) {
   std::string text = fmt::format("\n{:<8}{:>12}{:>14}{:>12}{:>14}\n", "decile", "rows", "predicted",
                                  "clicks", "calibration");
   for (size_t d = 0; d < evaluation.deciles.size(); ++d) {
     const CalibrationPart& part = evaluation.deciles[d];
-    text += fmt::format("{:<8}{:>12}{:>14.1f}{:>12}{:>14.4f}\n", d + 1, part.rows, part.predicted,
-                        part.clicks, part.Ratio());
+    text += fmt::format("{:<8}{:>12}{:>14.1f}{:>12}{:>14.4f}\n", d + 1, WeightText(part.rows),
+                        part.predicted, WeightText(part.clicks), part.Ratio());
   }
   return text;
 }
@@ -37,6 +43,17 @@ std::string RunText(const RunState& run) {
   return text + fmt::format("; best: epoch {}{}", run.best_epoch, test(run.best));
 }
 
+// A sum of sample weights; whole numbers as such.
+nlohmann::ordered_json WeightJson(double weight) {
+  if (weight == std::floor(weight) && weight < 1e15) return static_cast<int64_t>(weight);
+  return weight;
+}
+
+// Whether the calibration is not among the metrics.
+bool AddsCalibration(const Evaluation& evaluation) {
+  return !evaluation.deciles.empty() && !HasMetric(evaluation.metrics, "calibration");
+}
+
 }  // namespace
 
 double InferResult::examples_per_second() const {
@@ -51,7 +68,10 @@ std::string InferTable(const InferResult& result) {
   for (const auto& [name, value] : evaluation.metrics) {
     text += fmt::format("{:<14}{:.4f}\n", name, value);
   }
-  if (!evaluation.deciles.empty()) {
+  for (const auto& [name, value] : evaluation.metric_details) {
+    text += fmt::format("{:<22}{}\n", name, value);
+  }
+  if (AddsCalibration(evaluation)) {
     text += fmt::format("{:<14}{:.4f}\n", "calibration", evaluation.calibration);
   }
   text += fmt::format("{:<14}{}\n", "skipped", evaluation.skipped);
@@ -65,7 +85,7 @@ std::string InferLine(const InferResult& result) {
   std::string text = fmt::format("{}:", result.model);
   for (const auto& [name, value] : evaluation.metrics)
     text += fmt::format(" {}={:.4f}", name, value);
-  if (!evaluation.deciles.empty())
+  if (AddsCalibration(evaluation))
     text += fmt::format(" calibration={:.4f}", evaluation.calibration);
   return text + fmt::format(" examples={} skipped={}, {:.2f} s\n", evaluation.rows,
                             evaluation.skipped, result.seconds());
@@ -87,6 +107,7 @@ std::string InferJson(const InferResult& result) {
   for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
   // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
+  for (const auto& [name, value] : evaluation.metric_details) json[name] = value;
   json["calibration"] = evaluation.calibration;
   json["examples"] = evaluation.rows;
   json["skipped"] = evaluation.skipped;
@@ -94,9 +115,9 @@ std::string InferJson(const InferResult& result) {
   json["examples_per_second"] = result.examples_per_second();
   json["deciles"] = nlohmann::ordered_json::array();
   for (const CalibrationPart& part : evaluation.deciles) {
-    json["deciles"].push_back({{"rows", part.rows},
+    json["deciles"].push_back({{"rows", WeightJson(part.rows)},
                                {"predicted", part.predicted},
-                               {"clicks", part.clicks},
+                               {"clicks", WeightJson(part.clicks)},
                                {"calibration", part.Ratio()}});
   }
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

@@ -40,8 +40,13 @@ inline constexpr char kInferJsonHelp[] =
                                DIR/best; each of the four is null if it is not known, and those of
                                a metric are missing if none is watched
   auc, logloss, accuracy       metrics of the rows, null if the model has no such metric; its other
-                               metrics follow under their names
-  calibration                  predicted clicks / actual clicks; null without an AUC
+                               metrics (gauc, ne, rmse, mae, ..) follow under their names
+  gauc_groups, gauc_groups_left_out, gauc_rows_left_out, gauc_sample
+                               of a gauc: groups that it covers; groups of one class, and their rows
+                               with those without a group, which it leaves out; the share of the
+                               groups that these figures are of (1: all, the value is exact)
+  calibration                  predicted clicks / actual clicks; null without a metric of clicks
+                               (auc, gauc, ne, calibration)
   deciles                      calibration by decile of the score, lowest first: rows, predicted,
                                clicks, calibration
   examples, skipped            rows that were scored, and bad rows that were skipped

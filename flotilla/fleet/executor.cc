@@ -48,8 +48,9 @@ Executor::~Executor() = default;
 
 Status Executor::Init() {
   FL_RETURN_IF_ERROR(model_.graph.status());
-  FL_ASSIGN_OR_RETURN(run_metrics_, MetricSet::Make(model_.metrics));
-  FL_ASSIGN_OR_RETURN(infer_metrics_, MetricSet::Make(model_.metrics));
+  FL_RETURN_IF_ERROR(CheckWeights(model_));
+  FL_ASSIGN_OR_RETURN(run_metrics_, MetricSet::Make(MetricsOf(model_)));
+  FL_ASSIGN_OR_RETURN(infer_metrics_, MetricSet::Make(MetricsOf(model_)));
   return absl::OkStatus();
 }
 
@@ -74,6 +75,9 @@ Status Executor::CheckFetches(std::span<const Fetch> fetches) const {
     if (fetch.metric.empty()) {
       if (!fetch.var.valid() || fetch.var.graph() != &model_.graph.def()) {
         return InvalidArgument("a value to fetch does not belong to the graph of this model");
+      }
+      if (fetch.var.def().dtype == DType::kIds) {
+        return InvalidArgument("fetch of {}: ids cannot be fetched", fetch.var.name());
       }
       continue;
     }
@@ -140,7 +144,7 @@ StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list
   std::unique_ptr<Feeding>& feeding = training ? train_feeding_ : infer_feeding_;
   if (feeding != nullptr && feeding->vars == vars) return feeding.get();
   auto made = std::make_unique<Feeding>();
-  std::vector<int> fetches = MetricSet::Fetches(model_.metrics);
+  std::vector<int> fetches = MetricSet::Fetches(MetricsOf(model_));
   made->metric_vars = fetches.size();
   made->vars = vars;
   fetches.insert(fetches.end(), vars.begin(), vars.end());

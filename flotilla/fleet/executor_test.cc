@@ -278,6 +278,13 @@ TEST_F(ExecutorTest, MistakesAreTold) {
   const std::vector<Fetch> foreign = {other.predict};
   EXPECT_THAT(std::string(Message(executor_->run(batch, foreign).status())),
               HasSubstr("does not belong to the graph of this model"));
+  const GraphDef& graph = executor_->model().graph.def();
+  for (int v = 0; v < static_cast<int>(graph.vars.size()); ++v) {
+    if (graph.vars[v].dtype != DType::kIds) continue;
+    const std::vector<Fetch> ids = {Var(executor_->model().loss.graph(), v)};
+    EXPECT_THAT(std::string(Message(executor_->run(batch, ids).status())),
+                HasSubstr("ids cannot be fetched"));
+  }
   Batch wrong = batch;
   wrong.fields.pop_back();
   EXPECT_FALSE(executor_->run(wrong, {}).ok());

@@ -94,7 +94,7 @@ Status Fleet::init_worker(const std::function<bool()>& stop) {
 }
 
 Status Fleet::global_report(const Model& model, Report* report) {
-  return SumReports("report", model.metrics, group(), report);
+  return SumReports("report", MetricsOf(model), group(), report);
 }
 
 Status Fleet::save_persistables(Executor& executor, const std::string& dir) {

@@ -541,6 +541,9 @@ Var LogLoss(Var p, Var z, double epsilon) {
   return Apply("log_loss", {p, z}, {{"epsilon", epsilon}});
 }
 
+Var WeightedSum(Var loss, Var weight) { return ReduceSum(Mul(loss, weight)); }
+Var WeightedMean(Var loss, Var weight) { return ReduceMean(Mul(loss, weight)); }
+
 MetricSpec Auc(Var predict, Var label, AucOptions options) {
   CheckScores(options.name, predict, label, 2);
   MetricSpec spec = MakeMetricSpec(std::move(options.name), "auc", {predict, label});
@@ -557,6 +560,38 @@ MetricSpec Accuracy(Var predict, Var label, std::string name) {
 MetricSpec LogLossMetric(Var predict, Var label, std::string name) {
   CheckScores(name, predict, label, INT64_MAX);
   return MakeMetricSpec(std::move(name), "logloss", {predict, label});
+}
+
+MetricSpec NormalizedEntropy(Var predict, Var label, std::string name) {
+  CheckScores(name, predict, label, 2);
+  return MakeMetricSpec(std::move(name), "ne", {predict, label});
+}
+
+MetricSpec Calibration(Var predict, Var label, std::string name) {
+  CheckScores(name, predict, label, 2);
+  return MakeMetricSpec(std::move(name), "calibration", {predict, label});
+}
+
+MetricSpec Gauc(Var predict, Var label, Var group, GaucOptions options) {
+  CheckScores(options.name, predict, label, 2);
+  if (group.valid() && group.def().dtype != DType::kIds) {
+    Fail(group.graph(), InvalidArgument("metric {}: the group {} is not an input of ids",
+                                        options.name, group.name()));
+  }
+  MetricSpec spec = MakeMetricSpec(std::move(options.name), "gauc", {predict, label});
+  spec.params["max_rows"] = options.max_rows;
+  spec.group = group.index();
+  return spec;
+}
+
+MetricSpec Rmse(Var predict, Var label, std::string name) {
+  CheckScores(name, predict, label, 1);
+  return MakeMetricSpec(std::move(name), "rmse", {predict, label});
+}
+
+MetricSpec Mae(Var predict, Var label, std::string name) {
+  CheckScores(name, predict, label, 1);
+  return MakeMetricSpec(std::move(name), "mae", {predict, label});
 }
 
 MetricSpec MeanMetric(Var value, std::string name, bool is_batch_mean) {

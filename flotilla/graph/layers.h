@@ -284,7 +284,15 @@ Var SquareError(Var x, Var z);
 // -z log(p + epsilon) - (1 - z) log(1 - p + epsilon) elementwise. Equal shapes, which are kept.
 Var LogLoss(Var p, Var z, double epsilon = 1e-4);
 
-// ---- Metrics: reported by a model, not part of its computation ----
+// The loss of a batch whose rows have sample weights: loss (B, 1) of each row and weight (B, 1) ->
+// (). WeightedSum is the sum of weight x loss, WeightedMean that sum divided by the number of rows,
+// so that the gradient of a row does not depend on the weights of others. With Model::weight the
+// weights count in the reported loss and in every metric too.
+Var WeightedSum(Var loss, Var weight);
+Var WeightedMean(Var loss, Var weight);
+
+// ---- Metrics: reported by a model, not part of its computation. Rows count by their sample weight
+// if the model has one (Model::weight). ----
 
 struct AucOptions {
   std::string name = "auc";
@@ -301,6 +309,26 @@ MetricSpec Auc(Var predict, Var label, AucOptions options = {});
 MetricSpec Accuracy(Var predict, Var label, std::string name = "accuracy");
 // Mean of -log of the probability given to the label; shapes as for Accuracy.
 MetricSpec LogLossMetric(Var predict, Var label, std::string name = "logloss");
+// Normalised entropy: the logloss divided by that of always predicting the share of clicks; shapes
+// as for Auc.
+MetricSpec NormalizedEntropy(Var predict, Var label, std::string name = "ne");
+// Predicted clicks divided by clicks, 1 is perfect; shapes as for Auc.
+MetricSpec Calibration(Var predict, Var label, std::string name = "calibration");
+
+struct GaucOptions {
+  std::string name = "gauc";
+  // The value is exact for up to so many rows, in 16 bytes each; beyond that it is the value of a
+  // random sample of the groups.
+  int max_rows = 1 << 20;
+};
+
+// AUC of the rows of each group, averaged with the groups' numbers of rows as weights. group: an
+// input of ids, e.g. of users; the first id of a row counts. Other shapes as for Auc.
+MetricSpec Gauc(Var predict, Var label, Var group, GaucOptions options = {});
+
+// Root of the mean squared error, and mean absolute error: predict (B, 1), label (B, 1).
+MetricSpec Rmse(Var predict, Var label, std::string name = "rmse");
+MetricSpec Mae(Var predict, Var label, std::string name = "mae");
 // Sum of all elements of a value divided by the number of rows: the loss per row. A value that is
 // already a mean over the batch (ReduceMean) needs is_batch_mean: batches are then weighted by
 // their rows.

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "flotilla/graph/ops/op_testing.h"
+#include "flotilla/graph/plan.h"
+#include "flotilla/graph/step.h"
 
 namespace flotilla {
 namespace {
@@ -258,6 +260,14 @@ TEST(MetricTest, SpecsNameTheirValues) {
   EXPECT_EQ(Auc(p, label, {.name = "test_auc", .num_thresholds = 100}).name, "test_auc");
   EXPECT_EQ(Accuracy(p, label), (MetricSpec{"accuracy", "accuracy", both, {}}));
   EXPECT_EQ(LogLossMetric(p, label), (MetricSpec{"logloss", "logloss", both, {}}));
+  EXPECT_EQ(NormalizedEntropy(p, label), (MetricSpec{"ne", "ne", both, {}}));
+  EXPECT_EQ(Calibration(p, label), (MetricSpec{"calibration", "calibration", both, {}}));
+  const Var x = g.Dense("x", 1), user = g.Ids("user");
+  const std::vector<int> of_x{x.index(), label.index()};
+  EXPECT_EQ(Rmse(x, label), (MetricSpec{"rmse", "rmse", of_x, {}}));
+  EXPECT_EQ(Mae(x, label), (MetricSpec{"mae", "mae", of_x, {}}));
+  const MetricSpec gauc = Gauc(p, label, user, {.max_rows = 100});
+  EXPECT_EQ(gauc, (MetricSpec{"gauc", "gauc", both, {{"max_rows", 100}}, -1, user.index()}));
   EXPECT_EQ(MeanMetric(p, "m"), (MetricSpec{"m", "mean", {p.index()}, {{"is_batch_mean", 0}}}));
   EXPECT_TRUE(g.status().ok()) << g.status();
 }
@@ -270,6 +280,29 @@ TEST(MetricTest, ShapesThatDoNotFitAreNamed) {
   Accuracy(h.Dense("p", 3), h.Dense("label", 2));
   EXPECT_ERROR(
       h, "metric accuracy: predict p of shape (batch, 3) and label label of shape (batch, 2)");
+  Graph i;
+  Rmse(i.Dense("p", 2), i.Label("label"));
+  EXPECT_ERROR(i, "metric rmse: predict p of shape (batch, 2) and label label");
+  Graph j;
+  Gauc(j.Dense("p", 1), j.Label("label"), j.Dense("user", 1));
+  EXPECT_ERROR(j, "metric gauc: the group user is not an input of ids");
+}
+
+TEST(LossTest, WeightsMultiplyTheLossesOfRows) {
+  Graph g;
+  const Var x = g.Dense("x", 1), weight = g.Dense("weight", 1);
+  const Var sum = WeightedSum(Square(x), weight), mean = WeightedMean(Square(x), weight);
+  auto plan = Plan::Make(g.def(), {.loss = -1, .fetches = {sum.index(), mean.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE((*plan)->row_blocks());
+  Batch batch{.rows = 3, .fields = std::vector<Field>(2)};
+  batch.fields[0].values = {1, 2, 3};
+  batch.fields[1].values = {2, 0.5f, 0};
+  Step step(plan->get(), {.block_rows = 2});
+  ASSERT_TRUE(step.Prepare(BatchSlice(batch)).ok());
+  ASSERT_TRUE(step.Run({}, nullptr).ok());
+  EXPECT_FLOAT_EQ(step.fetched(0).values[0], 4);
+  EXPECT_FLOAT_EQ(step.fetched(1).values[0], 4.0f / 3);
 }
 
 }  // namespace

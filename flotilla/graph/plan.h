@@ -28,7 +28,7 @@ namespace flotilla {
 struct PlanOptions {
   // The value to minimise; -1 plans for inference: no gradients.
   int loss = -1;
-  // Values to expose after a run.
+  // Values to expose after a run; inputs of ids too, which costs nothing.
   std::vector<int> fetches;
 };
 

@@ -39,9 +39,6 @@ Status PlanBuilder::CheckRequest() const {
     if (fetch < 0 || fetch >= vars) {
       return InvalidArgument("fetch of value {}: the graph has {} values", fetch, vars);
     }
-    if (graph_.vars[fetch].dtype == DType::kIds) {
-      return InvalidArgument("fetch of {}: ids cannot be fetched", graph_.vars[fetch].name);
-    }
   }
   if (options_.loss < 0) return absl::OkStatus();
   if (options_.loss >= vars) {

@@ -43,8 +43,10 @@ Step::Step(const Plan* plan, StepOptions options)
     node_keys_.push_back(options_.trainer == 0 ? key : key.With(options_.trainer));
   }
   for (int var : plan_->options().fetches) {
-    const Shape& shape = graph.vars[var].shape;
-    fetches_.push_back({{}, shape.row_size(), shape.per_row()});
+    const VarDef& def = graph.vars[var];
+    fetches_.push_back({.row_size = def.shape.row_size(),
+                        .per_row = def.shape.per_row(),
+                        .ids = def.dtype == DType::kIds ? def.input : -1});
   }
 }
 
@@ -275,6 +277,7 @@ void Step::CopyDenseColumns() {
 
 void Step::StartFetches() {
   for (Fetch& fetch : fetches_) {
+    if (fetch.ids >= 0) continue;
     fetch.values.assign(fetch.per_row ? slice_.rows() * fetch.row_size : fetch.row_size, 0);
   }
 }
@@ -283,6 +286,7 @@ void Step::CollectFetches() {
   for (size_t k = 0; k < fetches_.size(); ++k) {
     const int var = plan_->options().fetches[k];
     Fetch& fetch = fetches_[k];
+    if (fetch.ids >= 0) continue;
     const float* value = ValueOf(var);
     if (fetch.per_row) {
       std::copy_n(value, (block_end_ - block_begin_) * fetch.row_size,
@@ -296,7 +300,13 @@ void Step::CollectFetches() {
 }
 
 FetchedValue Step::fetched(int k) const {
-  return {fetches_[k].values, fetches_[k].row_size, fetches_[k].per_row};
+  const Fetch& fetch = fetches_[k];
+  FetchedValue value{fetch.values, fetch.row_size, fetch.per_row};
+  if (fetch.ids >= 0) {
+    value.ids = &slice_.batch->fields[fetch.ids].ids;
+    value.first_row = slice_.begin;
+  }
+  return value;
 }
 
 Status Step::CheckRows() const {

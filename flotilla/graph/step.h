@@ -66,7 +66,8 @@ class Step {
   // backward pass; it may be empty. If it is not, gradients->dense is scratch.
   Status Run(std::span<const float> dense, Gradients* gradients, const DenseReady& ready = {});
 
-  // Values of the last run, in the order of PlanOptions::fetches.
+  // Values of the last run, in the order of PlanOptions::fetches. Valid until the next Run, ids as
+  // long as the batch of the slice.
   FetchedValue fetched(int k) const;
 
  private:
@@ -74,6 +75,7 @@ class Step {
     AlignedVector<float> values;
     int64_t row_size = 1;
     bool per_row = false;
+    int ids = -1;  // the field of the batch, for an input of ids
   };
 
   Status RunBlock(bool first, const DenseReady& ready);

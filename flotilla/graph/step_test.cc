@@ -239,6 +239,28 @@ TEST(StepTest, RowsThatOnlyAnUntrainedSlotLooksUpHaveNoGradient) {
   }
 }
 
+TEST(StepTest, AnInputOfIdsIsFetchedWithoutBeingComputed) {
+  Graph g;
+  const Var user = g.Ids("user");
+  const Var x = g.Dense("x", 1);
+  auto plan = Plan::Make(g.def(), {.loss = -1, .fetches = {user.index(), x.index()}});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  EXPECT_TRUE((*plan)->nodes().empty());
+  EXPECT_TRUE((*plan)->tables().empty());
+  Batch batch{.rows = 4, .fields = std::vector<Field>(2)};
+  batch.fields[0].ids = {.ids = {~uint64_t{0}, 7, 8, 9}, .offsets = {0, 1, 1, 3, 4}};
+  batch.fields[1].values = {1, 2, 3, 4};
+  Step step(plan->get(), {});
+  ASSERT_TRUE(step.Prepare(BatchSlice(batch, 2, 4)).ok());
+  ASSERT_TRUE(step.Run({}, nullptr).ok());
+  const FetchedValue ids = step.fetched(0);
+  EXPECT_EQ(ids.ids, &batch.fields[0].ids) << "not copied";
+  EXPECT_EQ(ids.row_ids(0).size(), 2u);
+  EXPECT_EQ(ids.row_ids(1)[0], 9u);
+  EXPECT_EQ(step.fetched(1).values[0], 3);
+  EXPECT_EQ(step.fetched(1).ids, nullptr);
+}
+
 TEST(StepTest, TheSteadyStateAllocatesNothing) {
   const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});

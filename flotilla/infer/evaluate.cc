@@ -13,27 +13,31 @@
 namespace flotilla {
 namespace {
 
-// The model's metrics, followed by the calibration of the first one that scores clicks.
+// The model's metrics; if none of them is a calibration, followed by that of the first one that
+// scores clicks.
 StatusOr<std::vector<MetricSpec>> SpecsOf(const Predictor& predictor) {
   std::vector<MetricSpec> specs(predictor.metrics().begin(), predictor.metrics().end());
   FL_ASSIGN_OR_RETURN(const MetricSet metrics, MetricSet::Make(specs, predictor.fetches()));
+  if (metrics.FindCalibration() != nullptr) return specs;
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!metrics.metric(i).scores_clicks()) continue;
     specs.push_back(CalibrationSpec(specs[i].vars[0], specs[i].vars[1]));
+    specs.back().weight = specs[i].weight;
     break;
   }
   return specs;
 }
 
-void Tell(const MetricSet& metrics, bool calibrated, Evaluation* result) {
+// The first `own` metrics are the model's.
+void Tell(const MetricSet& metrics, size_t own, Evaluation* result) {
   result->metrics = metrics.Values();
+  result->metrics.resize(own);
+  result->metric_details = metrics.Details();
   result->hints = metrics.Hints();
-  if (!calibrated) return;
-  result->metrics.pop_back();
-  const auto& calibration =
-      static_cast<const CalibrationMeter&>(metrics.metric(result->metrics.size()));
-  result->calibration = calibration.Value();
-  result->deciles = calibration.Deciles();
+  const CalibrationMeter* const calibration = metrics.FindCalibration();
+  if (calibration == nullptr) return;
+  result->calibration = calibration->Value();
+  result->deciles = calibration->Deciles();
 }
 
 const char* KindName(InputKind kind) {
@@ -116,7 +120,7 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   result.bad_rows = std::move(counts.samples);
   FL_ASSIGN_OR_RETURN(MetricSet merged, MetricSet::Make(specs, predictor.fetches()));
   metrics->MergeTo(&merged);
-  Tell(merged, specs.size() > predictor.metrics().size(), &result);
+  Tell(merged, predictor.metrics().size(), &result);
   return result;
 }
 

@@ -34,9 +34,11 @@ struct Evaluation {
   std::vector<std::string> bad_rows;  // the first few bad rows, with their location
   // The model's metrics in their order. A value that is undefined (one class only) is NaN.
   MetricValues metrics;
+  MetricValues metric_details;     // figures behind the metrics: MetricSet::Details
   std::vector<std::string> hints;  // likely causes of suspicious metrics
-  // Ratio of predicted to actual clicks, for the prediction of the model's first metric that scores
-  // clicks (an AUC), over all rows and by decile of the score; NaN and empty without such a metric.
+  // Ratio of predicted to actual clicks, over all rows and by decile of the score, of the model's
+  // first calibration metric; without one, for the prediction of its first metric that scores
+  // clicks (an AUC). NaN and empty without such a metric.
   double calibration = std::numeric_limits<double>::quiet_NaN();
   std::vector<CalibrationPart> deciles;
   double seconds = 0;  // from the first read to the last score
@@ -45,7 +47,8 @@ struct Evaluation {
   double Metric(const std::string& name) const;
 };
 
-// One pass over the dataset. Metrics start at zero, independently of training. Errors: inputs that
+// One pass over the dataset. Metrics, those of predictor.metrics(), start at zero, independently of
+// training. Errors: inputs that
 // differ from the model's, those of the dataset (including no rows at all) and of Predict, and file
 // errors.
 // REQUIRES: the predictor was loaded with_metrics; for predictions the dataset delivers rows in

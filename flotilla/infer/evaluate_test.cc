@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <fstream>
+#include <sstream>
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/infer/trained_model_testing.h"
@@ -65,6 +67,64 @@ TEST_F(EvaluateTest, FiguresAreThoseOfAllRows) {
     EXPECT_GT(result->seconds, 0);
     EXPECT_TRUE(std::isnan(result->Metric("none")));
   }
+}
+
+TEST_F(EvaluateTest, RowsWithoutALabelHaveScoresAndNoMetrics) {
+  Batch rows = ClickRows(100, 77);
+  const std::vector<float> predict = model_.Forward(rows);
+  const int label = 3, user = 0;
+  std::fill(rows.fields[label].values.begin(), rows.fields[label].values.end(), 9.0f);
+  EXPECT_FALSE(Run(*ClickDataset(rows, 100)).ok()) << "9 is not a class";
+  predictor_ = *Predictor::Load(path_, {.with_metrics = true});
+  EXPECT_THAT(std::string(Message(predictor_->LeaveOut({&user, 1}))),
+              HasSubstr("the prediction depends on an input that the rows do not have"));
+  ASSERT_TRUE(predictor_->LeaveOut({&label, 1}).ok());
+  std::ostringstream scores;
+  const auto result = Run(*ClickDataset(rows, 100), {.predictions_stream = &scores});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_TRUE(result->metrics.empty());
+  EXPECT_TRUE(result->hints.empty());
+  EXPECT_TRUE(result->deciles.empty());
+  EXPECT_TRUE(std::isnan(result->calibration));
+  EXPECT_EQ(result->rows, 100);
+  EXPECT_EQ(std::strtof(scores.str().c_str(), nullptr), predict[1]);
+}
+
+// The weight of a row is its label; groups are users.
+TEST_F(EvaluateTest, WeightsAndGroupsOfASavedModelCount) {
+  const GraphDef& graph = model_.sections.graph.def();
+  const int label = graph.FindVar("label"), user = graph.FindVar("user");
+  const int predict = model_.sections.predict;
+  MetricSpec weighted{.name = "weighted",
+                      .kind = "logloss",
+                      .vars = {predict, label},
+                      .params = {},
+                      .weight = label};
+  const MetricSpec gauc{
+      .name = "gauc", .kind = "gauc", .vars = {predict, label}, .params = {}, .group = user};
+  const MetricSpec own{
+      .name = "calibration", .kind = "calibration", .vars = {predict, label}, .params = {}};
+  model_.sections.metrics = {weighted, gauc, own};
+  model_.Save(path_ + "2");
+  predictor_ = *Predictor::Load(path_ + "2", {.with_metrics = true});
+  const Batch rows = ClickRows(500, 77, 20);
+  const std::vector<float> p = model_.Forward(rows);
+  double loss = 0, clicks = 0;
+  for (int64_t i = 0; i < rows.rows; ++i) {
+    const float click = rows.fields[3].values[i];
+    loss -= click * std::log(p[2 * i + 1]);
+    clicks += click;
+  }
+  const auto result = Run(*ClickDataset(rows, 70), {.threads = 2});
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_NEAR(result->Metric("weighted"), loss / clicks, 1e-6);
+  EXPECT_GT(result->Metric("gauc"), 0);
+  EXPECT_EQ(MetricValue(result->metric_details, "gauc_groups") +
+                MetricValue(result->metric_details, "gauc_groups_left_out"),
+            20);
+  EXPECT_EQ(result->metrics.size(), 3u) << "no second calibration";
+  EXPECT_EQ(result->calibration, result->Metric("calibration"));
+  EXPECT_EQ(result->deciles.size(), 10u);
 }
 
 TEST_F(EvaluateTest, MetricsStartAtZeroEveryTime) {

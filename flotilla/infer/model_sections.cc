@@ -42,6 +42,21 @@ Status CheckMetric(const GraphDef& graph, const MetricSpec& metric) {
     if (var.dtype == DType::kIds) return InvalidArgument("{} is ids, not numbers", var.name);
     if (metric.vars.size() > 1) FL_RETURN_IF_ERROR(CheckPredict(graph, value));
   }
+  if (metric.weight >= 0) {
+    FL_RETURN_IF_ERROR(CheckPredict(graph, metric.weight));
+    const VarDef& weight = graph.vars[metric.weight];
+    if (weight.shape.row_size() != 1) {
+      return InvalidArgument("weight {} of shape {} is not one number for each row", weight.name,
+                             weight.shape.ToString());
+    }
+  }
+  if (metric.group >= 0) {
+    FL_RETURN_IF_ERROR(CheckValue(graph, metric.group));
+    const VarDef& group = graph.vars[metric.group];
+    if (group.dtype != DType::kIds || group.input < 0) {
+      return InvalidArgument("group {} is not an input of ids", group.name);
+    }
+  }
   return absl::OkStatus();
 }
 
@@ -132,6 +147,29 @@ StatusOr<ParserSpec> FormatFromSections(const Sections& sections) {
   return spec;
 }
 
+std::vector<MetricSpec> MetricsWithout(const GraphDef& graph,
+                                       const std::vector<MetricSpec>& metrics,
+                                       std::span<const int> absent_inputs) {
+  std::vector<char> absent(graph.vars.size());
+  for (size_t v = 0; v < graph.vars.size(); ++v) {
+    const auto found = std::find(absent_inputs.begin(), absent_inputs.end(), graph.vars[v].input);
+    absent[v] = graph.vars[v].input >= 0 && found != absent_inputs.end();
+  }
+  const auto is_absent = [&](int var) { return var >= 0 && absent[var] != 0; };
+  for (const NodeDef& node : graph.nodes) {  // in an order in which inputs come first
+    const bool any = std::any_of(node.inputs.begin(), node.inputs.end(), is_absent);
+    for (const int output : node.outputs) absent[output] = any;
+  }
+  std::vector<MetricSpec> left;
+  for (MetricSpec metric : metrics) {
+    if (is_absent(metric.group)) continue;
+    if (std::any_of(metric.vars.begin(), metric.vars.end(), is_absent)) continue;
+    if (is_absent(metric.weight)) metric.weight = -1;
+    left.push_back(std::move(metric));
+  }
+  return left;
+}
+
 ModelSections PruneForInference(const ModelSections& model) {
   const std::vector<int> values = {model.predict};
   PrunedGraph pruned = PruneGraph(model.graph.def(), values);
@@ -139,9 +177,15 @@ ModelSections PruneForInference(const ModelSections& model) {
                       .predict = pruned.vars[model.predict],
                       .format = model.format};
   for (MetricSpec metric : model.metrics) {
-    for (int& var : metric.vars) var = pruned.vars[var];
-    const bool kept =
-        std::none_of(metric.vars.begin(), metric.vars.end(), [](int var) { return var < 0; });
+    bool kept = true;
+    const auto move = [&](int* var) {
+      if (*var < 0) return;
+      *var = pruned.vars[*var];
+      kept = kept && *var >= 0;
+    };
+    for (int& var : metric.vars) move(&var);
+    move(&metric.weight);
+    move(&metric.group);
     if (kept) small.metrics.push_back(std::move(metric));
   }
   return small;

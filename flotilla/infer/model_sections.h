@@ -11,6 +11,7 @@
 // directory are ignored.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@
 namespace flotilla {
 
 // Invariants of the result of FromSections: predict is a value with a row for each example or -1;
-// loss is a value or -1; metrics read values of the graph, and a metric that reads several values
-// reads only values with a row for each example.
+// loss is a value or -1; metrics read values of the graph, a metric that reads several values reads
+// only values with a row for each example, weights are one number for each row, and groups are
+// inputs of ids.
 struct ModelSections {
   Graph graph;
   int predict = -1;
@@ -47,6 +49,13 @@ StatusOr<ModelSections> FromSections(const Sections& sections);
 
 // The format of the rows of a model; without a name if the sections do not contain it.
 StatusOr<ParserSpec> FormatFromSections(const Sections& sections);
+
+// The metrics that can be computed from rows without some of the inputs (indices), e.g. rows
+// without a label that are only scored: those that read nothing that depends on such an input. A
+// metric whose weights depend on one counts every row once.
+std::vector<MetricSpec> MetricsWithout(const GraphDef& graph,
+                                       const std::vector<MetricSpec>& metrics,
+                                       std::span<const int> absent_inputs);
 
 // Reduces a model to what the prediction needs, for a model that is saved for inference and not for
 // training: other parts of the graph are dropped, with the loss and the metrics that read them. The

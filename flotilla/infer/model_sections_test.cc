@@ -143,6 +143,57 @@ TEST(ModelSectionsTest, ThePredictionIsWhatTheFirstMetricScoresUnlessSaid) {
   EXPECT_EQ(PredictValue(graph, -1, {mean, model.metrics[0]}), model.predict);
 }
 
+// The fields of Clicks() are user, words, x and label.
+TEST(ModelSectionsTest, WeightsAndGroupsOfMetricsAreChecked) {
+  ModelSections model = Clicks();
+  const GraphDef& graph = model.graph.def();
+  const int user = graph.FindVar("user"), x = graph.FindVar("x"), label = graph.FindVar("label");
+  model.metrics[0].weight = label;
+  model.metrics[1] = {
+      .name = "gauc", .kind = "gauc", .vars = {model.predict, label}, .params = {}, .group = user};
+  const auto again = FromSections(*ToSections(model));
+  ASSERT_TRUE(again.ok()) << again.status();
+  EXPECT_EQ(again->metrics, model.metrics);
+  const ModelSections small = PruneForInference(model);
+  EXPECT_EQ(small.graph.def().vars[small.metrics[0].weight].name, "label");
+  EXPECT_EQ(small.graph.def().vars[small.metrics[1].group].name, "user");
+  const auto error = [&](int weight, int group) {
+    model.metrics[1].weight = weight;
+    model.metrics[1].group = group;
+    return std::string(Message(ToSections(model).status()));
+  };
+  EXPECT_THAT(error(x, user), HasSubstr("section metrics: gauc: weight x of shape (batch, 3)"));
+  EXPECT_THAT(error(user, user), HasSubstr("user of shape"));
+  EXPECT_THAT(error(model.loss, user), HasSubstr("does not have a number for each row"));
+  EXPECT_THAT(error(1000, user), HasSubstr("value 1000"));
+  EXPECT_THAT(error(-1, label), HasSubstr("group label is not an input of ids"));
+  EXPECT_THAT(error(-1, 1000), HasSubstr("value 1000"));
+}
+
+TEST(ModelSectionsTest, MetricsThatAnAbsentInputDecidesAreLeftOut) {
+  ModelSections model = Clicks();
+  const GraphDef& graph = model.graph.def();
+  const int label = graph.FindVar("label"), user = graph.FindVar("user");
+  model.metrics = {
+      {.name = "of_x", .kind = "mean", .vars = {model.predict}, .params = {}},
+      {.name = "weighted", .kind = "mean", .vars = {model.predict}, .params = {}, .weight = label},
+      {.name = "auc", .kind = "auc", .vars = {model.predict, label}, .params = {}},
+      {.name = "loss", .kind = "mean", .vars = {model.loss}, .params = {}},
+      {.name = "gauc",
+       .kind = "gauc",
+       .vars = {model.predict, label},
+       .params = {},
+       .group = user}};
+  const std::vector<int> no_label = {graph.vars[label].input}, no_user = {graph.vars[user].input};
+  const std::vector<MetricSpec> left = MetricsWithout(graph, model.metrics, no_label);
+  ASSERT_EQ(left.size(), 2u) << "the loss is computed from the label";
+  EXPECT_EQ(left[0], model.metrics[0]);
+  EXPECT_EQ(left[1].name, "weighted");
+  EXPECT_EQ(left[1].weight, -1) << "every row counts once";
+  EXPECT_TRUE(MetricsWithout(graph, model.metrics, no_user).empty()) << "the prediction reads it";
+  EXPECT_EQ(MetricsWithout(graph, model.metrics, {}), model.metrics);
+}
+
 TEST(ModelSectionsTest, PruningLeavesWhatThePredictionNeeds) {
   const ModelSections model = Clicks();
   const ModelSections small = PruneForInference(model);

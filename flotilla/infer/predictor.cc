@@ -32,10 +32,12 @@ void CopyScores(const FetchedValue& predict, std::vector<float>* scores) {
   }
 }
 
-Predictor::Predictor(std::string dir, ModelSections model, Manifest manifest)
+Predictor::Predictor(std::string dir, ModelSections model, Manifest manifest, bool with_metrics)
     : dir_(std::move(dir)),
       model_(std::move(model)),
       manifest_(std::move(manifest)),
+      with_metrics_(with_metrics),
+      metrics_(model_.metrics),
       steps_([this] {
         return std::make_unique<Step>(plan_.get(),
                                       StepOptions{.seed = manifest_.info.seed, .training = false});
@@ -54,23 +56,34 @@ StatusOr<std::unique_ptr<Predictor>> Predictor::Load(const std::string& dir,
         "Model::predict, or give the model a metric, and save it again",
         found);
   }
-  std::unique_ptr<Predictor> predictor(new Predictor(found, *std::move(model), reader->manifest()));
-  FL_RETURN_IF_ERROR(Annotate(predictor->MakePlan(options.with_metrics), found));
+  std::unique_ptr<Predictor> predictor(
+      new Predictor(found, *std::move(model), reader->manifest(), options.with_metrics));
+  FL_RETURN_IF_ERROR(Annotate(predictor->MakePlan(), found));
   FL_RETURN_IF_ERROR(Annotate(predictor->LoadParameters(*reader), found));
   FL_RETURN_IF_ERROR(Annotate(predictor->LoadTables(*reader, options), found));
   return predictor;
 }
 
-Status Predictor::MakePlan(bool with_metrics) {
+Status Predictor::MakePlan() {
   std::vector<int> fetches = {model_.predict};
-  if (with_metrics) {
-    for (const int var : MetricSet::Fetches(model_.metrics)) {
+  if (with_metrics_) {
+    for (const int var : MetricSet::Fetches(metrics_)) {
       if (var != model_.predict) fetches.push_back(var);
     }
   }
   FL_ASSIGN_OR_RETURN(plan_,
                       Plan::Make(model_.graph.def(), {.loss = -1, .fetches = std::move(fetches)}));
   return absl::OkStatus();
+}
+
+Status Predictor::LeaveOut(std::span<const int> absent_inputs) {
+  const MetricSpec predict{.vars = {model_.predict}};
+  if (MetricsWithout(model_.graph.def(), {predict}, absent_inputs).empty()) {
+    return InvalidArgument("{}: the prediction depends on an input that the rows do not have",
+                           dir_);
+  }
+  metrics_ = MetricsWithout(model_.graph.def(), model_.metrics, absent_inputs);
+  return MakePlan();
 }
 
 // Sizes are compared before memory is allocated: the graph may require more than any machine has.

@@ -62,8 +62,14 @@ class Predictor {
   // command (which the message contains) or the model does not include their format;
   // InvalidArgument as MakeParser.
   StatusOr<std::unique_ptr<Parser>> MakeRowParser(const std::string& pipe_command = {}) const;
-  // The metrics used in training. The values that they read are among those of fetches().
-  std::span<const MetricSpec> metrics() const { return model_.metrics; }
+  // The metrics used in training. With with_metrics, the values that they read are among those of
+  // fetches().
+  std::span<const MetricSpec> metrics() const { return metrics_; }
+  // Leaves out the metrics that cannot be computed for rows without these inputs (indices in
+  // inputs()): a label, a group; without a weight they count every row once. Fields of such inputs
+  // may have any content of the right size. Errors: the prediction depends on one of them.
+  // REQUIRES: no other call is running, and none of Predict or Run was made before.
+  Status LeaveOut(std::span<const int> absent_inputs);
   // The description of the model in the directory: step, seed, parameters, tables.
   const Manifest& manifest() const { return manifest_; }
   // The directory of the opened model: `dir`, or `dir/latest`.
@@ -91,8 +97,8 @@ class Predictor {
              const std::function<void(std::span<const FetchedValue>)>& use) const;
 
  private:
-  Predictor(std::string dir, ModelSections model, Manifest manifest);
-  Status MakePlan(bool with_metrics);
+  Predictor(std::string dir, ModelSections model, Manifest manifest, bool with_metrics);
+  Status MakePlan();
   Status LoadParameters(const CheckpointReader& reader);
   Status LoadTables(const CheckpointReader& reader, const PredictorOptions& options);
   Status RunStep(const Batch& batch, Step& step) const;
@@ -101,6 +107,8 @@ class Predictor {
   const std::string dir_;
   const ModelSections model_;
   const Manifest manifest_;
+  const bool with_metrics_;
+  std::vector<MetricSpec> metrics_;
   std::unique_ptr<Plan> plan_;
   AlignedVector<float> dense_;                        // laid out by plan_->layout()
   std::vector<std::unique_ptr<SparseTable>> tables_;  // per table of the graph, null if not used

@@ -1,11 +1,11 @@
-// The fraction of rows whose most probable class is the label.
+// The fraction of rows whose most probable class is the label, by sample weight.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "flotilla/metric/metric.h"
+#include "flotilla/metric/row_mean.h"
 
 namespace flotilla {
 
@@ -17,17 +17,15 @@ class AccuracyMeter final : public Metric {
  public:
   // The predicted class of a row is its first largest column; with a single column, class 1 if it
   // is above 0.5. A row with a NaN among its scores or as its label is broken.
-  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
-  double Value() const override;
+  void Add(const MetricBatch& batch) override;
+  double Value() const override { return correct_.Value(); }
   MetricDirection direction() const override { return MetricDirection::kLarger; }
-  std::vector<double> State() const override;
-  Status Merge(std::span<const double> state) override;
-  void Reset() override;
+  std::vector<double> State() const override { return correct_.State(); }
+  Status Merge(std::span<const double> state) override { return correct_.Merge(state); }
+  void Reset() override { correct_ = {}; }
 
  private:
-  uint64_t rows_ = 0;
-  uint64_t correct_ = 0;
-  uint64_t broken_ = 0;
+  RowMean correct_;  // of 1 for a correct row, 0 for another
 };
 
 }  // namespace flotilla

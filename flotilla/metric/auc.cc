@@ -40,76 +40,57 @@ uint32_t AucMeter::RowOf(float score, float label) const {
   return ScoreCounts::Row(static_cast<uint32_t>(p * num_thresholds_), label > 0.5f);
 }
 
-void AucMeter::Counts::Add(uint32_t row) {
-  if (row == kBroken) {
-    ++broken;
-  } else {
-    scores.Add(row);
-  }
-}
-
-void AucMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
-  const FetchedValue& predict = inputs[0];
-  const FetchedValue& label = inputs[1];
-  std::vector<uint32_t>* batch = nullptr;
+void AucMeter::Add(const MetricBatch& batch) {
+  const FetchedValue& predict = batch.inputs[0];
+  const FetchedValue& label = batch.inputs[1];
+  Batch* recent = nullptr;
   if (!recent_.empty()) {
-    batch = &recent_[next_];
-    batch->clear();
+    recent = &recent_[next_];
+    recent->rows.clear();
+    recent->weights.assign(batch.weights.begin(), batch.weights.end());
     next_ = (next_ + 1) % recent_.size();
   }
-  for (int64_t i = 0; i < rows; ++i) {
-    const uint32_t row =
+  batch.ForEachRow([&](int64_t i, auto weight) {
+    uint32_t row =
         RowOf(predict.values[(i + 1) * predict.row_size - 1], label.values[i * label.row_size]);
-    all_.Add(row);
-    if (batch != nullptr) batch->push_back(row);
-  }
+    if (!IsMetricWeight(weight)) row = kBroken;
+    all_.Add(row, weight);
+    if (recent != nullptr) recent->rows.push_back(row);
+  });
 }
 
 double AucMeter::Counts::Area() const {
-  // In ascending order of score: each positive beats the negatives below it and half of those with
-  // the same score, which come just before it.
-  double pairs = 0, positives = 0, negatives = 0;
-  ScoreCounts::Count before;
-  for (const ScoreCounts::Count& count : scores.Sorted()) {
-    const double rows = static_cast<double>(count.rows);
-    if (count.row % 2 == 0) {
-      negatives += rows;
-    } else {
-      const bool tied = before.row == count.row - 1;
-      pairs += rows * (negatives - (tied ? static_cast<double>(before.rows) / 2 : 0));
-      positives += rows;
-    }
-    before = count;
-  }
-  if (broken > 0 || positives == 0 || negatives == 0) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  return pairs / (positives * negatives);
+  RankedPairs pairs;
+  for (const ScoreCounts::Count& count : scores.Sorted()) pairs.Add(count.row, count.rows);
+  if (broken > 0 || !pairs.has_both_classes()) return std::numeric_limits<double>::quiet_NaN();
+  return pairs.Area();
 }
 
 std::string AucMeter::Hint() const {
   const std::vector<ScoreCounts::Count> counts = all_.scores.Sorted();
-  uint64_t negatives = 0, positives = 0;
+  double negatives = 0, positives = 0;
   for (const ScoreCounts::Count& count : counts) {
     (count.row % 2 == 0 ? negatives : positives) += count.rows;
   }
-  const uint64_t rows = negatives + positives;
+  const double rows = negatives + positives;
   if (all_.broken > 0) {
     return fmt::format(
-        "{} of {} rows have a score or label that is NaN: training diverged (try a lower learning "
-        "rate or clip gradients) or the input has NaN",
-        all_.broken, all_.broken + rows);
+        "{} of {:.0f} rows have a score or label that is NaN: training diverged (try a lower "
+        "learning rate or clip gradients) or the input has NaN",
+        all_.broken, static_cast<double>(all_.broken) + rows);
   }
   if (rows == 0) return "no rows were scored";
   if (negatives == 0 || positives == 0) {
     return fmt::format(
-        "all {} labels are {}, and AUC needs both classes: check the label column and how the rows "
+        "all {:.0f} labels are {}, and AUC needs both classes: check the label column and how the "
+        "rows "
         "were split",
         rows, positives == 0 ? "negative" : "positive");
   }
   if (counts.front().row / 2 == counts.back().row / 2) {
     return fmt::format(
-        "all {} predictions are the same: the learning rate may be 0 or far too high, the features "
+        "all {:.0f} predictions are the same: the learning rate may be 0 or far too high, the "
+        "features "
         "empty, or the prediction not connected to them",
         rows);
   }
@@ -129,8 +110,10 @@ double AucMeter::Value() const { return all_.Area(); }
 
 AucMeter::Counts AucMeter::Window() const {
   Counts window = merged_window_;
-  for (const std::vector<uint32_t>& batch : recent_) {
-    for (const uint32_t row : batch) window.Add(row);
+  for (const Batch& batch : recent_) {
+    for (size_t i = 0; i < batch.rows.size(); ++i) {
+      window.Add(batch.rows[i], batch.weights.empty() ? 1 : batch.weights[i]);
+    }
   }
   return window;
 }
@@ -162,7 +145,10 @@ void AucMeter::Reset() {
     counts->scores.Reset();
     counts->broken = 0;
   }
-  for (std::vector<uint32_t>& batch : recent_) batch.clear();
+  for (Batch& batch : recent_) {
+    batch.rows.clear();
+    batch.weights.clear();
+  }
 }
 
 }  // namespace flotilla

@@ -38,7 +38,7 @@ class AucMeter final : public Metric {
 
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
   // is NaN is broken: it belongs to no class and makes the value NaN.
-  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
+  void Add(const MetricBatch& batch) override;
   double Value() const override;
   MetricDirection direction() const override { return MetricDirection::kLarger; }
   bool scores_clicks() const override { return true; }
@@ -55,17 +55,29 @@ class AucMeter final : public Metric {
   std::string Hint() const override;
 
  private:
+  static constexpr uint32_t kBroken = ~uint32_t{0};  // not a valid ScoreCounts::Row
+
   struct Counts {
     explicit Counts(size_t max_counts) : scores(max_counts) {}
 
-    void Add(uint32_t row);
+    void Add(uint32_t row, double weight) {
+      if (row == kBroken) {
+        ++broken;
+      } else {
+        scores.Add(row, weight);
+      }
+    }
     double Area() const;
 
     ScoreCounts scores;
     uint64_t broken = 0;
   };
 
-  static constexpr uint32_t kBroken = ~uint32_t{0};  // not a valid ScoreCounts::Row
+  struct Batch {
+    std::vector<uint32_t> rows;
+    std::vector<float> weights;  // empty: all 1
+  };
+
   uint32_t RowOf(float score, float label) const;
   size_t max_counts() const;
   // The merged windows and the recent batches.
@@ -75,7 +87,7 @@ class AucMeter final : public Metric {
   Counts all_;
   Counts merged_window_;  // windows of merged states
   // The rows of the last batches: a ring, whose vectors are reused.
-  std::vector<std::vector<uint32_t>> recent_;
+  std::vector<Batch> recent_;
   size_t next_ = 0;
 };
 

@@ -25,7 +25,7 @@ struct Rows {
 
 void Add(AucMeter& auc, const Rows& rows) {
   const FetchedValue inputs[] = {{rows.scores, 1}, {rows.labels, 1}};
-  auc.Add(rows.size(), inputs);
+  auc.Add({rows.size(), inputs});
 }
 
 double AucOf(const Rows& rows, int num_thresholds = 4096) {
@@ -105,7 +105,7 @@ TEST(AucTest, OfTwoColumnsTheLastIsTheScore) {
   const std::vector<float> labels = {0, 0, 1};
   const FetchedValue inputs[] = {{predict, 2}, {labels, 1}};
   AucMeter auc(4096, 20);
-  auc.Add(3, inputs);
+  auc.Add({3, inputs});
   EXPECT_EQ(auc.Value(), 1);
 }
 

@@ -32,25 +32,28 @@ MetricSpec CalibrationSpec(int predict, int label) {
   return {.name = "calibration", .kind = "calibration", .vars = {predict, label}, .params = {}};
 }
 
-double CalibrationPart::Ratio() const {
-  return clicks > 0 ? predicted / static_cast<double>(clicks) : NAN;
-}
+double CalibrationPart::Ratio() const { return clicks > 0 ? predicted / clicks : NAN; }
 
 CalibrationMeter::CalibrationMeter() : buckets_(kBuckets) {}
 
-void CalibrationMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
-  const FetchedValue& predict = inputs[0];
-  const FetchedValue& label = inputs[1];
-  for (int64_t i = 0; i < rows; ++i) {
+void CalibrationMeter::Add(const MetricBatch& batch) {
+  const FetchedValue& predict = batch.inputs[0];
+  const FetchedValue& label = batch.inputs[1];
+  batch.ForEachRow([&](int64_t i, auto row_weight) {
     const float score = predict.values[i * predict.row_size + predict.row_size - 1];
     const float click = label.values[i * label.row_size];
-    if (std::isnan(score) || std::isnan(click)) {
+    const double weight = row_weight;
+    if (std::isnan(score) || std::isnan(click) || !IsMetricWeight(weight)) {
       ++broken_;
-      continue;
+      return;
     }
-    AddTo({.rows = 1, .predicted = score, .clicks = click > 0.5f ? 1 : 0},
-          &buckets_[BucketOf(score)]);
-  }
+    CalibrationPart& bucket = buckets_[BucketOf(score)];
+    bucket.rows += weight;
+    bucket.predicted += weight * score;
+    // A table, because a branch would often be mispredicted.
+    static constexpr double kClicks[] = {0, 1};
+    bucket.clicks += weight * kClicks[click > 0.5f];
+  });
 }
 
 double CalibrationMeter::Value() const { return broken_ > 0 ? NAN : All().Ratio(); }
@@ -64,11 +67,11 @@ CalibrationPart CalibrationMeter::All() const {
 // A bucket belongs to the decile that contains its middle row.
 std::vector<CalibrationPart> CalibrationMeter::Deciles() const {
   std::vector<CalibrationPart> deciles(kDeciles);
-  const double rows = static_cast<double>(All().rows);
-  int64_t before = 0;
+  const double rows = All().rows;
+  double before = 0;
   for (const CalibrationPart& bucket : buckets_) {
     if (bucket.rows == 0) continue;
-    const double middle = static_cast<double>(before) + static_cast<double>(bucket.rows) / 2;
+    const double middle = before + bucket.rows / 2;
     const int decile = static_cast<int>(middle / rows * kDeciles);
     AddTo(bucket, &deciles[std::min(decile, kDeciles - 1)]);
     before += bucket.rows;
@@ -80,9 +83,9 @@ std::vector<CalibrationPart> CalibrationMeter::Deciles() const {
 std::vector<double> CalibrationMeter::State() const {
   std::vector<double> state = {static_cast<double>(broken_)};
   for (const CalibrationPart& bucket : buckets_) {
-    state.push_back(static_cast<double>(bucket.rows));
+    state.push_back(bucket.rows);
     state.push_back(bucket.predicted);
-    state.push_back(static_cast<double>(bucket.clicks));
+    state.push_back(bucket.clicks);
   }
   return state;
 }
@@ -92,9 +95,9 @@ Status CalibrationMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(AddMetricCount(state[0], &broken_));
   for (size_t b = 0; b < buckets_.size(); ++b) {
     const auto part = state.subspan(1 + 3 * b, 3);
-    FL_RETURN_IF_ERROR(AddMetricCount(part[0], &buckets_[b].rows));
+    FL_RETURN_IF_ERROR(AddMetricWeight(part[0], &buckets_[b].rows));
     buckets_[b].predicted += part[1];
-    FL_RETURN_IF_ERROR(AddMetricCount(part[2], &buckets_[b].clicks));
+    FL_RETURN_IF_ERROR(AddMetricWeight(part[2], &buckets_[b].clicks));
   }
   return absl::OkStatus();
 }

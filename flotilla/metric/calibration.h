@@ -1,5 +1,6 @@
 // Calibration of scores: the ratio of predicted to actual clicks, over all rows and by decile of
-// the score. 1 is perfect, 1.1 means that ten percent too many clicks are predicted.
+// the score. 1 is perfect, 1.1 means that ten percent too many clicks are predicted. Rows and
+// clicks count by sample weight.
 //
 // Rows are counted in buckets of the score, so memory does not grow with the data and states can be
 // added. The width of a bucket is 1/256 of its score, for any score; scores below 2^-24 share one
@@ -21,9 +22,9 @@ MetricSpec CalibrationSpec(int predict, int label);
 
 // Totals of a subset of the rows.
 struct CalibrationPart {
-  int64_t rows = 0;
+  double rows = 0;
   double predicted = 0;  // sum of the scores
-  int64_t clicks = 0;
+  double clicks = 0;
 
   // predicted / clicks; NaN without clicks.
   double Ratio() const;
@@ -38,7 +39,7 @@ class CalibrationMeter final : public Metric {
   // inputs: predict, of which the last column is the score, and label. A row whose score or label
   // is NaN is broken: it belongs to no decile and makes Value() NaN. Scores outside [0, 1] are
   // summed unchanged and counted in the first or last bucket.
-  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
+  void Add(const MetricBatch& batch) override;
   // Ratio of predicted to actual clicks over all rows. NaN without clicks.
   double Value() const override;
   std::vector<double> State() const override;

@@ -22,7 +22,7 @@ void Add(CalibrationMeter& meter, std::span<const Row> rows) {
     labels.push_back(row.label);
   }
   const FetchedValue inputs[] = {{scores, 1}, {labels, 1}};
-  meter.Add(static_cast<int64_t>(rows.size()), inputs);
+  meter.Add({static_cast<int64_t>(rows.size()), inputs});
 }
 
 // Scores over many orders of magnitude; clicks are 1.25 times as frequent as predicted.
@@ -64,7 +64,7 @@ TEST(CalibrationTest, TheLastColumnIsTheScore) {
   CalibrationMeter meter;
   const std::vector<float> predict = {0.8f, 0.2f, 0.4f, 0.6f}, label = {0, 1};
   const FetchedValue inputs[] = {{predict, 2}, {label, 1}};
-  meter.Add(2, inputs);
+  meter.Add({2, inputs});
   EXPECT_NEAR(meter.Value(), 0.8, 1e-7);
 }
 

@@ -27,41 +27,25 @@ MetricSpec LogLossSpec(int predict, int label) {
   return {.name = "logloss", .kind = "logloss", .vars = {predict, label}, .params = {}};
 }
 
-void LogLossMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
-  const FetchedValue& predict = inputs[0];
-  const FetchedValue& label = inputs[1];
-  for (int64_t i = 0; i < rows; ++i) {
-    const double loss = RowLoss(predict.values.subspan(i * predict.row_size, predict.row_size),
-                                label.values[i * label.row_size]);
-    if (std::isnan(loss)) {
-      ++broken_;
-      continue;
-    }
-    ++rows_;
-    total_ += loss;
-  }
+void LogLossMeter::Add(const MetricBatch& batch) {
+  const FetchedValue& predict = batch.inputs[0];
+  const FetchedValue& label = batch.inputs[1];
+  batch.ForEachRow([&](int64_t i, auto weight) {
+    loss_.Add(RowLoss(predict.values.subspan(i * predict.row_size, predict.row_size),
+                      label.values[i * label.row_size]),
+              weight);
+  });
 }
 
-double LogLossMeter::Value() const {
-  if (broken_ > 0 || rows_ == 0) return NAN;
-  return total_ / static_cast<double>(rows_);
-}
-
+// Broken rows come second: a run that was saved inside an epoch holds states in this order.
 std::vector<double> LogLossMeter::State() const {
-  return {static_cast<double>(rows_), static_cast<double>(broken_), total_};
+  const std::vector<double> state = loss_.State();
+  return {state[0], state[2], state[1]};
 }
 
 Status LogLossMeter::Merge(std::span<const double> state) {
-  FL_RETURN_IF_ERROR(CheckStateSize(state, 3));
-  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &rows_));
-  FL_RETURN_IF_ERROR(AddMetricCount(state[1], &broken_));
-  total_ += state[2];
-  return absl::OkStatus();
-}
-
-void LogLossMeter::Reset() {
-  rows_ = broken_ = 0;
-  total_ = 0;
+  FL_RETURN_IF_ERROR(CheckStateSize(state, RowMean::kStateSize));
+  return loss_.Merge(state[0], state[2], state[1]);
 }
 
 }  // namespace flotilla

@@ -1,12 +1,12 @@
-// The mean negative log-likelihood of the labels, with probabilities clipped at 1e-7, so that a
-// single confident mistake costs 16.1 instead of infinity.
+// The mean negative log-likelihood of the labels, by sample weight, with probabilities clipped at
+// 1e-7, so that a single confident mistake costs 16.1 instead of infinity.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <vector>
 
 #include "flotilla/metric/metric.h"
+#include "flotilla/metric/row_mean.h"
 
 namespace flotilla {
 
@@ -18,17 +18,18 @@ MetricSpec LogLossSpec(int predict, int label);
 class LogLossMeter final : public Metric {
  public:
   // A row whose probability is NaN, or whose label is not one of the classes, is broken.
-  void Add(int64_t rows, std::span<const FetchedValue> inputs) override;
-  double Value() const override;
+  void Add(const MetricBatch& batch) override;
+  double Value() const override { return loss_.Value(); }
   MetricDirection direction() const override { return MetricDirection::kSmaller; }
   std::vector<double> State() const override;
   Status Merge(std::span<const double> state) override;
-  void Reset() override;
+  void Reset() override { loss_ = {}; }
+
+  // The sum of the weights of all rows.
+  double weight() const { return loss_.weight(); }
 
  private:
-  uint64_t rows_ = 0;
-  uint64_t broken_ = 0;
-  double total_ = 0;
+  RowMean loss_;
 };
 
 }  // namespace flotilla

@@ -1,6 +1,6 @@
 #include "flotilla/metric/mean.h"
 
-#include <limits>
+#include <cmath>
 #include <utility>
 
 namespace flotilla {
@@ -12,23 +12,37 @@ MetricSpec MeanSpec(int value, std::string name, bool is_batch_mean) {
           .params = {{"is_batch_mean", is_batch_mean ? 1.0 : 0.0}}};
 }
 
-void MeanMeter::Add(int64_t rows, std::span<const FetchedValue> inputs) {
-  double sum = 0;
-  for (float value : inputs[0].values) sum += value;
-  total_ += is_batch_mean_ ? sum * static_cast<double>(rows) : sum;
-  rows_ += static_cast<uint64_t>(rows);
+void MeanMeter::Add(const MetricBatch& batch) {
+  const FetchedValue& value = batch.inputs[0];
+  double rows = 0, sum = 0;
+  if (batch.weights.empty()) {
+    rows = static_cast<double>(batch.rows);
+    for (float element : value.values) sum += element;
+  } else {
+    for (int64_t i = 0; i < batch.rows; ++i) {
+      rows += IsMetricWeight(batch.weights[i]) ? batch.weights[i] : NAN;
+    }
+    for (size_t i = 0; i < value.values.size(); ++i) {
+      const double weight = value.per_row ? batch.weights[i / value.row_size] : 1.0;
+      sum += weight * value.values[i];
+    }
+  }
+  total_ += is_batch_mean_ ? sum * rows : sum;
+  // A sum of weights must stay valid: it is checked when states merge.
+  if (std::isnan(rows)) {
+    total_ = NAN;
+  } else {
+    rows_ += rows;
+  }
 }
 
-double MeanMeter::Value() const {
-  if (rows_ == 0) return std::numeric_limits<double>::quiet_NaN();
-  return total_ / static_cast<double>(rows_);
-}
+double MeanMeter::Value() const { return rows_ == 0 ? NAN : total_ / rows_; }
 
-std::vector<double> MeanMeter::State() const { return {static_cast<double>(rows_), total_}; }
+std::vector<double> MeanMeter::State() const { return {rows_, total_}; }
 
 Status MeanMeter::Merge(std::span<const double> state) {
   FL_RETURN_IF_ERROR(CheckStateSize(state, 2));
-  FL_RETURN_IF_ERROR(AddMetricCount(state[0], &rows_));
+  FL_RETURN_IF_ERROR(AddMetricWeight(state[0], &rows_));
   total_ += state[1];
   return absl::OkStatus();
 }

@@ -7,8 +7,12 @@
 #include "flotilla/metric/accuracy.h"
 #include "flotilla/metric/auc.h"
 #include "flotilla/metric/calibration.h"
+#include "flotilla/metric/gauc.h"
 #include "flotilla/metric/logloss.h"
+#include "flotilla/metric/mae.h"
 #include "flotilla/metric/mean.h"
+#include "flotilla/metric/ne.h"
+#include "flotilla/metric/rmse.h"
 
 namespace flotilla {
 
@@ -28,6 +32,7 @@ struct MetricEntry {
   std::vector<KnownParam> params;
   // `values` are in the order of `params`, checked.
   std::unique_ptr<Metric> (*make)(const std::vector<int>& values);
+  bool groups = false;  // reads MetricSpec::group
 };
 
 // For metrics without parameters.
@@ -40,6 +45,10 @@ std::unique_ptr<Metric> MakeAuc(const std::vector<int>& values) {
   return std::make_unique<AucMeter>(values[0], values[1]);
 }
 
+std::unique_ptr<Metric> MakeGauc(const std::vector<int>& values) {
+  return std::make_unique<GaucMeter>(values[0]);
+}
+
 std::unique_ptr<Metric> MakeMean(const std::vector<int>& values) {
   return std::make_unique<MeanMeter>(values[0] != 0);
 }
@@ -48,12 +57,17 @@ std::unique_ptr<Metric> MakeMean(const std::vector<int>& values) {
 const std::vector<MetricEntry>& Metrics() {
   constexpr KnownParam kNumThresholds{"num_thresholds", 0, 1, 1 << 24};
   constexpr KnownParam kSlideSteps{"slide_steps", 20, 0, 1 << 20};
+  constexpr KnownParam kMaxRows{"max_rows", kGaucMaxRows, 1, 1 << 28};
   constexpr KnownParam kIsBatchMean{"is_batch_mean", 0, 0, 1};
   static const std::vector<MetricEntry> metrics = {
       {"auc", 2, {kNumThresholds, kSlideSteps}, MakeAuc},
       {"accuracy", 2, {}, Make<AccuracyMeter>},
       {"logloss", 2, {}, Make<LogLossMeter>},
       {"calibration", 2, {}, Make<CalibrationMeter>},
+      {"gauc", 2, {kMaxRows}, MakeGauc, /*groups=*/true},
+      {"ne", 2, {}, Make<NeMeter>},
+      {"rmse", 2, {}, Make<RmseMeter>},
+      {"mae", 2, {}, Make<MaeMeter>},
       {"mean", 1, {kIsBatchMean}, MakeMean},
   };
   return metrics;
@@ -70,10 +84,15 @@ std::string Names(const std::vector<Item>& items, std::string_view Item::*name) 
   return names.empty() ? "none" : names;
 }
 
-Status CheckVars(const MetricSpec& spec, size_t count) {
-  if (spec.vars.size() != count) {
+Status CheckVars(const MetricSpec& spec, const MetricEntry& entry) {
+  if (spec.vars.size() != entry.vars) {
     return InvalidArgument("metric {} ({}): reads {} values of the graph, not {}", spec.name,
-                           spec.kind, count, spec.vars.size());
+                           spec.kind, entry.vars, spec.vars.size());
+  }
+  if (entry.groups != (spec.group >= 0)) {
+    return InvalidArgument(
+        "metric {} ({}): {}", spec.name, spec.kind,
+        entry.groups ? "needs the ids that group its rows" : "does not read groups of rows");
   }
   for (int var : spec.vars) {
     if (var < 0) return InvalidArgument("metric {} ({}): value {} < 0", spec.name, spec.kind, var);
@@ -111,7 +130,7 @@ StatusOr<std::unique_ptr<Metric>> MakeMetric(const MetricSpec& spec) {
     return InvalidArgument("metric {}: unknown kind '{}'; known: {}", spec.name, spec.kind,
                            Names(metrics, &MetricEntry::kind));
   }
-  FL_RETURN_IF_ERROR(CheckVars(spec, entry->vars));
+  FL_RETURN_IF_ERROR(CheckVars(spec, *entry));
   FL_ASSIGN_OR_RETURN(const std::vector<int> values, CheckedValues(spec, entry->params));
   return entry->make(values);
 }

@@ -11,13 +11,20 @@ namespace {
 
 using Json = nlohmann::json;
 
+int ReadVar(const JsonValue& json) {
+  return static_cast<int>(json.Whole(0, std::numeric_limits<int>::max()));
+}
+
+// -1 if it is missing.
+int ReadOptionalVar(const JsonValue& json) { return json.exists() ? ReadVar(json) : -1; }
+
 MetricSpec ReadMetric(const JsonValue& json) {
   return {.name = json["name"].Text(),
           .kind = json["kind"].Text(),
-          .vars = json["vars"].Each([](const JsonValue& var) {
-            return static_cast<int>(var.Whole(0, std::numeric_limits<int>::max()));
-          }),
-          .params = json["params"].EachMember(&JsonValue::Number)};
+          .vars = json["vars"].Each(ReadVar),
+          .params = json["params"].EachMember(&JsonValue::Number),
+          .weight = ReadOptionalVar(json["weight"]),
+          .group = ReadOptionalVar(json["group"])};
 }
 
 }  // namespace
@@ -34,6 +41,8 @@ StatusOr<std::string> MetricsToJson(std::span<const MetricSpec> metrics) {
                     {"vars", spec.vars},
                     {"params", Json(Json::value_t::object)}});
     for (const auto& [name, value] : spec.params) json.back()["params"][name] = value;
+    if (spec.weight >= 0) json.back()["weight"] = spec.weight;
+    if (spec.group >= 0) json.back()["group"] = spec.group;
   }
   const StatusOr<std::string> text = DumpJson(json);
   if (!text.ok()) return Annotate(text.status(), "metrics");

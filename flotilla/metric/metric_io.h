@@ -3,6 +3,8 @@
 //
 //   [{"name", "kind", "vars": [index of a graph value, ..], "params": {name: number}}, ..]
 //
+// and "weight" and "group", indices of graph values, in those that have them.
+//
 // It does not know the graph: callers that have both must check whether the indices fit.
 #pragma once
 

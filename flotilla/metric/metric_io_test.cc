@@ -19,13 +19,20 @@ std::string MetricsError(std::string_view text) {
 TEST(MetricIoTest, MetricsComeBackEqual) {
   const std::vector<MetricSpec> metrics = {
       {.name = "auc \"x\"\n", .kind = "auc", .vars = {7, 0}, .params = {{"num_thresholds", 0.1}}},
-      {.name = "mean", .kind = "mean", .vars = {2147483647}, .params = {}}};
+      {.name = "mean", .kind = "mean", .vars = {2147483647}, .params = {}},
+      {.name = "gauc", .kind = "gauc", .vars = {1, 2}, .params = {}, .weight = 0, .group = 3}};
   const auto text = MetricsToJson(metrics);
   ASSERT_TRUE(text.ok()) << text.status();
   const auto again = MetricsFromJson(*text);
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(*again, metrics);
   EXPECT_EQ(*MetricsFromJson(*MetricsToJson({})), std::vector<MetricSpec>());
+}
+
+TEST(MetricIoTest, AMetricWithoutWeightAndGroupIsWrittenWithoutThem) {
+  const std::vector<MetricSpec> metrics = {
+      {.name = "auc", .kind = "auc", .vars = {1, 0}, .params = {}}};
+  EXPECT_EQ(*MetricsToJson(metrics), R"([{"kind":"auc","name":"auc","params":{},"vars":[1,0]}])");
 }
 
 TEST(MetricIoTest, WhatTextCannotSayIsRefused) {
@@ -49,6 +56,10 @@ TEST(MetricIoTest, ErrorsSayWhere) {
     EXPECT_THAT(MetricsError(start + R"("vars": [)" + var + R"(], "params": {}}])"),
                 StartsWith("[0].vars[0]: "));
   }
+  EXPECT_THAT(MetricsError(start + R"("vars": [], "params": {}, "weight": -1}])"),
+              StartsWith("[0].weight: "));
+  EXPECT_THAT(MetricsError(start + R"("vars": [], "params": {}, "group": "user"}])"),
+              StartsWith("[0].group: "));
   EXPECT_EQ(MetricsError(start + R"("vars": []}])"),
             "[0].params: expected an object, it is missing");
   EXPECT_EQ(MetricsError(start + R"("vars": [], "params": {"k": "v"}}])"),

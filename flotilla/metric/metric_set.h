@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flotilla/base/status.h"
+#include "flotilla/metric/calibration.h"
 #include "flotilla/metric/metric.h"
 #include "flotilla/tensor/metric_spec.h"
 #include "flotilla/tensor/metric_values.h"
@@ -15,7 +16,8 @@ namespace flotilla {
 
 class MetricSet {
  public:
-  // The values that the metrics read, without duplicates: a plan must fetch them in this order.
+  // The values that the metrics read, with their weights and groups, without duplicates: a plan
+  // must fetch them in this order.
   static std::vector<int> Fetches(std::span<const MetricSpec> specs);
 
   // Creates a set for values that are passed to Add in this order. Errors: an unknown metric.
@@ -28,12 +30,17 @@ class MetricSet {
   void Add(int64_t rows, std::span<const FetchedValue> fetched);
   // Adds the counts of another set of the same specs.
   void Merge(const MetricSet& other);
+  // The same for figures that are shown while an epoch runs (Metric::LiveState).
+  void MergeLive(const MetricSet& other);
   void Reset();
 
   // The metric of specs[i].
   const Metric& metric(size_t i) const { return *entries_[i].metric; }
   // The first metric of this name, or null.
   const Metric* Find(const std::string& name) const;
+
+  // The first calibration, or null.
+  const CalibrationMeter* FindCalibration() const;
 
   // The states of all metrics, one after the other: for each metric its size, then Metric::State.
   std::vector<double> State() const;
@@ -45,6 +52,8 @@ class MetricSet {
   MetricValues Values() const;
   // The same over the last batches, of the metrics that keep such a window.
   MetricValues WindowValues() const;
+  // Metric::Details of all metrics, under names such as "gauc_groups".
+  MetricValues Details() const;
   // "auc is nan: <likely cause>" for each suspicious value; empty if there is none.
   std::vector<std::string> Hints() const;
 
@@ -52,6 +61,8 @@ class MetricSet {
   struct Entry {
     std::string name;
     std::vector<int> inputs;  // indices of the values passed to Add
+    int weight = -1;          // the same, or -1
+    int group = -1;
     std::unique_ptr<Metric> metric;
   };
   std::vector<Entry> entries_;

@@ -68,7 +68,7 @@ void ScoreCounts::AppendState(std::vector<double>* state) const {
   state->push_back(dropped_bits_);
   for (const Count& count : Sorted()) {
     state->push_back(count.row);
-    state->push_back(static_cast<double>(count.rows));
+    state->push_back(count.rows);
   }
 }
 
@@ -83,7 +83,7 @@ Status ScoreCounts::MergeState(std::span<const double>* state) {
   const int dropped = static_cast<int>(numbers[0]);
   const double last_row = static_cast<double>((kNoRow - 1) >> dropped);
   for (size_t i = 1; i < numbers.size(); i += 2) {
-    if (IsMetricCount(numbers[i], last_row) && IsMetricCount(numbers[i + 1]) &&
+    if (IsMetricCount(numbers[i], last_row) && IsMetricWeight(numbers[i + 1]) &&
         (i == 1 || numbers[i] > numbers[i - 2])) {
       continue;
     }
@@ -93,8 +93,7 @@ Status ScoreCounts::MergeState(std::span<const double>* state) {
   if (dropped > dropped_bits_) Rebuild(slots_.size(), dropped - dropped_bits_);
   for (size_t i = 1; i < numbers.size(); i += 2) {
     // The table may drop bits during the loop.
-    AddRows({Shifted(static_cast<uint32_t>(numbers[i]), dropped_bits_ - dropped),
-             static_cast<uint64_t>(numbers[i + 1])});
+    AddRows({Shifted(static_cast<uint32_t>(numbers[i]), dropped_bits_ - dropped), numbers[i + 1]});
   }
   *state = state->subspan(1 + numbers.size());
   return absl::OkStatus();

@@ -1,9 +1,11 @@
-// A histogram of scores by class whose resolution adapts to the scores: the counts behind AUC.
+// A histogram of scores by class whose resolution adapts to the scores: the counts behind AUC. Rows
+// count by their sample weight.
 //
 // A score is represented by a whole number (ScoreKey). As long as there are at most max_counts
 // distinct pairs of score and class, the histogram is exact; whenever there would be more, it drops
 // the lowest bit of all keys. The result depends only on the set of added rows, not on their order
-// or on how they were distributed over merged histograms.
+// or on how they were distributed over merged histograms (with weights that are not whole numbers,
+// up to the rounding of their sums).
 //
 // Not thread-safe.
 #pragma once
@@ -29,6 +31,33 @@ inline uint32_t ScoreKey(float score) {
   return 2 * kHalf - std::bit_cast<uint32_t>(1 - std::min(score, 1.0f));  // 1 - score is exact
 }
 
+// The share of pairs of a positive and a negative row in which the positive has the higher score;
+// equal scores count half. This is the area under the ROC curve.
+class RankedPairs {
+ public:
+  // REQUIRES: rows (ScoreCounts::Row) come in ascending order.
+  void Add(uint32_t row, double weight) {
+    if (row % 2 == 0) {
+      if (row != tied_row_) tied_ = 0;
+      tied_row_ = row;
+      tied_ += weight;
+      negatives_ += weight;
+    } else {
+      pairs_ += weight * (negatives_ - (row - 1 == tied_row_ ? tied_ / 2 : 0));
+      positives_ += weight;
+    }
+  }
+  bool has_both_classes() const { return positives_ > 0 && negatives_ > 0; }
+  double weight() const { return positives_ + negatives_; }
+  // REQUIRES: has_both_classes().
+  double Area() const { return pairs_ / (positives_ * negatives_); }
+
+ private:
+  double pairs_ = 0, positives_ = 0, negatives_ = 0;
+  uint32_t tied_row_ = ~uint32_t{0};  // the last negative row
+  double tied_ = 0;                   // the weight of the negatives with its score
+};
+
 class ScoreCounts {
  public:
   // A row: its key, and 1 in the lowest bit if it is positive. REQUIRES: key < 2^31 - 1.
@@ -39,7 +68,7 @@ class ScoreCounts {
   // Rows of one score and class.
   struct Count {
     uint32_t row = kNoRow;  // its key has lost dropped_bits() bits
-    uint64_t rows = 0;
+    double rows = 0;        // the sum of their weights
 
     bool operator==(const Count&) const = default;
   };
@@ -47,7 +76,8 @@ class ScoreCounts {
   // REQUIRES: max_counts >= 2.
   explicit ScoreCounts(size_t max_counts);
 
-  void Add(uint32_t row) { AddRows({Shifted(row, dropped_bits_), 1}); }
+  // REQUIRES: IsMetricWeight(weight).
+  void Add(uint32_t row, double weight = 1) { AddRows({Shifted(row, dropped_bits_), weight}); }
   void Reset();
 
   int dropped_bits() const { return dropped_bits_; }

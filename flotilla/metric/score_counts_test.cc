@@ -66,7 +66,7 @@ TEST(ScoreCountsTest, CountsLikeAMap) {
       ++expected[row];
     }
     std::vector<ScoreCounts::Count> sorted;
-    for (const auto& [row, n] : expected) sorted.push_back({row, n});
+    for (const auto& [row, n] : expected) sorted.push_back({row, static_cast<double>(n)});
     EXPECT_EQ(counts.Sorted(), sorted) << rows << " rows";
     EXPECT_EQ(counts.dropped_bits(), 0);
   }
@@ -133,7 +133,7 @@ TEST(ScoreCountsTest, AStateThatMakesNoSenseIsAnError) {
       {3, 0, 4294967295.0, 1},  // not a row
       {3, 30, 4, 1},            // not a row with the remaining bits
       {3, 0, 11, -1},           //
-      {3, 0, 11, 0.5},          //
+      {3, 0, 11, 1.0 / 0.0},    //
       {3, 0, 11, nan},          //
       {5, 0, 11, 1, 11, 1},     // not ascending
   };

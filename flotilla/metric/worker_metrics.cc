@@ -19,11 +19,15 @@ void WorkerMetrics::Add(int worker, int64_t rows, std::span<const FetchedValue> 
   entry.metrics.Add(rows, fetched);
 }
 
-void WorkerMetrics::MergeTo(MetricSet* merged) const {
+void WorkerMetrics::MergeTo(MetricSet* merged) const { MergeTo(merged, &MetricSet::Merge); }
+
+void WorkerMetrics::MergeLiveTo(MetricSet* merged) const { MergeTo(merged, &MetricSet::MergeLive); }
+
+void WorkerMetrics::MergeTo(MetricSet* merged, void (MetricSet::*merge)(const MetricSet&)) const {
   merged->Reset();
   for (const Entry& entry : workers_) {
     MutexLock lock(entry.mutex);
-    merged->Merge(entry.metrics);
+    (merged->*merge)(entry.metrics);
   }
 }
 

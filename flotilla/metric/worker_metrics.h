@@ -26,6 +26,8 @@ class WorkerMetrics {
   // Sets *merged, created from the same specs, to everything counted since Reset. Its window covers
   // the last batches of every worker.
   void MergeTo(MetricSet* merged) const;
+  // The same for figures that are shown while an epoch runs (Metric::LiveState).
+  void MergeLiveTo(MetricSet* merged) const;
 
   void Reset();
 
@@ -34,6 +36,8 @@ class WorkerMetrics {
     mutable Mutex mutex;
     MetricSet metrics FL_GUARDED_BY(mutex);
   };
+
+  void MergeTo(MetricSet* merged, void (MetricSet::*merge)(const MetricSet&)) const;
 
   explicit WorkerMetrics(int workers) : workers_(workers) {}
 

@@ -54,8 +54,9 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
                               number(report->batches),
                               number(report->skipped),
                               number(report->dropped),
-                              report->loss * number(report->trained),
-                              number(report->trained)};
+                              report->loss * report->loss_weight(),
+                              number(report->trained),
+                              report->weight};
   const size_t figures = sums.size();
   // Each trainer writes its seconds and step to its own elements, so the sum over the group
   // contains the values of all trainers.
@@ -71,7 +72,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   report->skipped = static_cast<int64_t>(sums[2]);
   report->dropped = static_cast<int64_t>(sums[3]);
   report->trained = static_cast<int64_t>(sums[5]);
-  report->loss = report->trained > 0 ? sums[4] / sums[5] : 0;
+  report->weight = sums[6];
+  report->loss = report->trained > 0 ? sums[4] / report->loss_weight() : 0;
   const auto largest = [&](size_t begin) {
     return std::ranges::max(std::span<const double>(sums).subspan(begin, trainers));
   };
@@ -81,6 +83,7 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
                       MergedMetrics(name, metrics, group, report->metric_state));
   report->metric_state = all.State();
   report->metrics = all.Values();
+  report->metric_details = all.Details();
   report->hints = all.Hints();
   return absl::OkStatus();
 }

@@ -12,11 +12,11 @@
 
 namespace flotilla {
 
-// Replaces rows, trained, batches, skipped, dropped, loss, metrics and hints of *report by those of
-// all trainers; seconds become those of the slowest, and step the last that any trainer has seen,
-// since trainers that ended earlier do not know it. Stage times and bad-row samples stay those of
-// this trainer. The result has the same bits in every trainer. Collective: every trainer calls it
-// with the same name.
+// Replaces rows, trained, batches, skipped, dropped, loss, weight, metrics and hints of *report by
+// those of all trainers; seconds become those of the slowest, and step the last that any trainer
+// has seen, since trainers that ended earlier do not know it. Stage times and bad-row samples stay
+// those of this trainer. The result has the same bits in every trainer. Collective: every trainer
+// calls it with the same name.
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
 

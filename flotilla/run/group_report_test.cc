@@ -148,5 +148,18 @@ TEST(SumReportsTest, MetricsAreThoseOfAllRowsInEveryTrainer) {
   }
 }
 
+TEST(SumReportsTest, TheLossIsPerUnitOfWeightOfAllTrainers) {
+  std::vector<Report> reports(2);
+  reports[0] = {.rows = 10, .trained = 10, .loss = 2, .weight = 30};
+  reports[1] = {.rows = 10, .trained = 10, .loss = 6, .weight = 10};
+  InGroup(2, [&](Group& group) {
+    EXPECT_TRUE(SumReports("epoch 0", {}, group, &reports[group.trainer()]).ok());
+  });
+  for (const Report& report : reports) {
+    EXPECT_EQ(report.loss, 3);
+    EXPECT_EQ(report.weight, 40);
+  }
+}
+
 }  // namespace
 }  // namespace flotilla

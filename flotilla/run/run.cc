@@ -233,8 +233,8 @@ StatusOr<bool> Run::RunEpoch() {
     return false;
   }
   view_->ShareDone(epoch, result_.train);
-  FL_RETURN_IF_ERROR(
-      SumReports(fmt::format("epoch {}", epoch), task_.model().metrics, group(), &result_.train));
+  FL_RETURN_IF_ERROR(SumReports(fmt::format("epoch {}", epoch), MetricsOf(task_.model()), group(),
+                                &result_.train));
   if (result_.train.rows == 0) return InvalidArgument("--data: there are no {}", task_.unit());
   result_.examples += result_.train.rows;
   result_.trained += result_.train.trained;
@@ -279,7 +279,7 @@ Status Run::Test(int64_t epoch, bool* best) {
   FL_RETURN_IF_ERROR(communicator().Refresh());
   FL_ASSIGN_OR_RETURN(Report test, task_.Test());
   FL_RETURN_IF_ERROR(
-      SumReports(fmt::format("test {}", epoch), task_.model().metrics, group(), &test));
+      SumReports(fmt::format("test {}", epoch), MetricsOf(task_.model()), group(), &test));
   result_.summary.test_seconds += test.seconds;
   view_->TestDone(epoch, result_.steps, test);
   *best = state_.NoteTest(epoch, test.Metric(watched_.name), watched_.larger_is_better);

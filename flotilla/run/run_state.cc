@@ -20,6 +20,7 @@ Json ReportJson(const Report& report) {
           {"trained", report.trained},
           {"batches", report.batches},
           {"loss", report.loss},
+          {"weight", report.weight},
           {"seconds", report.seconds},
           {"stage_nanos", {times.read, times.pull, times.compute, times.push, times.wait}},
           {"metric_state", report.metric_state}};
@@ -43,6 +44,7 @@ Report ReportFromJson(const nlohmann::json& json) {
   report.trained = json.at("trained").get<int64_t>();
   report.batches = json.at("batches").get<int64_t>();
   report.loss = NumberFrom(json.at("loss"));
+  report.weight = json.value("weight", 0.0);  // models of earlier versions do not have it
   report.seconds = json.at("seconds").get<double>();
   const nlohmann::json& nanos = json.at("stage_nanos");
   report.times = {.read = nanos.at(0).get<int64_t>(),
@@ -147,7 +149,7 @@ ModelSections DescribeModel(const Model& model, const ParserSpec& format) {
   return {.graph = Graph(std::make_unique<GraphDef>(graph)),
           .predict = PredictValue(graph, model.predict.index(), model.metrics),
           .loss = model.loss.index(),
-          .metrics = model.metrics,
+          .metrics = MetricsOf(model),
           .format = format};
 }
 

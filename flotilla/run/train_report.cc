@@ -88,6 +88,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
   for (const char* name : kMetrics) json[name] = quality.Metric(name);
   // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : quality.metrics) json[name] = value;
+  for (const auto& [name, value] : quality.metric_details) json[name] = value;
   json["loss"] = quality.loss;
   json["quality_of"] = result.test ? "test" : "train";
   json["examples"] = result.examples;

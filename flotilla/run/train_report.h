@@ -27,7 +27,11 @@ inline constexpr char kTrainJsonHelp[] =
   auc, logloss, accuracy       metrics of the test rows after the last epoch; without --test, of the
                                training rows of the last epoch, each scored before the update on it.
                                Null if the model has no such metric. The other metrics of the model
-                               and its loss follow under their names
+                               (gauc, ne, rmse, mae, ..) and its loss follow under their names
+  gauc_groups, gauc_groups_left_out, gauc_rows_left_out, gauc_sample
+                               of a gauc: groups that it covers; groups of one class, and their rows
+                               with those without a group, which it leaves out; the share of the
+                               groups that these figures are of (1: all, the value is exact)
   quality_of                   "test" or "train": the rows that the metrics above are of
   train_auc, train_logloss, .. the same metrics of the training rows, with and without --test
   examples                     rows trained on, over all epochs

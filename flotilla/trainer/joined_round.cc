@@ -84,6 +84,10 @@ void JoinedRound::JoinFetched() {
   for (size_t k = 0; k < fetched_.size(); ++k) {
     const int var = parts_.plan->options().fetches[k];
     const Shape& shape = graph.vars[var].shape;
+    if (graph.vars[var].dtype == DType::kIds) {
+      fetched_[k] = {.per_row = true, .ids = &batch_.fields[graph.vars[var].input].ids};
+      continue;
+    }
     std::vector<float>& joined = joined_[k];
     joined.clear();
     for (size_t c = 0; c < used_; ++c) {

@@ -24,6 +24,35 @@ ModelSpec SpecOf(const Model& model, uint64_t seed) {
   return spec;
 }
 
+std::vector<MetricSpec> MetricsOf(const Model& model) {
+  std::vector<MetricSpec> metrics = model.metrics;
+  for (MetricSpec& metric : metrics) {
+    if (metric.weight < 0) metric.weight = model.weight.index();
+  }
+  return metrics;
+}
+
+Status CheckWeights(const Model& model) {
+  const GraphDef& graph = model.graph.def();
+  if (model.weight.valid() && model.weight.graph() != &graph) {
+    return InvalidArgument("the model's weight is not a value of its graph");
+  }
+  std::vector<int> weights = {model.weight.index()};
+  for (const MetricSpec& metric : model.metrics) weights.push_back(metric.weight);
+  for (const int weight : weights) {
+    if (weight < 0) continue;
+    if (weight >= static_cast<int>(graph.vars.size())) {
+      return InvalidArgument("sample weight is value {}: the graph has {} values", weight,
+                             graph.vars.size());
+    }
+    const VarDef& var = graph.vars[weight];
+    if (var.shape == Shape::PerRow({1}) && var.dtype != DType::kIds) continue;
+    return InvalidArgument("sample weight {} has shape {}: it must be one number for each row",
+                           var.name, var.shape.ToString());
+  }
+  return absl::OkStatus();
+}
+
 StatusOr<WatchedMetric> WatchedMetricOf(const Model& model) {
   std::vector<std::string> names;
   for (const MetricSpec& spec : model.metrics) {

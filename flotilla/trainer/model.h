@@ -25,6 +25,10 @@ struct Model {
   // The prediction, e.g. the probability of a click. Not set: the value that the first metric
   // scores.
   Var predict;
+  // The sample weights of the rows, (B, 1). Not set: every row has weight 1. The loss is then the
+  // WeightedSum or the WeightedMean of the losses of the rows. The reported loss per row is divided
+  // by the sum of the weights, and metrics without a weight of their own count rows by this one.
+  Var weight;
   // The format of its rows, unless a flag overrides it. Without a name: raw Criteo text if the
   // inputs fit that, else MultiSlot text.
   ParserSpec format;
@@ -33,6 +37,12 @@ struct Model {
 // The spec of the model's parameters. Those that the loss does not depend on have no gradient.
 // REQUIRES: model.graph.status().ok().
 ModelSpec SpecOf(const Model& model, uint64_t seed);
+
+// The model's metrics, with its sample weight.
+std::vector<MetricSpec> MetricsOf(const Model& model);
+
+// Ok if the sample weight and the metrics' weights have a number for each row of the graph.
+Status CheckWeights(const Model& model);
 
 struct WatchedMetric {
   std::string name;  // empty: none

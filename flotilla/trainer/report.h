@@ -43,9 +43,11 @@ struct Report {
   std::vector<std::string> bad_rows;  // the first few skipped rows, with their position
   bool stopped = false;               // ended early because TrainerOptions::stop was true
   // Per trained row: a loss that sums over the batch is divided by the rows, one that averages is
-  // weighted.
+  // weighted. With sample weights, divided by their sum.
   double loss = 0;
+  double weight = 0;  // the sum of the sample weights; 0: the model has none
   MetricValues metrics;
+  MetricValues metric_details;       // figures behind the metrics: MetricSet::Details
   std::vector<double> metric_state;  // from which metrics are computed: MetricSet::State
   double seconds = 0;                // from the first read to the last update
   StageTimes times;                  // summed over workers
@@ -53,6 +55,8 @@ struct Report {
 
   // The metric of that name, NaN if there is none.
   double Metric(const std::string& name) const { return MetricValue(metrics, name); }
+  // What the sum of the rows' losses is divided by.
+  double loss_weight() const { return weight > 0 ? weight : static_cast<double>(trained); }
 };
 
 }  // namespace flotilla

@@ -28,6 +28,7 @@ Trainer::Trainer(const Model* model, Communicator* communicator, const Clock* cl
       communicator_(communicator),
       clock_(clock),
       options_(std::move(options)),
+      metric_specs_(MetricsOf(*model)),
       pool_(options_.workers),
       train_loop_(communicator, clock, &pool_, TrainLoopOptions()),
       evaluate_loop_(communicator, clock, &pool_, EvaluateLoopOptions()) {}
@@ -42,7 +43,7 @@ RoundLoopOptions Trainer::TrainLoopOptions() {
     }
   };
   loop.pushed = [this](int, const Round& round) {
-    for (const BatchResult& result : round.results()) TellProgress(result.rows, result.loss);
+    for (const BatchResult& result : round.results()) TellProgress(result);
   };
   return loop;
 }
@@ -65,8 +66,13 @@ Status Trainer::Init() {
   if (!model_->loss.valid() || model_->loss.graph() != &graph) {
     return InvalidArgument("the model's loss is not a value of its graph");
   }
+  FL_RETURN_IF_ERROR(CheckWeights(*model_));
   const int loss = model_->loss.index();
-  std::vector<int> fetches = MetricSet::Fetches(model_->metrics);
+  std::vector<int> fetches = MetricSet::Fetches(metric_specs_);
+  if (model_->weight.valid()) {
+    weight_fetch_ = static_cast<int>(fetches.size());
+    fetches.push_back(model_->weight.index());
+  }
   std::vector<int> train_fetches = fetches;
   for (const int var : options_.fetches) train_fetches.push_back(var);
   FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = train_fetches}));
@@ -75,7 +81,7 @@ Status Trainer::Init() {
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   FL_ASSIGN_OR_RETURN(
       metrics_,
-      WorkerMetrics::Make(model_->metrics, MetricSet::Fetches(model_->metrics), options_.workers));
+      WorkerMetrics::Make(metric_specs_, MetricSet::Fetches(metric_specs_), options_.workers));
   workers_.resize(static_cast<size_t>(options_.workers));
   GraphParts parts{.plan = train_plan_.get(),
                    .step = {.seed = options_.seed, .trainer = communicator_->trainer()},
@@ -184,7 +190,7 @@ Status Trainer::StartRun(const Report& before) {
   before_ = before;
   before_metrics_ = nullptr;
   if (!before.metric_state.empty()) {
-    FL_ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::Make(model_->metrics));
+    FL_ASSIGN_OR_RETURN(MetricSet metrics, MetricSet::Make(metric_specs_));
     FL_RETURN_IF_ERROR(Annotate(metrics.MergeState(before.metric_state),
                                 "the metrics of the first part of the epoch"));
     before_metrics_ = std::make_unique<MetricSet>(std::move(metrics));
@@ -211,18 +217,21 @@ Report Trainer::SoFar() const {
   report.step = communicator_->global_step();
   report.rows = before_.rows;
   report.batches = before_.batches;
-  report.loss = before_.loss * static_cast<double>(before_.rows);
+  report.weight = before_.weight;
+  report.loss = before_.loss * before_.loss_weight();
   report.times = before_.times;
   for (const Worker& worker : workers_) {
     report.rows += worker.rows;
     report.batches += worker.batches;
     report.loss += worker.loss;
+    report.weight += worker.weight;
     report.times.Add(worker.times);
   }
   report.trained = report.rows;
-  report.loss = report.rows > 0 ? report.loss / static_cast<double>(report.rows) : 0;
+  report.loss = report.rows > 0 ? report.loss / report.loss_weight() : 0;
   const MetricSet merged = MergedMetrics();
   report.metrics = merged.Values();
+  report.metric_details = merged.Details();
   report.metric_state = merged.State();
   report.hints = merged.Hints();
   return report;
@@ -238,18 +247,18 @@ Report Trainer::FinishRun(const Dataset& dataset) {
 }
 
 MetricSet Trainer::MergedMetrics() const {
-  MetricSet merged = *MetricSet::Make(model_->metrics);  // Init has made one from the same specs
+  MetricSet merged = *MetricSet::Make(metric_specs_);  // Init has made one from the same specs
   metrics_->MergeTo(&merged);
   if (before_metrics_ != nullptr) merged.Merge(*before_metrics_);
   return merged;
 }
 
 void Trainer::AddMetrics(Progress* progress) const {
-  MetricSet merged = *MetricSet::Make(model_->metrics);
-  metrics_->MergeTo(&merged);
+  MetricSet merged = *MetricSet::Make(metric_specs_);
+  metrics_->MergeLiveTo(&merged);
   // The last batches before a resumed epoch continued are not recent.
   progress->window_metrics = merged.WindowValues();
-  if (before_metrics_ != nullptr) merged.Merge(*before_metrics_);
+  if (before_metrics_ != nullptr) merged.MergeLive(*before_metrics_);
   progress->metrics = merged.Values();
 }
 
@@ -259,19 +268,29 @@ void Trainer::Count(int worker, const BatchResult& result) {
   counted.rows += result.rows;
   ++counted.batches;
   counted.loss += RowLoss(result.loss, result.rows);
+  if (weight_fetch_ >= 0) counted.weight += WeightOf(result);
   metrics_->Add(worker, result.rows, result.fetched);
 }
 
-void Trainer::TellProgress(int64_t rows, double loss) {
+double Trainer::WeightOf(const BatchResult& result) const {
+  if (weight_fetch_ < 0) return static_cast<double>(result.rows);
+  double sum = 0;
+  for (const float weight : result.fetched[weight_fetch_].values) sum += weight;
+  return sum;
+}
+
+void Trainer::TellProgress(const BatchResult& result) {
   if (!options_.on_progress) return;
   MutexLock lock(mutex_);
-  progress_rows_ += rows;
+  progress_rows_ += result.rows;
   if (++progress_batches_ % options_.progress_batches != 0) return;
+  const double weight = WeightOf(result);
+  const double loss = RowLoss(result.loss, result.rows);
   options_.on_progress({.epoch = epoch_,
                         .step = communicator_->global_step(),
                         .batches = progress_batches_,
                         .rows = progress_rows_,
-                        .loss = RowLoss(loss, rows) / static_cast<double>(rows),
+                        .loss = weight > 0 ? loss / weight : 0,
                         .learning_rate = communicator_->learning_rate(),
                         .seconds = Seconds()});
 }

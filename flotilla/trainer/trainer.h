@@ -104,7 +104,8 @@ class Trainer {
     StageTimes times;
     int64_t rows = 0;
     int64_t batches = 0;
-    double loss = 0;  // summed over rows
+    double loss = 0;    // summed over rows
+    double weight = 0;  // the sum of sample weights, if the model has them
   };
 
   Trainer(const Model* model, Communicator* communicator, const Clock* clock,
@@ -125,11 +126,13 @@ class Trainer {
   // Seconds of the epoch so far.
   double Seconds() const;
   void Count(int worker, const BatchResult& result);
-  void TellProgress(int64_t rows, double loss);
+  void TellProgress(const BatchResult& result);
   // Passes the extra values of a batch to on_fetch if a call is due. The extra values are the last
   // of `fetched`.
   void TellFetched(std::span<const FetchedValue> fetched);
   bool StopWanted() const { return options_.stop && options_.stop(); }
+  // The sum of the sample weights of a batch; without weights, the number of its rows.
+  double WeightOf(const BatchResult& result) const;
   // A batch's loss as a sum over its rows.
   double RowLoss(double loss, int64_t rows) const { return loss_is_mean_ ? loss * rows : loss; }
 
@@ -138,9 +141,11 @@ class Trainer {
   Communicator* const communicator_;
   const Clock* const clock_;
   const TrainerOptions options_;
+  const std::vector<MetricSpec> metric_specs_;
   std::unique_ptr<Plan> train_plan_;
   std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
   bool loss_is_mean_ = false;
+  int weight_fetch_ = -1;  // index of the sample weights in the fetches of both plans; -1: none
 
   WorkerPool pool_;
   Dataset* source_ = nullptr;  // where rounds read

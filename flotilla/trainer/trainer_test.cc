@@ -1,5 +1,6 @@
 #include "flotilla/trainer/trainer.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -212,6 +213,109 @@ TEST(TrainerTest, LossIsPerRowWhetherTheModelSumsOrAverages) {
   const auto c = means.trainer->Evaluate(*dataset);
   ASSERT_TRUE(c.ok());
   EXPECT_NEAR(c->loss, b->loss, 1e-5);
+}
+
+// Two inputs and a click, with a weight and a user for each row: every third row has weight 2.
+Model WeightedModel(bool weighted, bool mean) {
+  Graph g;
+  const Var x = g.Dense("x", 2), weight = g.Dense("weight", 1), label = g.Label("label");
+  const Var user = g.Ids("user");
+  const Var predict = Fc(x, 2, Softmax);
+  const Var losses = CrossEntropy(predict, label);
+  const Var loss = !weighted ? ReduceSum(losses)
+                   : mean    ? WeightedMean(losses, weight)
+                             : WeightedSum(losses, weight);
+  return {.graph = std::move(g),
+          .loss = loss,
+          .optimizer = Sgd(0.01),
+          .metrics = {LogLossMetric(predict, label), Auc(predict, label),
+                      Gauc(predict, label, user), MeanMetric(losses, "mean")},
+          .weight = weighted ? weight : Var()};
+}
+
+// With `repeat`, a row of weight 2 is two rows of weight 1.
+std::unique_ptr<InMemoryDataset> WeightedRows(bool repeat) {
+  Batch batch{.fields = std::vector<Field>(4)};
+  for (int64_t r = 0; r < 300; ++r) {
+    const RngKey key = RngKey(9).With(static_cast<uint64_t>(r));
+    const float weight = r % 3 == 0 ? 2 : 1;
+    for (int copy = 0; copy < (repeat ? weight : 1); ++copy) {
+      for (int d = 0; d < 2; ++d) batch.fields[0].values.push_back(key.Uniform(d) - 0.5f);
+      batch.fields[1].values.push_back(repeat ? 1 : weight);
+      batch.fields[2].values.push_back(key.Uniform(0) + key.Uniform(2) > 1 ? 1 : 0);
+      batch.fields[3].ids.ids.push_back((uint64_t{1} << 60) + key.Below(3, 7));
+      ++batch.rows;
+    }
+  }
+  const Model model = WeightedModel(false, false);
+  auto dataset =
+      InMemoryDataset::FromRows(model.graph.def().inputs, batch, {.batch_size = repeat ? 80 : 60});
+  EXPECT_TRUE(dataset.ok()) << dataset.status();
+  return *std::move(dataset);
+}
+
+// 60 rows with weights are the 80 rows in which those of weight 2 are repeated.
+TEST(TrainerTest, ARowOfWeightTwoCountsAsTwoRowsInTheLossAndInEveryMetric) {
+  SteadyClock clock;
+  const auto run = [&](const Model& model, Dataset& dataset, bool joined, Progress* progress) {
+    auto communicator = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = joined});
+    TrainerOptions options{.workers = joined ? 2 : 1, .chunk_rows = 16, .progress_batches = 5};
+    options.on_progress = [&](const Progress& now) { *progress = now; };
+    auto trainer = Trainer::Make(&model, communicator.get(), &clock, std::move(options));
+    EXPECT_TRUE(trainer.ok()) << trainer.status();
+    EXPECT_TRUE((*trainer)->TrainEpoch(dataset, 0).ok());
+    return *(*trainer)->Evaluate(dataset);
+  };
+  const Model plain = WeightedModel(false, false), sum = WeightedModel(true, false);
+  const Model mean = WeightedModel(true, true);
+  for (const bool joined : {false, true}) {
+    Progress progress, weighted_progress, mean_progress;
+    const Report expected = run(plain, *WeightedRows(true), joined, &progress);
+    const Report weighted = run(sum, *WeightedRows(false), joined, &weighted_progress);
+    const Report averaged = run(mean, *WeightedRows(false), joined, &mean_progress);
+    EXPECT_EQ(weighted.rows, 300);
+    EXPECT_EQ(weighted.weight, 400);
+    EXPECT_EQ(expected.weight, 0);
+    EXPECT_NEAR(weighted.loss, expected.loss, 1e-5);
+    EXPECT_NEAR(weighted_progress.loss, progress.loss, 1e-5);
+    EXPECT_EQ(MetricValue(weighted.metric_details, "gauc_groups"), 7);
+    ASSERT_EQ(weighted.metrics.size(), 4u);
+    for (const auto& [name, value] : expected.metrics) {
+      EXPECT_NEAR(weighted.Metric(name), value, 1e-5) << name;
+    }
+    // Reported per unit of weight, too; the smaller steps of a mean make it a little worse.
+    EXPECT_NEAR(averaged.loss, averaged.Metric("logloss"), 1e-5);
+    EXPECT_NEAR(averaged.loss, averaged.Metric("mean"), 1e-5);
+  }
+}
+
+TEST(TrainerTest, AResumedEpochCountsTheWeightsOfItsFirstPart) {
+  SteadyClock clock;
+  const Model model = WeightedModel(true, false);
+  auto communicator = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = true});
+  auto trainer = *Trainer::Make(&model, communicator.get(), &clock, {});
+  auto dataset = WeightedRows(false);
+  Report before{.rows = 30, .trained = 30, .batches = 1};
+  before.weight = 100;
+  before.loss = 5;
+  const auto position = [&] {
+    EXPECT_TRUE(dataset->StartEpoch(0).ok());
+    return dataset->position();
+  }();
+  const auto rest = trainer->ResumeEpoch(*dataset, position, before);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(rest->weight, 500);
+  EXPECT_NEAR(rest->loss, (500 + 400 * rest->Metric("logloss")) / 500, 1e-4);
+}
+
+TEST(TrainerTest, AWeightThatIsNotOneNumberPerRowIsAnError) {
+  SteadyClock clock;
+  Model model = WeightedModel(true, false);
+  auto communicator = *LocalCommunicator::Make(SpecOf(model, 3), {});
+  const GraphDef& graph = model.graph.def();
+  model.weight = Var(model.loss.graph(), graph.FindVar("x"));
+  EXPECT_THAT(std::string(Message(Trainer::Make(&model, communicator.get(), &clock, {}).status())),
+              ::testing::HasSubstr("sample weight x has shape (batch, 2)"));
 }
 
 TEST(TrainerTest, ClippingBoundsWhatIsPushed) {
