@@ -97,6 +97,12 @@ Status Communicator::Push(int worker, Gradients& gradients) {
   return push.Wait();
 }
 
+Status Communicator::ScaleLearningRate(double /*factor*/) {
+  return FailedPrecondition(
+      "the learning rate cannot be lowered during training in this mode, whose servers run the "
+      "optimizer: use mode local or geo, or a schedule");
+}
+
 Status Communicator::BeginEpoch(const EpochStart& start) {
   FL_RETURN_IF_ERROR(DoBeginEpoch(start));
   in_epoch_ = true;

@@ -181,6 +181,11 @@ class Communicator : public Keeper {
   // The learning rate of the next step, for reports.
   virtual double learning_rate() const = 0;
 
+  // Multiplies the learning rates of the schedule, from the next step on, by `factor`, which
+  // replaces an earlier one. Between epochs; every trainer calls it with the same factor. An error
+  // in modes whose servers run the optimizer.
+  virtual Status ScaleLearningRate(double factor);
+
   // Begins an epoch. Every trainer calls it before its first batch, even if it will have no batch.
   // Sync and geo wait here for all trainers.
   Status BeginEpoch(const EpochStart& start = {});

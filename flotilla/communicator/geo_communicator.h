@@ -63,6 +63,7 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   // Batches of this trainer x trainers with data; exact between epochs.
   int64_t global_step() const override { return local_->global_step(); }
   double learning_rate() const override { return local_->learning_rate(); }
+  Status ScaleLearningRate(double factor) override { return local_->ScaleLearningRate(factor); }
   // The values of the servers. Call Flush first to include changes since the last exchange.
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   // Writes to this copy and to the servers; the copies of other trainers do not change.

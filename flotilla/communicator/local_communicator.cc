@@ -72,7 +72,13 @@ void LocalCommunicator::Update(int parameter, GradientSource gradient) {
 }
 
 double LocalCommunicator::RateOf(int64_t push) const {
-  return LearningRate(spec().optimizer.learning_rate, StepOf(push - 1));
+  return LearningRate(spec().optimizer.learning_rate, StepOf(push - 1)) *
+         rate_factor_.load(std::memory_order_relaxed);
+}
+
+Status LocalCommunicator::ScaleLearningRate(double factor) {
+  rate_factor_ = factor;
+  return absl::OkStatus();
 }
 
 void LocalCommunicator::StartFrom(int64_t step, uint64_t seed) {

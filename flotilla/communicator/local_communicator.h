@@ -41,6 +41,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::span<const float> dense() const override { return dense_->data(); }
   int64_t global_step() const override { return StepOf(pushes()); }
   double learning_rate() const override;
+  Status ScaleLearningRate(double factor) override;
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;
   Status WriteRows(const std::string& table, const SparseRows& rows) override;
@@ -91,6 +92,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::atomic<int64_t> first_step_ = 0;
   std::atomic<int64_t> first_push_ = 0;
   std::atomic<int64_t> steps_per_push_ = 1;
+  std::atomic<double> rate_factor_ = 1;  // changed between epochs; reports may read meanwhile
 };
 
 }  // namespace flotilla

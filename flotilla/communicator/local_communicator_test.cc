@@ -108,6 +108,17 @@ TEST(LocalCommunicatorTest, TheScheduleCountsStepsFromZero) {
   EXPECT_EQ(local->dense()[0], 0.25f);
 }
 
+TEST(LocalCommunicatorTest, AScaledLearningRateScalesTheScheduleFromTheNextStepOn) {
+  auto local = MustMake(MakeSpec(Sgd(PiecewiseDecay({1, 2}, {0.5, 0.25, 0.125}))));
+  ASSERT_TRUE(local->ScaleLearningRate(0.5).ok());
+  EXPECT_EQ(local->learning_rate(), 0.25);
+  Gradients gradients = Ones({}, {});
+  ASSERT_TRUE(local->Push(0, gradients).ok());
+  EXPECT_EQ(local->dense()[0], 0.75f);
+  ASSERT_TRUE(local->ScaleLearningRate(1).ok()) << "replaces the factor";
+  EXPECT_EQ(local->learning_rate(), 0.25);
+}
+
 TEST(LocalCommunicatorTest, DecayOfTheOptimizerReachesTables) {
   ModelSpec spec = MakeSpec(Sgd(0.5));
   spec.optimizer.decay.l2 = 0.5;

@@ -15,6 +15,7 @@
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/graph/layers.h"
 #include "flotilla/metric/auc.h"
+#include "flotilla/metric/calibration.h"
 #include "flotilla/metric/logloss.h"
 #include "flotilla/optim/adam.h"
 
@@ -23,6 +24,7 @@ namespace {
 
 using nlohmann::json;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 // Clicks where the two ids are equal modulo 3.
 std::string PairRows(int begin, int end) {
@@ -129,6 +131,57 @@ TEST_F(MainTest, StopsEarlyByTheWatchedMetric) {
   const MainRun unwatched = RunModel(args, PairModelWith(none));
   EXPECT_EQ(unwatched.code, kUsageError);
   EXPECT_THAT(unwatched.err, HasSubstr("--early_stop needs a metric"));
+}
+
+TEST_F(MainTest, TheWatchFlagNamesTheMetricInPlaceOfTheModel) {
+  const auto both = [](int predict, int label) -> std::vector<MetricSpec> {
+    return {AucSpec(predict, label), LogLossSpec(predict, label), CalibrationSpec(predict, label)};
+  };
+  std::vector<std::string> args = {"--data", train_, "--test", test_, "--json", "--watch"};
+  const auto run = [&](const std::string& watch) {
+    args.back() = "--watch=" + watch;
+    return RunModel(args, PairModelWith(both));
+  };
+  const MainRun watched = run("logloss");
+  ASSERT_EQ(watched.code, kSuccess) << watched.err;
+  EXPECT_TRUE(json::parse(watched.out).contains("best_logloss"));
+  EXPECT_FALSE(json::parse(watched.out).contains("best_auc"));
+  EXPECT_GT(json::parse(watched.out)["calibration"], 0);
+  const MainRun unknown = run("rmse");
+  EXPECT_EQ(unknown.code, kUsageError);
+  EXPECT_THAT(unknown.err, HasSubstr("--watch: watch: the model has no metric 'rmse'"));
+  EXPECT_THAT(run("calibration").err, HasSubstr("cannot tell the better of two models"));
+}
+
+// Adam's rate is so small that no epoch is better than the one before: lowered after epochs 2
+// and 4.
+TEST_F(MainTest, APlateauOfTheTestValueLowersTheLearningRate) {
+  const auto still = [](const Config& config) -> StatusOr<Model> {
+    Model model = PairModel(config);
+    model.optimizer = Adam(1e-30);
+    return model;
+  };
+  const std::string out = dir_.path() + "/plateau";
+  std::vector<std::string> args = {"--data",    train_, "--test",    test_, "--epochs", "4",
+                                   "--threads", "1",    "--plateau", "2",   "--out",    out};
+  const MainRun run = RunModel(args, still);
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err,
+              HasSubstr("2 epochs without a better test AUC: the learning rate is now 1e-31"));
+  EXPECT_THAT(run.err, Not(HasSubstr("1e-32")));
+  args[5] = "5";
+  args.push_back("--resume");
+  const MainRun resumed = RunModel(args, still);
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_THAT(resumed.err,
+              HasSubstr("4 epochs without a better test AUC: the learning rate is now 1e-32"))
+      << "the state of the run is resumed";
+  const MainRun sync = RunModel({"--data", train_, "--test", test_, "--plateau", "1", "--mode",
+                                 "sync", "--server_num", "1", "--worker_num", "1"});
+  EXPECT_EQ(sync.code, kUsageError);
+  EXPECT_THAT(sync.err, HasSubstr("in mode sync the servers do: use mode local or geo"));
+  EXPECT_THAT(RunModel({"--data", train_, "--plateau", "1"}).err,
+              HasSubstr("--plateau needs test rows"));
 }
 
 TEST_F(MainTest, FlagsAreThoseOfTrainingAndTheModels) {

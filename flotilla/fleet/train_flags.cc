@@ -50,9 +50,18 @@ void AddTrainingFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddOption(command, "--batch_size", options.batch_size, "Rows per batch", "N", WholeNumber(1));
   AddOption(command, "--early_stop", options.early_stop,
-            "Stop after N epochs without a better test value of the metric that the model "
-            "watches, AUC for the built-in models (0: never)",
-            "N", WholeNumber(0));
+            "Stop after N epochs without a better test value of the watched metric (0: never)", "N",
+            WholeNumber(0));
+  AddOption(
+      command, "--plateau", options.plateau,
+      "Divide the learning rate by 10 after every N epochs without a better test value of the "
+      "watched metric (0: never); modes local and geo",
+      "N", WholeNumber(0));
+  command
+      .add_option("--watch", options.watch,
+                  "The metric whose test value decides which model is the best (default: chosen by "
+                  "the model, auc for the built-in models)")
+      ->type_name("METRIC");
 }
 
 void AddInitFlags(CLI::App& command, KeepOptions& keep) {
@@ -71,6 +80,34 @@ void AddInitFlags(CLI::App& command, KeepOptions& keep) {
       .add_flag("--allow_missing", keep.allow_missing,
                 "With --init_model: parameters that are missing there keep their initial values")
       ->group(group);
+}
+
+// The flags that are about the test value of the watched metric.
+Status CheckWatchFlags(const Model& model, const TrainOptions& options) {
+  const char* const flag = options.early_stop > 0   ? "--early_stop"
+                           : options.plateau > 0    ? "--plateau"
+                           : !options.watch.empty() ? "--watch"
+                                                    : nullptr;
+  if (flag == nullptr) return absl::OkStatus();
+  if (options.data.test.empty()) {
+    return InvalidArgument("{} needs test rows: give --test PATH", flag);
+  }
+  StatusOr<WatchedMetric> watched = WatchedMetricOf(model, options.watch);
+  if (!watched.ok()) return Annotate(watched.status(), flag);
+  if (watched->name.empty()) {
+    return InvalidArgument(
+        "{} needs a metric that tells the better of two models (for example an AUC), and the model "
+        "has none",
+        flag);
+  }
+  const std::string& mode = options.fleet.job.mode.mode;
+  if (options.plateau > 0 && GetMode(mode).sends_gradients) {
+    return InvalidArgument(
+        "--plateau needs trainers that run the optimizer, and in mode {} the servers do: use mode "
+        "local or geo",
+        mode);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -150,17 +187,7 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (data.ignore_format && keep.init_model.empty() && !keep.resume) {
     return InvalidArgument("--ignore_format needs --init_model DIR or --resume");
   }
-  if (options.early_stop > 0 && data.test.empty()) {
-    return InvalidArgument("--early_stop needs test rows: give --test PATH");
-  }
-  if (options.early_stop > 0) {
-    FL_ASSIGN_OR_RETURN(const WatchedMetric watched, WatchedMetricOf(model));
-    if (watched.name.empty()) {
-      return InvalidArgument(
-          "--early_stop needs a metric that tells the better of two models (for example an AUC), "
-          "and the model has none");
-    }
-  }
+  FL_RETURN_IF_ERROR(CheckWatchFlags(model, options));
   return MakeModelParser(model, data).status();
 }
 

@@ -51,6 +51,7 @@ class Run {
   StatusOr<bool> FinishEpoch(int64_t epoch);
   // Sets *best to whether the model of this epoch is the best so far.
   Status Test(int64_t epoch, bool* best);
+  Status LowerRateOnPlateau();
   Status Stop();
   Status Finish();
 
@@ -133,9 +134,10 @@ Status Run::StartFromModel() {
   FL_ASSIGN_OR_RETURN(state, group().Broadcast("start", state, 0));
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
   run_.earlier_steps = state_.earlier_steps;
-  FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(task_.model()));
+  FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(task_.model(), options_.watch));
   state_.Watch(watched_.name);
-  return absl::OkStatus();
+  if (state_.rate_factor == 1) return absl::OkStatus();
+  return communicator().ScaleLearningRate(state_.rate_factor);
 }
 
 Status Run::LoadModel() {
@@ -284,6 +286,19 @@ Status Run::Test(int64_t epoch, bool* best) {
   view_->TestDone(epoch, result_.steps, test);
   *best = state_.NoteTest(epoch, test.Metric(watched_.name), watched_.larger_is_better);
   result_.test = std::move(test);
+  return LowerRateOnPlateau();
+}
+
+// Every trainer decides the same: the test values are those of all trainers.
+Status Run::LowerRateOnPlateau() {
+  const int64_t waited = state_.epochs_without_better;
+  if (options_.plateau == 0 || waited == 0 || waited % options_.plateau != 0) {
+    return absl::OkStatus();
+  }
+  state_.rate_factor /= 10;
+  FL_RETURN_IF_ERROR(communicator().ScaleLearningRate(state_.rate_factor));
+  terminal_.log.info("{} epochs without a better test {}: the learning rate is now {:g}", waited,
+                     DisplayName(watched_.name), communicator().learning_rate());
   return absl::OkStatus();
 }
 

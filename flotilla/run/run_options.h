@@ -52,8 +52,14 @@ struct RunOptions {
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;
-  // Stop after N epochs without a better test value of the metric that the model watches; 0: never.
+  // The metric whose test value decides which model is the best; empty: the one that the model
+  // watches.
+  std::string watch;
+  // Stop after N epochs without a better test value of that metric; 0: never.
   int64_t early_stop = 0;
+  // Divide the learning rate by 10 after every N epochs without a better test value; 0: never. Only
+  // in modes whose trainers run the optimizer.
+  int64_t plateau = 0;
   FleetOptions fleet;
   KeepOptions keep;
   ViewOptions view;

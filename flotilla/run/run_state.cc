@@ -89,7 +89,8 @@ std::string RunState::ToText() const {
                                  {"best", best},
                                  {"best_epoch", best_epoch},
                                  {"last", last},
-                                 {"epochs_without_better", epochs_without_better}};
+                                 {"epochs_without_better", epochs_without_better},
+                                 {"rate_factor", rate_factor}};
   if (position) {
     json["position"] = position->ToText();
     json["so_far"] = ReportJson(so_far);
@@ -115,6 +116,11 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
     }
     state.best_epoch = json.value("best_epoch", state.best_epoch);
     state.epochs_without_better = json.at("epochs_without_better").get<int64_t>();
+    state.rate_factor = json.value("rate_factor", state.rate_factor);
+    if (!(state.rate_factor > 0 && state.rate_factor <= 1)) {
+      return InvalidArgument("section {}: rate_factor is {}, must be in (0, 1]", kRunSection,
+                             state.rate_factor);
+    }
     state.settings = json.value("settings", state.settings);
     if (json.contains("position")) {
       FL_ASSIGN_OR_RETURN(state.position,

@@ -28,6 +28,7 @@ struct RunState {
   int64_t best_epoch = -1;                  // the epoch of best; -1: none yet, or unknown
   double last = kUndefined;                 // its test value after the last epoch
   int64_t epochs_without_better = 0;
+  double rate_factor = 1;  // that the schedule's learning rates are multiplied by (--plateau)
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
 

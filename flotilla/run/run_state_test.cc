@@ -52,6 +52,7 @@ TEST(RunStateTest, AStateOfAnEarlierVersionCountsFromItsPosition) {
 TEST(RunStateTest, ComesBackFromItsText) {
   RunState state{.epoch = 3, .watch = "logloss", .best = -0.1, .best_epoch = 1, .last = 0.2};
   state.epochs_without_better = 1;
+  state.rate_factor = 0.01;
   state.settings = {{"--batch_size", "10"}};
   const auto read = RunState::FromText(state.ToText());
   ASSERT_TRUE(read.ok()) << read.status();
@@ -61,6 +62,7 @@ TEST(RunStateTest, ComesBackFromItsText) {
   EXPECT_EQ(read->best_epoch, 1);
   EXPECT_EQ(read->last, 0.2);
   EXPECT_EQ(read->epochs_without_better, 1);
+  EXPECT_EQ(read->rate_factor, 0.01);
   EXPECT_EQ(read->settings, state.settings);
   const auto fresh = RunState::FromText(RunState{}.ToText());
   ASSERT_TRUE(fresh.ok()) << fresh.status();
@@ -77,6 +79,7 @@ TEST(RunStateTest, ReadsTheStatesOfEarlierVersions) {
   EXPECT_EQ(tested->best, 0.75);
   EXPECT_EQ(tested->last, 0.7);
   EXPECT_EQ(tested->epochs_without_better, 1);
+  EXPECT_EQ(tested->rate_factor, 1);
   const auto untested =
       RunState::FromText(R"({"epoch": 2, "best_auc": -1, "epochs_without_better": 0})");
   ASSERT_TRUE(untested.ok()) << untested.status();

@@ -53,23 +53,24 @@ Status CheckWeights(const Model& model) {
   return absl::OkStatus();
 }
 
-StatusOr<WatchedMetric> WatchedMetricOf(const Model& model) {
+StatusOr<WatchedMetric> WatchedMetricOf(const Model& model, std::string watch) {
+  if (watch.empty()) watch = model.watch;
   std::vector<std::string> names;
   for (const MetricSpec& spec : model.metrics) {
     names.push_back(spec.name);
-    if (!model.watch.empty() && spec.name != model.watch) continue;
+    if (!watch.empty() && spec.name != watch) continue;
     FL_ASSIGN_OR_RETURN(const std::unique_ptr<Metric> metric, MakeMetric(spec));
     const MetricDirection direction = metric->direction();
     if (direction != MetricDirection::kNone) {
       return WatchedMetric{spec.name, direction == MetricDirection::kLarger};
     }
-    if (!model.watch.empty()) {
+    if (!watch.empty()) {
       return InvalidArgument("watch: the metric {} ({}) cannot tell the better of two models",
                              spec.name, spec.kind);
     }
   }
-  if (model.watch.empty()) return WatchedMetric{};
-  return InvalidArgument("watch: the model has no metric '{}'; its metrics: {}", model.watch,
+  if (watch.empty()) return WatchedMetric{};
+  return InvalidArgument("watch: the model has no metric '{}'; its metrics: {}", watch,
                          fmt::join(names, ", "));
 }
 

@@ -49,8 +49,8 @@ struct WatchedMetric {
   bool larger_is_better = true;
 };
 
-// The metric that Model::watch selects. Errors: the model has no metric of that name, it has no
-// direction, or a metric is invalid.
-StatusOr<WatchedMetric> WatchedMetricOf(const Model& model);
+// The metric named `watch`; if that is empty, the one that Model::watch selects. Errors: the model
+// has no metric of that name, it has no direction, or a metric is invalid.
+StatusOr<WatchedMetric> WatchedMetricOf(const Model& model, std::string watch = {});
 
 }  // namespace flotilla
