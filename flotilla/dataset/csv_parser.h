@@ -1,5 +1,5 @@
-// Parses CSV and TSV: one row per line, with the columns of a CsvSchema. Quoted fields follow RFC
-// 4180 but must end on the same line. A blank line is not a row.
+// Parses CSV and TSV: one row per line, split into fields (csv_fields.h) that the encoder of a
+// schema turns into ids and numbers. A blank line is not a row.
 #pragma once
 
 #include <memory>
@@ -8,52 +8,48 @@
 #include <string_view>
 #include <vector>
 
-#include "flotilla/dataset/csv_schema.h"
+#include "flotilla/dataset/csv_fields.h"
 #include "flotilla/dataset/parser.h"
+#include "flotilla/schema/encoder.h"
+#include "flotilla/schema/fitted_schema.h"
 
 namespace flotilla {
 
+// csv_fields.h says how columns are found. Without the inputs of labels, the weight and the group,
+// those columns may be absent.
 class CsvParser : public Parser {
  public:
-  // `inputs` are those of schema.Inputs() in any order. InvalidArgument with the name of the input
-  // when one is missing, unknown or of another kind or width, or when the schema is not valid.
+  // `inputs` are those of schema.Inputs() in any order; see Encoder::Make. Errors begin with "csv:
+  // ".
   static StatusOr<std::unique_ptr<CsvParser>> Make(std::span<const InputSpec> inputs,
-                                                   const CsvSchema& schema);
+                                                   const FittedSchema& schema);
+  // For schemas that need no statistics.
+  static StatusOr<std::unique_ptr<CsvParser>> Make(std::span<const InputSpec> inputs,
+                                                   const Schema& schema);
 
-  std::span<const InputSpec> inputs() const override { return inputs_; }
-  std::string identity() const override;
+  std::span<const InputSpec> inputs() const override { return encoder_->inputs(); }
+  std::string identity() const override { return encoder_->fitted().identity(); }
   int header_lines() const override { return schema_.header ? 1 : 0; }
-  // The names of the columns must be those of the schema.
-  Status CheckHeader(std::string_view line) const override;
+  Status CheckHeader(std::string_view line) const override { return fields_.CheckHeader(line); }
   Status Parse(std::string_view line, Batch* batch) const override;
+  std::string TakeNote() const override { return fields_.TakeNote(); }
+
+  const Encoder& encoder() const { return *encoder_; }
+
+  // The texts of the columns with the role `keep`, in the order of the schema. Errors as Parse.
+  Status Kept(std::string_view line, std::vector<std::string>* texts) const;
+  std::vector<std::string> KeptNames() const;
 
  private:
-  // The field of one column in a line.
-  struct Cell {
-    std::string_view text;  // without quotes and the blanks around it
-    size_t begin;           // offset in the line of the first byte of `text`
-  };
-  class Cells;
+  explicit CsvParser(std::unique_ptr<Encoder> encoder);
 
-  CsvParser(std::span<const InputSpec> inputs, const CsvSchema& schema);
-  Status FindFields();
-  bool IsBlankLine(std::string_view line) const;
-  bool IsMissing(std::string_view text) const;
-  // Appends all columns to the fields. On an error some of them may have been appended.
-  Status ParseColumns(std::string_view line, Batch* batch) const;
-  Status AddCell(size_t column, const Cell& cell, Field* field) const;
-  Status AddDense(size_t column, const Cell& cell, AlignedVector<float>* values) const;
-  Status AddId(size_t column, const Cell& cell, std::vector<uint64_t>* ids) const;
-  Status AddBag(size_t column, const Cell& cell, std::vector<uint64_t>* ids) const;
-  Status AddLabel(size_t column, const Cell& cell, AlignedVector<float>* values) const;
-  // "column 3 (age)"
-  std::string NameOf(size_t column) const;
-
-  const std::vector<InputSpec> inputs_;
-  const CsvSchema schema_;
-  std::vector<int> field_of_;         // by column: index of its input, -1 when ignored
-  std::vector<uint64_t> hash_seeds_;  // by column: the hash of its name
-  std::vector<int> bags_;             // the fields that keep offsets
+  const std::unique_ptr<Encoder> encoder_;
+  const Schema& schema_;  // of the encoder
+  const CsvFields fields_;
 };
+
+// Which of the inputs of labels, the weight and the group a file with this header line lacks: those
+// that a caller that scores leaves out. Empty when the schema has no header.
+StatusOr<std::vector<std::string>> AbsentInputs(const Schema& schema, std::string_view header);
 
 }  // namespace flotilla

@@ -14,7 +14,7 @@ using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 std::unique_ptr<CsvParser> MakeCsvParser(std::string_view text) {
-  StatusOr<CsvSchema> schema = CsvSchema::FromText(text);
+  StatusOr<Schema> schema = Schema::FromText(text);
   EXPECT_TRUE(schema.ok()) << schema.status();
   StatusOr<std::unique_ptr<CsvParser>> parser = CsvParser::Make(schema->Inputs(), *schema);
   EXPECT_TRUE(parser.ok()) << parser.status();
@@ -77,6 +77,13 @@ TEST(CsvParserTest, LongValuesHashLikeShortOnes) {
   }
 }
 
+TEST(CsvParserTest, ValuesOfABagAreNeverMissing) {
+  const auto parser = MakeCsvParser("missing=?,7 a:bag b:bag(number)");
+  EXPECT_EQ(RowOf(*parser, "x|?|NaN,1|7"),
+            fmt::format("a={},{},{} b=1,7", HashOf("a=x"), HashOf("a=?"), HashOf("a=NaN")));
+  EXPECT_EQ(RowOf(*parser, "?,7"), "a= b=");
+}
+
 TEST(CsvParserTest, QuotedFieldsFollowTheStandard) {
   const auto parser = MakeCsvParser("a:id b:dense c:label");
   EXPECT_THAT(
@@ -117,20 +124,63 @@ TEST(CsvParserTest, FurtherColumnsAreIgnoredWhenTold) {
               ElementsAre("a=1", "a=2", "a=3", "a=4"));
 }
 
-TEST(CsvParserTest, HeadingMustNameTheColumnsOfTheSchema) {
-  const auto parser = MakeCsvParser("header=yes trim=yes age:dense - city:id");
+TEST(CsvParserTest, HeaderSaysWhereTheColumnsAre) {
+  const auto parser = MakeCsvParser("header=yes trim=yes age:dense city:id click:label");
   EXPECT_EQ(parser->header_lines(), 1);
   EXPECT_EQ(MakeCsvParser("a:id")->header_lines(), 0);
+  ASSERT_TRUE(parser->CheckHeader("click, extra, \"city\",age, more").ok());
+  EXPECT_EQ(parser->TakeNote(), "ignored columns, which the schema does not list: extra, more");
+  EXPECT_EQ(parser->TakeNote(), "");
+  EXPECT_EQ(RowOf(*parser, "1,x,Rome,5,y"),
+            fmt::format("age=5 city={} click=1", HashOf("city=Rome")));
+  ExpectBadRows(*parser, "1,x,Rome,5,y",
+                {{"1,x,Rome,old,y", "10: column 1 (age): expected a number, found 'old'"},
+                 {"1,x,Rome,5", "11: expected 5 columns, the line ends after 4"},
+                 {"1,x,Rome,5,y,z", "14: expected the end of the line after 5 columns"}});
+  EXPECT_TRUE(parser->CheckHeader("click,other,city,age,names").ok());
+  EXPECT_THAT(std::string(Message(parser->CheckHeader("age,click,city"))),
+              HasSubstr("1: the columns stand in another order than in the first file"));
+}
+
+TEST(CsvParserTest, HeaderThatLacksAColumnOrHasOneTwiceIsRefused) {
+  const auto parser = MakeCsvParser("header=yes age:dense - city:id");
   auto error = [&](std::string_view line) {
     return std::string(Message(parser->CheckHeader(line)));
   };
-  EXPECT_EQ(error("age, anything, \"city\""), "");
-  EXPECT_EQ(error("age,x,town"), "7: the header names column 3 'town', the schema 'city'");
-  EXPECT_EQ(error("age,x"), "6: the header has 2 columns, the schema 3");
-  EXPECT_EQ(error("age,x,city,more"),
-            "12: the header has a column 'more' after the 3 of the schema");
-  EXPECT_EQ(error("1,2,3"), "1: the header names column 1 '1', the schema 'age'");
-  EXPECT_TRUE(MakeCsvParser("header=yes age:dense -*")->CheckHeader("age,b,c").ok());
+  EXPECT_EQ(
+      error("age,x,town"),
+      "1: the file has no column 'city', which the schema lists; its columns are age, x, town");
+  EXPECT_THAT(error("1,2,3"), HasSubstr("the file has no column 'age'"));
+  EXPECT_EQ(error("age,city,age"), "10: the header names two columns 'age'");
+  EXPECT_EQ(error("age,x,city,more"), "");
+  EXPECT_EQ(parser->TakeNote(), "");  // the schema ignores columns on purpose
+}
+
+TEST(CsvParserTest, ColumnsOfLabelWeightAndGroupMayBeAbsentWhenTheyAreNotAskedFor) {
+  const std::vector<InputSpec> inputs = {{"numbers", InputKind::kDense, 2}};
+  const Schema named = *Schema::FromText("header=yes a:number y:label w:weight b:number");
+  const auto by_name = *CsvParser::Make(inputs, named);
+  ASSERT_TRUE(by_name->CheckHeader("b,a").ok());
+  EXPECT_EQ(RowOf(*by_name, "1,2"), "numbers=2,1");
+  EXPECT_THAT(*AbsentInputs(named, "b,y,a"), ElementsAre("w"));
+  EXPECT_FALSE((*CsvParser::Make(named.Inputs(), named))->CheckHeader("b,a").ok());
+
+  const Schema placed = *Schema::FromText("a:number y:label w:weight b:number");
+  const auto by_place = *CsvParser::Make(inputs, placed);
+  EXPECT_THAT(RowsOf(*by_place, {"1,2", "1,x,y,2"}), ElementsAre("numbers=1,2", "numbers=1,2"));
+  ExpectBadRows(*by_place, "1,2",
+                {{"1,2,3", "6: expected 4 columns, the line ends after 3"},
+                 {"x,2", "1: column 1 (a): expected a number"},
+                 {"1,x", "3: column 4 (b): expected a number"}});
+}
+
+TEST(CsvParserTest, KeptColumnsAreReturnedAsText) {
+  const auto parser = MakeCsvParser("id:keep a:dense \"other id\":keep+dense");
+  EXPECT_THAT(parser->KeptNames(), ElementsAre("id", "other id"));
+  std::vector<std::string> texts;
+  ASSERT_TRUE(parser->Kept("\"a\"\"b\",1,7", &texts).ok());
+  EXPECT_THAT(texts, ElementsAre("a\"b", "7"));
+  EXPECT_EQ(RowOf(*parser, "x,1,7"), "a=1 other id=7");
 }
 
 TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
@@ -144,7 +194,6 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"x,x,7,1", "1: column 1 (a): expected a number, found 'x'"},
        {"1.5x,x,7,1", "1: column 1 (a): expected a number, found '1.5x'"},
        {" 1,x,7,1", "1: column 1 (a): expected a number"},
-       {"nan,x,7,1", "1: column 1 (a): expected a number, found 'nan'"},
        {"-inf,x,7,1", "1: column 1 (a): expected a number"},
        {"1e39,x,7,1", "1: column 1 (a): expected a number"},
        {"-1e38,x,7,1", "1: column 1 (a): expected a number, found '-1e38' (too large: its square"},
@@ -214,7 +263,7 @@ TEST(CsvParserTest, RandomRowsEqualTheNaiveParse) {
 }
 
 TEST(CsvParserTest, MakeRefusesInputsThatNoColumnFills) {
-  const CsvSchema schema = *CsvSchema::FromText("a:dense(input=x) b:dense(input=x) c:id");
+  const Schema schema = *Schema::FromText("a:dense(input=x) b:dense(input=x) c:id");
   auto error = [&](const std::vector<InputSpec>& inputs) {
     return std::string(Message(CsvParser::Make(inputs, schema).status()));
   };
@@ -224,7 +273,7 @@ TEST(CsvParserTest, MakeRefusesInputsThatNoColumnFills) {
   EXPECT_THAT(error({x, c, {"d", InputKind::kIds, 1}}), HasSubstr("no column fills input d"));
   EXPECT_THAT(error({c, {"x", InputKind::kDense, 3}}),
               HasSubstr("input x has another kind or width than its 2 columns"));
-  CsvSchema broken = schema;
+  Schema broken = schema;
   broken.hash_dim = 0;
   EXPECT_THAT(std::string(Message(CsvParser::Make(std::vector{x, c}, broken).status())),
               StartsWith("csv: schema: hash_dim 0"));

@@ -69,11 +69,37 @@ Status LineReader::Seek(const LinePosition& position) {
 }
 
 Status LineReader::SeekInFile(const LinePosition& position) {
+  if (options_.header_lines > 0) return SeekBehindHeader(position);
   ++file_index_;
   FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_], options_.source));
   next_line_ = position.line;
   offset_ = position.offset;
   return file_->Skip(position.offset);
+}
+
+Status LineReader::SeekBehindHeader(const LinePosition& position) {
+  // The parser learns the order of the columns from the header, so it is read again.
+  FL_RETURN_IF_ERROR(OpenNext().status());
+  while (true) {
+    FL_ASSIGN_OR_RETURN(const bool at_rows, SkipHeader());
+    if (at_rows || file_ == nullptr) break;
+    FL_RETURN_IF_ERROR(Fill().status());
+  }
+  if (position.offset < offset_) {
+    return InvalidArgument("{}: cannot resume at byte {}, inside the header", files_[file_index_],
+                           position.offset);
+  }
+  const auto buffered = std::min(position.offset - offset_, static_cast<int64_t>(end_ - begin_));
+  Consume(static_cast<size_t>(buffered));
+  const int64_t rest = position.offset - offset_;
+  next_line_ = position.line;
+  offset_ = position.offset;
+  if (rest == 0) return absl::OkStatus();
+  if (file_ == nullptr) {
+    return InvalidArgument("{}: the file ends before byte {}", files_[file_index_],
+                           position.offset);
+  }
+  return file_->Skip(rest);
 }
 
 StatusOr<bool> LineReader::OpenNext() {

@@ -112,6 +112,7 @@ class LineReader {
   // Opens the next file and strips its byte-order mark; false when there is no further file.
   StatusOr<bool> OpenNext();
   Status SeekInFile(const LinePosition& position);
+  Status SeekBehindHeader(const LinePosition& position);
   // Checks and drops the header lines that are in the buffer; false when more of them are to come.
   StatusOr<bool> SkipHeader();
   // Moves up to `count` lines from the buffer to `lines`; returns how many.

@@ -1,6 +1,8 @@
 #include "flotilla/dataset/make_parser.h"
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 #include "flotilla/dataset/corpus_parser.h"
 #include "flotilla/dataset/criteo_parser.h"
@@ -76,7 +78,7 @@ ParserOr MakeCorpus(const Params& params, Inputs inputs) {
   return CorpusParser::Make(inputs, options);
 }
 
-Status ReadStatistics(const Params& params, CriteoOptions* options) {
+Status ReadCriteoNumbers(const Params& params, CriteoOptions* options) {
   const std::string* text = params.Find("statistics");
   const std::string* file = params.Find("statistics_file");
   const int wanted = options->numeric == CriteoOptions::Numeric::kStatistics ? 1 : 0;
@@ -95,11 +97,11 @@ ParserOr MakeCriteo(const Params& params, Inputs inputs) {
   CriteoOptions options;
   FL_RETURN_IF_ERROR(params.Read("hash_dim", &options.hash_dim));
   FL_RETURN_IF_ERROR(params.Read("numeric", kCriteoNumeric, &options.numeric));
-  FL_RETURN_IF_ERROR(ReadStatistics(params, &options));
+  FL_RETURN_IF_ERROR(ReadCriteoNumbers(params, &options));
   return CriteoParser::Make(inputs, options);
 }
 
-StatusOr<CsvSchema> SchemaOf(const Params& params, const CsvSchema& defaults) {
+StatusOr<Schema> SchemaOf(const Params& params, const Schema& defaults) {
   const std::string* text = params.Find("schema");
   const std::string* file = params.Find("schema_file");
   if ((text == nullptr) == (file == nullptr)) {
@@ -110,20 +112,43 @@ StatusOr<CsvSchema> SchemaOf(const Params& params, const CsvSchema& defaults) {
     FL_ASSIGN_OR_RETURN(content, ReadSchemaFile(*file));
     text = &content;
   }
-  StatusOr<CsvSchema> schema = CsvSchema::FromText(*text, defaults);
+  StatusOr<Schema> schema = Schema::FromText(*text, defaults);
   if (!schema.ok()) return Annotate(schema.status(), file != nullptr ? *file : params.format());
   return schema;
 }
 
-CsvSchema TsvDefaults() { return {.delimiter = '\t', .quotes = false}; }
+Schema TsvDefaults() {
+  Schema schema;
+  schema.delimiter = '\t';
+  schema.quotes = false;
+  return schema;
+}
+
+StatusOr<FittedSchema> FittedSchemaOf(const Params& params, const Schema& defaults) {
+  FL_ASSIGN_OR_RETURN(Schema schema, SchemaOf(params, defaults));
+  const std::string* text = params.Find("statistics");
+  const std::string* file = params.Find("statistics_file");
+  if (text != nullptr && file != nullptr) {
+    return InvalidArgument("{}: set either statistics or statistics_file", params.format());
+  }
+  std::optional<Statistics> statistics;
+  if (file != nullptr) {
+    FL_ASSIGN_OR_RETURN(statistics, ReadStatistics(*file));
+  } else if (text != nullptr) {
+    FL_ASSIGN_OR_RETURN(statistics, StatisticsFromText(*text));
+  }
+  StatusOr<FittedSchema> fitted = FittedSchema::Make(std::move(schema), std::move(statistics));
+  if (!fitted.ok()) return Annotate(fitted.status(), file != nullptr ? *file : params.format());
+  return fitted;
+}
 
 ParserOr MakeCsv(const Params& params, Inputs inputs) {
-  FL_ASSIGN_OR_RETURN(const CsvSchema schema, SchemaOf(params, {}));
+  FL_ASSIGN_OR_RETURN(const FittedSchema schema, FittedSchemaOf(params, {}));
   return CsvParser::Make(inputs, schema);
 }
 
 ParserOr MakeTsv(const Params& params, Inputs inputs) {
-  FL_ASSIGN_OR_RETURN(const CsvSchema schema, SchemaOf(params, TsvDefaults()));
+  FL_ASSIGN_OR_RETURN(const FittedSchema schema, FittedSchemaOf(params, TsvDefaults()));
   return CsvParser::Make(inputs, schema);
 }
 
@@ -158,8 +183,14 @@ struct Entry {
 };
 
 constexpr std::string_view kLabelsHelp = "binary: -1 and 0 become 0, 1 stays; whole: as written";
-constexpr std::string_view kSchemaHelp =
-    "the columns, see docs/data_formats.md: \"age:dense city:id -*3 click:label\"";
+const std::vector<ParserFormat::Param>& SchemaParams() {
+  static const std::vector<ParserFormat::Param> params = {
+      {"schema", "the columns, see docs/data_formats.md: \"age:number city:category click:label\""},
+      {"schema_file", "a file with the schema, as words or JSON"},
+      {"statistics", "the content of a statistics file"},
+      {"statistics_file", "the statistics of the schema, from `flotilla data stats`"}};
+  return params;
+}
 
 const std::vector<Entry>& Table() {
   static const std::vector<Entry> table = {
@@ -177,10 +208,7 @@ const std::vector<Entry>& Table() {
          {"statistics", "numeric=statistics: the content of a statistics file"},
          {"statistics_file", "numeric=statistics: the statistics.json of `flotilla data criteo`"}}},
        MakeCriteo},
-      {{"csv",
-        "columns separated by commas, described by a schema",
-        {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
-       MakeCsv},
+      {{"csv", "columns separated by commas, described by a schema", SchemaParams()}, MakeCsv},
       {{"libffm",
         "<label> <field>:<index>:<value> ..",
         {{"fields", "the inputs of fields 0, 1, ..; - skips a field (F0,F1,..)"},
@@ -196,9 +224,8 @@ const std::vector<Entry>& Table() {
         "for each input <n> v1 .. vn, separated by blanks",
         {{"single", "the id inputs with exactly one id in every row, or all (none)"}}},
        MakeMultislot},
-      {{"tsv",
-        "columns separated by tabs and without quotes, described by a schema",
-        {{"schema", kSchemaHelp}, {"schema_file", "a file with the schema, as words or JSON"}}},
+      {{"tsv", "columns separated by tabs and without quotes, described by a schema",
+        SchemaParams()},
        MakeTsv},
   };
   return table;
@@ -261,9 +288,24 @@ StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {
     return InvalidArgument("rows of the format {} do not define which inputs they fill",
                            spec.format);
   }
-  FL_ASSIGN_OR_RETURN(const CsvSchema schema,
-                      SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : CsvSchema()));
+  FL_ASSIGN_OR_RETURN(const Schema schema,
+                      SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema()));
   return schema.Inputs();
+}
+
+ParserSpec SpecOf(const FittedSchema& schema) {
+  ParserSpec spec{.format = "csv", .params = {{"schema", schema.schema().ToJson()}}};
+  if (const Statistics* statistics = schema.statistics()) {
+    spec.params["statistics"] = StatisticsToText(*statistics);
+  }
+  return spec;
+}
+
+StatusOr<FittedSchema> SchemaOfSpec(const ParserSpec& spec) {
+  if (spec.format != "csv" && spec.format != "tsv") {
+    return InvalidArgument("rows of the format {} have no schema", spec.format);
+  }
+  return FittedSchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema());
 }
 
 }  // namespace flotilla

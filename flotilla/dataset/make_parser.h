@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "flotilla/dataset/parser.h"
+#include "flotilla/schema/fitted_schema.h"
 
 namespace flotilla {
 
@@ -49,6 +50,12 @@ StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
 // Returns the spec with the defaults of all parameters that were not given. The spec of an unknown
 // format is returned unchanged.
 ParserSpec WithDefaults(ParserSpec spec);
+
+// The spec of CSV rows with this schema and its statistics, as text: it needs no file.
+ParserSpec SpecOf(const FittedSchema& schema);
+
+// The schema of a csv or tsv spec, with its statistics. The errors of MakeParser.
+StatusOr<FittedSchema> SchemaOfSpec(const ParserSpec& spec);
 
 // The inputs that the rows of a format fill, if the format itself defines them: criteo, and csv and
 // tsv through their schema. InvalidArgument for the other formats, and for the errors of

@@ -5,6 +5,7 @@
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/criteo_parser.h"
+#include "flotilla/schema/schema_testing.h"
 
 namespace flotilla {
 namespace {
@@ -55,6 +56,30 @@ TEST(MakeParserTest, SchemaComesFromAFile) {
   EXPECT_THAT(MakeParserError({"csv"}, {kF0}), HasSubstr("csv: set either schema or schema_file"));
   EXPECT_THAT(MakeParserError({"csv", {{"schema", "F0:id"}, {"schema_file", good}}}, {kF0}),
               HasSubstr("set either"));
+}
+
+TEST(MakeParserTest, StatisticsOfASchemaComeFromAFileOrAsText) {
+  TempDir dir;
+  const Schema schema = *Schema::FromText("F0:category label:label(0,1)");
+  Statistics statistics = EmptyStatistics(schema);
+  statistics.vocabularies[0].keys = {5};
+  const std::string file = dir.path() + "/x.stats";
+  ASSERT_TRUE(WriteStatistics(file, statistics).ok());
+  const std::string text = "F0:category label:label(0,1)";
+  const ParserSpec spec{"csv", {{"schema", text}, {"statistics_file", file}}};
+  const FittedSchema fitted = *FittedSchema::Make(schema, statistics);
+  EXPECT_EQ(IdentityOf(spec, {kF0, kLabel}), fitted.identity());
+  EXPECT_EQ(IdentityOf(SpecOf(fitted), {kF0, kLabel}), fitted.identity());
+  EXPECT_EQ(SchemaOfSpec(SpecOf(fitted))->features(), fitted.features());
+  EXPECT_THAT(MakeParserError({"csv", {{"schema", text}}}, {kF0, kLabel}),
+              HasSubstr("csv: the schema needs statistics of the training files"));
+  EXPECT_THAT(
+      MakeParserError({"csv", {{"schema", text}, {"statistics", "x"}, {"statistics_file", file}}},
+                      {kF0, kLabel}),
+      HasSubstr("set either statistics or statistics_file"));
+  EXPECT_THAT(
+      MakeParserError({"csv", {{"schema", "F0:category"}, {"statistics_file", file}}}, {kF0}),
+      HasSubstr(file + ": the statistics were made for another schema"));
 }
 
 TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {

@@ -38,6 +38,9 @@ class Parser {
   // Returns an error, created with BadRow(), when header `line` shows that the file has other
   // columns than the parser expects: it ends the run, regardless of the allowed number of bad rows.
   virtual Status CheckHeader(std::string_view /*line*/) const { return absl::OkStatus(); }
+  // A message for the user that is not an error and arose since the last call, such as columns that
+  // are ignored; empty: none. Readers ask for it after a header line.
+  virtual std::string TakeNote() const { return {}; }
 
   // Appends the row in `line` (without its line end) to every field of `batch` and counts it in
   // batch->rows. On an error, created with BadRow(), the batch is unchanged. A format may have

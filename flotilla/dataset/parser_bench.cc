@@ -8,9 +8,9 @@
 
 #include "flotilla/base/rng.h"
 #include "flotilla/dataset/criteo_parser.h"
-#include "flotilla/dataset/csv_schema.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/prepare/synth_criteo.h"
+#include "flotilla/schema/schema.h"
 
 namespace flotilla {
 namespace {
@@ -160,7 +160,7 @@ void BM_Libffm(benchmark::State& state) {
 BENCHMARK(BM_Libffm);
 
 void BM_Csv(benchmark::State& state) {
-  ParseAll(state, {"csv", {{"schema", CsvWords()}}}, CsvSchema::FromText(CsvWords())->Inputs(),
+  ParseAll(state, {"csv", {{"schema", CsvWords()}}}, Schema::FromText(CsvWords())->Inputs(),
            CsvText());
 }
 BENCHMARK(BM_Csv);

@@ -100,9 +100,11 @@ TEST(ParserFilesTest, OtherHeadingStopsTheRunWithItsPlace) {
   TempDir dir;
   const Format csv = Formats()[1];
   const std::string good = dir.Write("a", "F0,label\n7,1\n");
-  const std::string path = dir.Write("b", "label,F0\n1,7\n");
-  EXPECT_EQ(std::string(Message(ReadRows(csv, {good, path}).status())),
-            path + ":1:1: the header names column 1 'label', the schema 'F0'");
+  const std::string path = dir.Write("b", "label,F1\n1,7\n");
+  EXPECT_EQ(
+      std::string(Message(ReadRows(csv, {good, path}).status())),
+      path +
+          ":1:1: the file has no column 'F0', which the schema lists; its columns are label, F1");
 }
 
 TEST(ParserFilesTest, BlankLinesAreNoRowsWhereTheFormatSaysSo) {

@@ -9,7 +9,8 @@
 namespace flotilla {
 namespace {
 
-constexpr size_t kMaxFileBytes = 16 << 20;
+// A vocabulary takes 11 bytes per value.
+constexpr size_t kMaxFileBytes = size_t{1} << 30;
 
 // Parameters that name a file, and those that take its content instead.
 struct FileParam {

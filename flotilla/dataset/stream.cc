@@ -125,9 +125,14 @@ std::string Described(const std::vector<std::string>& files, const std::string& 
 }  // namespace
 
 LineReaderOptions ReaderOptionsFor(const Parser& parser, LineReaderOptions options, LogLine log) {
-  options.log = std::move(log);
   options.header_lines = parser.header_lines();
-  options.check_header = [&parser](std::string_view line) { return parser.CheckHeader(line); };
+  options.check_header = [&parser, log](std::string_view line) {
+    const Status status = parser.CheckHeader(line);
+    const std::string note = parser.TakeNote();
+    if (!note.empty() && log) log(note);
+    return status;
+  };
+  options.log = std::move(log);
   return options;
 }
 

@@ -11,7 +11,7 @@ namespace flotilla {
 enum class InputKind {
   kDense,  // `width` numbers per row
   kIds,    // any number of 64-bit ids per row; width is 1
-  kLabel,  // one whole number per row, stored as float32 (exact below 2^24)
+  kLabel,  // one number per row: a class (whole numbers are exact below 2^24) or a value to predict
 };
 
 struct InputSpec {

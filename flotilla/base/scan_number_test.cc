@@ -1,4 +1,4 @@
-#include "flotilla/dataset/scan_text.h"
+#include "flotilla/base/scan_number.h"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ ptrdiff_t FloatLength(const std::string& text) {
   return stop == nullptr ? -1 : stop - text.data();
 }
 
-TEST(ScanTextTest, WholeNumbersOfEveryLengthAndWithEveryByteBehindThem) {
+TEST(ScanNumberTest, WholeNumbersOfEveryLengthAndWithEveryByteBehindThem) {
   std::string digits;
   for (int length = 1; length <= 19; ++length) {
     digits += static_cast<char>('0' + (length * 7) % 10);
@@ -53,7 +53,7 @@ TEST(ScanTextTest, WholeNumbersOfEveryLengthAndWithEveryByteBehindThem) {
   }
 }
 
-TEST(ScanTextTest, WholeNumbersUpToTheLargestAndNoFurther) {
+TEST(ScanNumberTest, WholeNumbersUpToTheLargestAndNoFurther) {
   EXPECT_EQ(Uint64Of("18446744073709551615"), "18446744073709551615 20");
   EXPECT_EQ(Uint64Of("18446744073709551616"), "none");
   EXPECT_EQ(Uint64Of("99999999999999999999"), "none");
@@ -65,7 +65,7 @@ TEST(ScanTextTest, WholeNumbersUpToTheLargestAndNoFurther) {
   EXPECT_EQ(Uint64Of(" 12345678"), "none");
 }
 
-TEST(ScanTextTest, NumbersEqualThoseOfTheLibrary) {
+TEST(ScanNumberTest, NumbersEqualThoseOfTheLibrary) {
   for (const char* text : {"0",
                            "-0",
                            "+1",
@@ -105,7 +105,7 @@ TEST(ScanTextTest, NumbersEqualThoseOfTheLibrary) {
   ExpectDouble("1" + std::string(400, '0') + "e-400");
 }
 
-TEST(ScanTextTest, RandomNumbersEqualThoseOfTheLibrary) {
+TEST(ScanNumberTest, RandomNumbersEqualThoseOfTheLibrary) {
   const RngKey key = RngKey(1).With("numbers");
   for (uint64_t i = 0; i < 20000; ++i) {
     const int digits = 1 + static_cast<int>(key.Below(4 * i, 20));
@@ -116,7 +116,7 @@ TEST(ScanTextTest, RandomNumbersEqualThoseOfTheLibrary) {
   }
 }
 
-TEST(ScanTextTest, WhatIsNoNumber) {
+TEST(ScanNumberTest, WhatIsNoNumber) {
   for (const char* text : {"",      "-",      "+",         ".",      "-.",   "e5",   "nan",
                            "inf",   "-inf",   "infinity",  "x",      " 1",   "--1",  "+-1",
                            "1e999", "-1e999", "0.001e999", "3.5e38", "1e39", "1e38", "-1e38"}) {
@@ -126,7 +126,7 @@ TEST(ScanTextTest, WhatIsNoNumber) {
   EXPECT_EQ(FloatLength("18446743523953737728"), -1);  // rounds to 2^64, whose square is infinite
 }
 
-TEST(ScanTextTest, SquaresOfNumbersAreFinite) {
+TEST(ScanNumberTest, SquaresOfNumbersAreFinite) {
   float value = 0;
   ASSERT_TRUE(ToFloat(18446743523953729535.0, &value));
   EXPECT_TRUE(std::isfinite(value * value));
@@ -140,7 +140,7 @@ TEST(ScanTextTest, SquaresOfNumbersAreFinite) {
   EXPECT_EQ(note(none), "");
 }
 
-TEST(ScanTextTest, NumberEndsWhereItsFormEnds) {
+TEST(ScanNumberTest, NumberEndsWhereItsFormEnds) {
   EXPECT_EQ(FloatLength("1.5x"), 3);
   EXPECT_EQ(FloatLength("1.5.5"), 3);
   EXPECT_EQ(FloatLength("1e"), 1);
@@ -149,33 +149,10 @@ TEST(ScanTextTest, NumberEndsWhereItsFormEnds) {
   EXPECT_EQ(FloatLength(std::string("1\0", 2)), 1);
 }
 
-TEST(ScanTextTest, ShownPiecesAreShortAndOnOneLine) {
+TEST(ScanNumberTest, ShownPiecesAreShortAndOnOneLine) {
   const std::string text = std::string("a\0b", 3) + std::string(50, 'x') + " tail";
   EXPECT_EQ(ShownWord(text.data(), text.data() + text.size()), "a?b" + std::string(37, 'x') + "..");
   EXPECT_EQ(ShownText(text.data(), text.data() + 3), "a?b");
-}
-
-TEST(ScanTextTest, UnfinishedRowIsTakenBackInEveryKindOfField) {
-  const std::vector<InputSpec> inputs = {
-      {"x", InputKind::kDense, 2}, {"one", InputKind::kIds, 1}, {"bag", InputKind::kIds, 1}};
-  Batch batch;
-  batch.fields.resize(3);
-  for (const int64_t rows : {0, 1, 2}) {
-    batch.rows = rows;
-    batch.fields[0].values.push_back(7);
-    batch.fields[1].ids.ids.push_back(7);
-    BeginBag(&batch.fields[2].ids);
-    batch.fields[2].ids.ids.push_back(7);
-    EXPECT_FALSE(EndRow(inputs, BadRow(1, "bad"), &batch).ok());
-    EXPECT_TRUE(batch.Check(inputs).ok()) << rows;
-    EXPECT_EQ(batch.fields[2].ids.one_per_row(), rows == 0);
-    // A whole row, for the next round.
-    batch.fields[0].values.insert(batch.fields[0].values.end(), {1, 2});
-    batch.fields[1].ids.ids.push_back(3);
-    BeginBag(&batch.fields[2].ids);
-    batch.fields[2].ids.ids.insert(batch.fields[2].ids.ids.end(), rows, 4);
-    EXPECT_TRUE(EndBag(&batch.fields[2].ids));
-  }
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+#include "flotilla/schema/value.h"
+
+#include <fmt/format.h>
+
+#include "flotilla/base/scan_number.h"
+
+namespace flotilla {
+
+namespace internal {
+
+std::string_view WithoutZeroFraction(std::string_view text) {
+  const size_t point = text.find('.');
+  if (point == std::string_view::npos || point == 0) return text;
+  const std::string_view whole = text.substr(0, point);
+  const size_t sign = whole[0] == '-' ? 1 : 0;
+  if (whole.size() == sign) return text;
+  for (const char c : whole.substr(sign)) {
+    if (!IsDigit(c)) return text;
+  }
+  return text.find_first_not_of('0', point + 1) == std::string_view::npos ? whole : text;
+}
+
+}  // namespace internal
+
+std::string CanonicalText(double value) {
+  if (std::isnan(value)) return {};
+  constexpr double kWhole = 0x1p63;
+  if (value > -kWhole && value < kWhole && value == std::floor(value)) {
+    return fmt::format("{}", static_cast<int64_t>(value));
+  }
+  return fmt::format("{}", value);
+}
+
+}  // namespace flotilla
