@@ -43,6 +43,8 @@ AddCommand AddTrainWord2VecCommand;  // word2vec: the flags and results of run/w
 
 // Of `data`.
 AddCommand AddCriteoCommand;    // criteo: prepares raw Criteo text for training
+AddCommand AddSchemaCommand;    // schema: writes the schema of CSV and TSV files
+AddCommand AddStatsCommand;     // stats: what the columns hold, and the statistics of a schema
 AddCommand AddCheckCommand;     // check: whether rows fit a model's inputs, and where they do not
 AddCommand AddGenerateCommand;  // generate: runs a generator over raw files and writes its rows
 

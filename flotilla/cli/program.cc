@@ -23,6 +23,8 @@ void AddCommands(CLI::App& app, Action* action) {
   data->require_subcommand(1);
   synth->require_subcommand(1);
   AddCriteoCommand(*data, action);
+  AddSchemaCommand(*data, action);
+  AddStatsCommand(*data, action);
   AddCheckCommand(*data, action);
   AddGenerateCommand(*data, action);
   AddSynthCriteoCommand(*synth, action);

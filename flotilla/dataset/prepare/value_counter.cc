@@ -95,6 +95,25 @@ double ValueCounter::likely_excess() const {
   return most == 0 ? 0 : std::numbers::e * static_cast<double>(most) / static_cast<double>(width_);
 }
 
+int64_t ValueCounter::added() const {
+  uint64_t added = 0;
+  for (const Shard& shard : shards_) added += shard.added;
+  return static_cast<int64_t>(added);
+}
+
+std::vector<std::pair<uint64_t, uint32_t>> ValueCounter::AtLeast(uint32_t least) const {
+  std::vector<std::pair<uint64_t, uint32_t>> values;
+  for (const Shard& shard : shards_) {
+    for (const auto& [hash, count] : shard.counts) {
+      if (count >= least) values.emplace_back(hash, count);
+    }
+  }
+  std::sort(values.begin(), values.end(), [](const auto& a, const auto& b) {
+    return a.second != b.second ? a.second > b.second : a.first < b.first;
+  });
+  return values;
+}
+
 int64_t ValueCounter::distinct() const {
   int64_t distinct = 0;
   for (const Shard& shard : shards_) distinct += static_cast<int64_t>(shard.counts.size());

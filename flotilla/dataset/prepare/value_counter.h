@@ -6,6 +6,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -45,6 +46,12 @@ class ValueCounter {
   double likely_excess() const FL_NO_THREAD_SAFETY_ANALYSIS;
   // Number of distinct values; valid only when exact().
   int64_t distinct() const FL_NO_THREAD_SAFETY_ANALYSIS;
+  // Number of values that were added.
+  int64_t added() const FL_NO_THREAD_SAFETY_ANALYSIS;
+  // The values that were added at least `least` times, with their counts: the most frequent first,
+  // equally frequent ones by hash. REQUIRES: exact().
+  std::vector<std::pair<uint64_t, uint32_t>> AtLeast(uint32_t least) const
+      FL_NO_THREAD_SAFETY_ANALYSIS;
 
  private:
   static constexpr size_t kDepth = 4;  // rows of a sketch

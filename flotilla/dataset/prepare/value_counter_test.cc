@@ -80,5 +80,17 @@ TEST(ValueCounterTest, EstimatesDoNotDependOnTheOrder) {
   EXPECT_EQ(forward.likely_excess(), backward.likely_excess());
 }
 
+TEST(ValueCounterTest, FrequentValuesAreListedMostFrequentFirst) {
+  ValueCounter counter;
+  ValueCounter::Batch batch;
+  for (const uint64_t value : {7, 5, 7, 9, 5, 7, 3}) batch.Add(value << 50);
+  counter.Add(&batch);
+  EXPECT_EQ(counter.added(), 7);
+  using Pairs = std::vector<std::pair<uint64_t, uint32_t>>;
+  EXPECT_EQ(counter.AtLeast(2), (Pairs{{uint64_t{7} << 50, 3}, {uint64_t{5} << 50, 2}}));
+  EXPECT_EQ(counter.AtLeast(1).size(), 4u);
+  EXPECT_EQ(counter.AtLeast(1)[2].first, uint64_t{3} << 50);
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -1,0 +1,280 @@
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "flotilla/base/output_file.h"
+#include "flotilla/cli/commands.h"
+#include "flotilla/cli/source_flags.h"
+#include "flotilla/cli/task_progress.h"
+#include "flotilla/dataset/detect_format.h"
+#include "flotilla/dataset/prepare/collect_statistics.h"
+#include "flotilla/dataset/prepare/describe_columns.h"
+#include "flotilla/dataset/prepare/infer_schema.h"
+#include "flotilla/fleet/flags.h"
+#include "flotilla/run/open_data.h"
+#include "flotilla/schema/builtin_schemas.h"
+
+namespace flotilla {
+namespace {
+
+constexpr int64_t kFirstLines = 100;
+constexpr size_t kTopValues = 4;
+
+struct SchemaFlags {
+  SourceFlags source;
+  std::string label;
+  std::string out;
+  int64_t rows = 2000000;
+};
+
+struct StatsFlags {
+  SourceFlags source;
+  std::string schema;
+  bool json = false;
+};
+
+StatusOr<std::vector<std::string>> FilesOf(const SourceFlags& source) {
+  FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("PATH", source.paths, source.data));
+  if (std::find(files.begin(), files.end(), "-") == files.end()) return files;
+  return InvalidArgument("the rows are read twice, and standard input cannot be: give a file");
+}
+
+// How the first file is written; logs the decision.
+StatusOr<DetectedCsv> FormOf(const std::string& file, const SourceFlags& source,
+                             Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                      FirstLines(file, kFirstLines, SourceOf(source.data)));
+  StatusOr<DetectedFormat> format = DetectFormat(lines);
+  if (!format.ok()) return Annotate(format.status(), file);
+  if (format->format == "criteo") format->format = "tsv";
+  if (format->format != "csv" && format->format != "tsv") {
+    return InvalidArgument(
+        "{}: the rows are {} ({}), which needs no schema: an index is its own id; train with "
+        "--format {}",
+        file, format->format, format->reason, format->format);
+  }
+  StatusOr<DetectedCsv> form = DetectCsv(lines);
+  if (!form.ok()) return Annotate(form.status(), file);
+  terminal.log.info("{}: {} ({}), {}", file, format->format, format->reason,
+                    form->form.header ? "the first line is the header" : "without a header");
+  return form;
+}
+
+StatusOr<TableSummary> Describe(const std::vector<std::string>& files, const DetectedCsv& form,
+                                const SourceFlags& source, int64_t max_rows, Terminal& terminal) {
+  TaskProgress progress(terminal, "rows");
+  DescribeOptions options{.threads = source.threads, .max_rows = max_rows};
+  options.reader.source = SourceOf(source.data);
+  options.log = [&](std::string_view line) { terminal.log.warn("{}", line); };
+  options.on_progress = [&](const PassProgress& pass) {
+    progress.Update(pass.lines, pass.fraction, "look");
+  };
+  FL_ASSIGN_OR_RETURN(TableSummary table, DescribeColumns(files, form, options));
+  if (table.bad_rows > 0) {
+    terminal.log.warn("{} rows have another form and were passed over: {}{}", table.bad_rows,
+                      fmt::join(table.bad, "; "),
+                      table.bad_rows > static_cast<int64_t>(table.bad.size()) ? "; .." : "");
+  }
+  return table;
+}
+
+Status RunSchema(const SchemaFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
+                      FirstLines(files[0], kFirstLines, SourceOf(flags.source.data)));
+  std::string text;
+  const StatusOr<DetectedFormat> format = DetectFormat(lines);
+  if (format.ok() && format->format == "criteo" && flags.label.empty()) {
+    terminal.log.info("{}: criteo ({})", files[0], format->reason);
+    text = "# Raw Criteo rows: the built-in schema, --schema criteo.\n";
+    text += BuiltinSchema("criteo");
+  } else {
+    FL_ASSIGN_OR_RETURN(const DetectedCsv form, FormOf(files[0], flags.source, terminal));
+    FL_ASSIGN_OR_RETURN(const TableSummary table,
+                        Describe(files, form, flags.source, flags.rows, terminal));
+    StatusOr<std::string> inferred = InferSchema(table, form, flags.label);
+    if (!inferred.ok()) return Annotate(inferred.status(), files[0]);
+    text = *std::move(inferred);
+  }
+  // What was written must be readable, whatever the columns are called.
+  FL_RETURN_IF_ERROR(Schema::FromText(text).status());
+  if (flags.out.empty()) {
+    terminal.out << text;
+    return absl::OkStatus();
+  }
+  FL_RETURN_IF_ERROR(WriteFile(flags.out, text));
+  terminal.log.info("wrote {}", flags.out);
+  return absl::OkStatus();
+}
+
+std::string Shortened(std::string text, size_t length) {
+  if (text.size() > length) text = text.substr(0, length - 2) + "..";
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, '?');
+  return text;
+}
+
+std::string Table(const TableSummary& table) {
+  std::string text = fmt::format("{:<14}{:>12}\n\n{:<20}{:<15}{:>10}{:>10}{:>14}{:>14}{:>14}  {}\n",
+                                 "rows", table.rows, "column", "type", "distinct", "missing", "min",
+                                 "max", "mean", "top values");
+  for (const ColumnSummary& column : table.columns) {
+    const bool numbers = column.whole + column.fractions > 0 && column.words() == 0;
+    auto figure = [&](double number) {
+      return numbers ? fmt::format("{:.6g}", number) : std::string();
+    };
+    std::vector<std::string> top;
+    for (const auto& [value, count] : column.top) {
+      if (top.size() == kTopValues) break;
+      top.push_back(fmt::format("{} ({})", Shortened(value, 20), count));
+    }
+    text += fmt::format("{:<20}{:<15}{:>10}{:>10}{:>14}{:>14}{:>14}  {}\n",
+                        Shortened(column.name, 19), TypeOf(column),
+                        fmt::format("{}{}", column.at_least ? ">" : "", column.distinct),
+                        column.missing, figure(column.min), figure(column.max), figure(column.mean),
+                        fmt::join(top, ", "));
+  }
+  return text;
+}
+
+std::string JsonOf(const TableSummary& table) {
+  nlohmann::ordered_json columns = nlohmann::ordered_json::array();
+  for (const ColumnSummary& column : table.columns) {
+    nlohmann::ordered_json top = nlohmann::ordered_json::array();
+    for (size_t i = 0; i < std::min(kTopValues, column.top.size()); ++i) {
+      top.push_back({{"value", column.top[i].first}, {"count", column.top[i].second}});
+    }
+    columns.push_back({{"name", column.name},
+                       {"type", TypeOf(column)},
+                       {"count", column.count},
+                       {"missing", column.missing},
+                       {"distinct", column.distinct},
+                       {"distinct_exact", !column.at_least},
+                       {"min", column.min},
+                       {"max", column.max},
+                       {"mean", column.mean},
+                       {"top", top}});
+  }
+  const nlohmann::ordered_json json = {
+      {"rows", table.rows}, {"bad_rows", table.bad_rows}, {"columns", columns}};
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+Status CollectFor(const StatsFlags& flags, const Schema& schema,
+                  const std::vector<std::string>& files, Terminal& terminal) {
+  TaskProgress progress(terminal, "rows");
+  CollectOptions options{.threads = flags.source.threads,
+                         .max_bad_rows = flags.source.data.max_bad_rows};
+  options.reader.source = SourceOf(flags.source.data);
+  options.log = [&](std::string_view line) { terminal.log.warn("{}", line); };
+  options.on_progress = [&](const PassProgress& pass) {
+    progress.Update(pass.lines, pass.fraction, "count");
+  };
+  FL_ASSIGN_OR_RETURN(const Statistics statistics, CollectStatistics(files, schema, options));
+  const std::string path = flags.schema + ".stats";
+  FL_RETURN_IF_ERROR(WriteStatistics(path, statistics));
+  FL_ASSIGN_OR_RETURN(const FittedSchema fitted, FittedSchema::Make(schema, statistics));
+  const Features& features = fitted.features();
+  terminal.log.info(
+      "wrote {}: {} rows, {} features, {}", path, statistics.rows, features.features.size(),
+      features.id_rows > 0 ? fmt::format("{} ids", features.id_rows) : std::string("64-bit ids"));
+  for (const LabelFeature& label : features.labels) {
+    terminal.log.info("label {}: {}{}", label.input, NameOf(label.task),
+                      label.task == LabelTask::kClasses ? fmt::format(", {} classes", label.classes)
+                                                        : fmt::format(", mean {:.6g}", label.mean));
+  }
+  return absl::OkStatus();
+}
+
+Status RunStats(const StatsFlags& flags, Terminal& terminal) {
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
+  StatusOr<DetectedCsv> form = DetectedCsv();
+  if (flags.schema.empty()) {
+    form = FormOf(files[0], flags.source, terminal);
+  } else {
+    FL_ASSIGN_OR_RETURN(const Schema schema, LoadSchema(flags.schema));
+    FL_RETURN_IF_ERROR(CollectFor(flags, schema, files, terminal));
+    form->form = schema;
+    form->form.columns.clear();
+    const std::vector<std::string> names = schema.SourceNames();
+    for (size_t c = 0; c < names.size(); ++c) {
+      // Columns without a name can only be found by their places.
+      if (!names[c].empty()) {
+        form->names.push_back(names[c]);
+      } else if (!schema.header) {
+        form->names.push_back(fmt::format("C{}", c + 1));
+      }
+    }
+  }
+  FL_RETURN_IF_ERROR(form.status());
+  FL_ASSIGN_OR_RETURN(const TableSummary table, Describe(files, *form, flags.source, 0, terminal));
+  terminal.out << (flags.json ? JsonOf(table) : Table(table));
+  return absl::OkStatus();
+}
+
+void AddReachOf(CLI::App& command, SourceFlags& source) {
+  AddReachFlags(command, &source.data, &source.data_flags, "Options");
+  AddThreadsFlag(command, &source.threads, "Threads; the results do not depend on it.");
+}
+
+}  // namespace
+
+void AddSchemaCommand(CLI::App& data, Action* action) {
+  auto flags = std::make_shared<SchemaFlags>();
+  CLI::App* command =
+      data.add_subcommand("schema",
+                          "Looks at CSV or TSV files (header, delimiter, types, distinct and "
+                          "missing values) and writes "
+                          "their schema, with comments of what it saw; edit it where it is wrong");
+  AddPathsArgument(*command, &flags->source.paths, "Rows");
+  command
+      ->add_option("--label", flags->label,
+                   "The column of the label (default: the one whose name says so, else the last or "
+                   "the first that has two values)")
+      ->type_name("COLUMN");
+  command->add_option("--out", flags->out, "File for the schema (default: standard output)")
+      ->type_name("FILE");
+  command->add_option("--rows", flags->rows, "Look at about the first N rows (0: all)")
+      ->type_name("N")
+      ->check(WholeNumber(0))
+      ->capture_default_str();
+  AddReachOf(*command, flags->source);
+  command->callback([flags, action] {
+    action->check = [flags] {
+      SettleDataFlags(flags->source.data_flags, &flags->source.data);
+      return absl::OkStatus();
+    };
+    action->run = [flags](Terminal& terminal) { return RunSchema(*flags, terminal); };
+  });
+}
+
+void AddStatsCommand(CLI::App& data, Action* action) {
+  auto flags = std::make_shared<StatsFlags>();
+  CLI::App* command = data.add_subcommand(
+      "stats",
+      "Prints the columns of CSV or TSV files: type, distinct and missing values, range, mean, "
+      "most "
+      "frequent values. With --schema also collects the statistics that the schema needs");
+  AddPathsArgument(*command, &flags->source.paths, "Rows");
+  command
+      ->add_option("--schema", flags->schema,
+                   "Schema of the files, or the name of a built-in one (criteo): collects its "
+                   "vocabularies, borders and means and writes them to FILE.stats")
+      ->type_name("FILE");
+  AddMaxBadRowsFlag(*command, &flags->source.data.max_bad_rows,
+                    "With --schema: skip up to N rows that cannot be parsed; one more is an error");
+  command->add_flag("--json", flags->json, "Print the results as one JSON object");
+  AddReachOf(*command, flags->source);
+  command->callback([flags, action] {
+    action->check = [flags] {
+      SettleDataFlags(flags->source.data_flags, &flags->source.data);
+      return absl::OkStatus();
+    };
+    action->run = [flags](Terminal& terminal) { return RunStats(*flags, terminal); };
+  });
+}
+
+}  // namespace flotilla

@@ -1,0 +1,178 @@
+#include "flotilla/dataset/prepare/infer_schema.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <vector>
+
+#include "flotilla/dataset/prepare/label_tally.h"
+#include "flotilla/schema/schema_words.h"
+
+namespace flotilla {
+namespace {
+
+// Above this share of distinct values a column names its rows and tells nothing about others.
+constexpr double kNearlyAll = 0.9;
+constexpr int64_t kFewRows = 50;  // too few to tell that
+constexpr int64_t kMinCount = 4;
+constexpr int64_t kQuantiles = 32;
+constexpr std::array<std::string_view, 11> kLabelNames = {
+    "label", "click", "clicked", "is_click",  "target", "y",
+    "class", "clk",   "outcome", "converted", "rating"};
+
+std::string Lower(const std::string& text) {
+  std::string lower;
+  for (const char c : text) {
+    lower += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return lower;
+}
+
+// The spellings of each class, by what they have in common.
+std::map<std::string, std::vector<std::string>> SpellingsOf(const ColumnSummary& column) {
+  std::map<std::string, std::vector<std::string>> classes;
+  for (const auto& [text, count] : column.top) classes[StemOfLabel(text)].push_back(text);
+  for (auto& [stem, spellings] : classes) std::sort(spellings.begin(), spellings.end());
+  return classes;
+}
+
+bool HasTwoValues(const ColumnSummary& column) {
+  if (column.at_least || column.distinct < 2 || column.distinct > 100) return false;
+  return column.distinct == 2 || (column.words() > 0 && SpellingsOf(column).size() == 2);
+}
+
+StatusOr<size_t> FindLabel(const TableSummary& table, const std::string& label) {
+  std::vector<std::string> names;
+  for (const ColumnSummary& column : table.columns) names.push_back(column.name);
+  if (!label.empty()) {
+    const auto found = std::find(names.begin(), names.end(), label);
+    if (found == names.end()) {
+      return InvalidArgument("there is no column '{}'; the columns are {}", label,
+                             fmt::join(names, ", "));
+    }
+    return static_cast<size_t>(found - names.begin());
+  }
+  for (const std::string_view name : kLabelNames) {
+    for (size_t c = 0; c < names.size(); ++c) {
+      if (Lower(names[c]) == name && table.columns[c].distinct > 1) return c;
+    }
+  }
+  if (HasTwoValues(table.columns.back())) return names.size() - 1;
+  if (HasTwoValues(table.columns.front())) return 0;
+  return InvalidArgument("no column looks like the label: give --label with one of {}",
+                         fmt::join(names, ", "));
+}
+
+std::string LabelWord(const ColumnSummary& column) {
+  if (column.words() == 0) return "label";
+  std::vector<std::string> classes;
+  for (const auto& [stem, spellings] : SpellingsOf(column)) {
+    std::vector<std::string> quoted;
+    for (const std::string& spelling : spellings) quoted.push_back(QuotedWord(spelling));
+    classes.push_back(fmt::format("{}", fmt::join(quoted, "|")));
+  }
+  if (classes.size() > LabelTally::kMaxClasses / 10) return "label";
+  return fmt::format("label({})", fmt::join(classes, ","));
+}
+
+bool NamesRows(const ColumnSummary& column) {
+  if (column.count < kFewRows) return false;
+  if (column.at_least) return column.count < 2 * column.distinct;
+  return static_cast<double>(column.distinct) > kNearlyAll * static_cast<double>(column.count);
+}
+
+// What the schema does with a column, and why when that does not follow from its values.
+struct Use {
+  std::string role;
+  std::string reason;
+};
+
+Use UseOf(const ColumnSummary& column) {
+  if (column.count == 0) return {"ignore", "no values"};
+  if (!column.times.empty()) {
+    return {fmt::format("time({})", NameOf(column.times[0])), ""};
+  }
+  const bool fractions = column.words() == 0 && column.fractions > 0;
+  if (!fractions && NamesRows(column)) return {"ignore", "nearly all values are distinct"};
+  if (column.distinct == 1 && column.missing == 0) return {"ignore", "all values are the same"};
+  if (column.words() > 0) return {"category", ""};
+  const std::string number = column.min >= 0 ? "number(log,standardise)" : "number(standardise)";
+  if (fractions) return {fmt::format("{}+bucket(quantiles={})", number, kQuantiles), ""};
+  return {number + "+category", ""};
+}
+
+std::string SeenIn(const ColumnSummary& column, const std::string& reason) {
+  std::string seen = TypeOf(column);
+  if (!reason.empty()) seen = reason + ": " + seen;
+  if (column.words() == 0 && column.count > 0 && column.times.empty()) {
+    seen += fmt::format(" {:.6g} .. {:.6g}, mean {:.4g}", column.min, column.max, column.mean);
+  }
+  seen += fmt::format(", {}{} distinct", column.at_least ? "more than " : "", column.distinct);
+  if (column.missing > 0) seen += fmt::format(", {} missing", column.missing);
+  if (column.words() > 0 && !column.top.empty() && !NamesRows(column)) {
+    std::vector<std::string> shown;
+    for (size_t i = 0; i < std::min<size_t>(3, column.top.size()); ++i) {
+      std::string text = column.top[i].first.substr(0, 24);
+      std::replace_if(
+          text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, '?');
+      shown.push_back(text);
+    }
+    seen += fmt::format(": {}{}", fmt::join(shown, ", "), column.top.size() > 3 ? ", .." : "");
+  }
+  return seen;
+}
+
+std::string Settings(const TableSummary& table, const DetectedCsv& form) {
+  std::string text;
+  if (form.form.delimiter == '\t') {
+    text += "delimiter=tab quotes=no ";
+  } else if (form.form.delimiter == ';') {
+    text += "delimiter=semicolon ";
+  } else if (form.form.delimiter == '|') {
+    text += "delimiter=pipe ";
+  }
+  text += fmt::format("header={} ", form.form.header ? "yes" : "no");
+  if (form.form.trim) text += "trim=yes ";
+  if (!table.markers.empty()) text += fmt::format("missing={} ", fmt::join(table.markers, ","));
+  return text + fmt::format("min_count={}", kMinCount);
+}
+
+}  // namespace
+
+std::string TypeOf(const ColumnSummary& column) {
+  if (column.count == 0) return "nothing";
+  if (!column.times.empty()) return "time";
+  if (column.words() > 0) return "words";
+  return column.fractions > 0 ? "numbers" : "whole numbers";
+}
+
+StatusOr<std::string> InferSchema(const TableSummary& table, const DetectedCsv& form,
+                                  const std::string& label) {
+  FL_ASSIGN_OR_RETURN(const size_t label_column, FindLabel(table, label));
+  std::string text = fmt::format(
+      "# {} {} rows and {} columns; edit what is wrong. Categories that occur fewer than "
+      "min_count\n"
+      "# times share one id.\n{}\n\n",
+      table.complete ? "Made from" : "Made from the first", table.rows, table.columns.size(),
+      Settings(table, form));
+  std::vector<std::string> words, seen;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const ColumnSummary& column = table.columns[c];
+    Use use = UseOf(column);
+    if (c == label_column)
+      use = {LabelWord(column), column.words() > 0 ? "the last class is 1" : ""};
+    words.push_back(fmt::format("{}:{}", QuotedWord(column.name), use.role));
+    seen.push_back(SeenIn(column, use.reason));
+  }
+  size_t width = 0;
+  for (const std::string& word : words) width = std::max(width, std::min<size_t>(word.size(), 50));
+  for (size_t c = 0; c < words.size(); ++c) {
+    text += fmt::format("{:<{}}  # {}\n", words[c], width, seen[c]);
+  }
+  return text;
+}
+
+}  // namespace flotilla
