@@ -5,6 +5,20 @@
 #include <utility>
 
 namespace flotilla {
+namespace {
+
+Status CheckNumbers(std::string_view input, std::span<const float> values) {
+  for (const float value : values) {
+    if (std::isfinite(value * value)) continue;
+    return std::isfinite(value)
+               ? InvalidArgument("input {}: {} is too large: its square must fit float32", input,
+                                 value)
+               : InvalidArgument("input {}: a value is infinite or not a number", input);
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
 
 BatchBuilder::BatchBuilder(std::span<const InputSpec> inputs)
     : inputs_(inputs.begin(), inputs.end()), given_(inputs.size()) {
@@ -38,14 +52,7 @@ Field* BatchBuilder::Find(std::string_view name, bool is_ids, int64_t count) {
 BatchBuilder& BatchBuilder::Values(std::string_view name, std::span<const float> values) {
   Field* field = Find(name, false, static_cast<int64_t>(values.size()));
   if (field == nullptr) return *this;
-  for (const float value : values) {
-    if (std::isfinite(value * value)) continue;
-    error_ =
-        std::isfinite(value)
-            ? InvalidArgument("input {}: {} is too large: its square must fit float32", name, value)
-            : InvalidArgument("input {}: a value is infinite or not a number", name);
-    break;
-  }
+  error_ = CheckNumbers(name, values);
   field->values.assign(values.begin(), values.end());
   return *this;
 }
@@ -57,7 +64,7 @@ BatchBuilder& BatchBuilder::Ids(std::string_view name, std::span<const uint64_t>
 }
 
 BatchBuilder& BatchBuilder::Ids(std::string_view name, std::span<const uint64_t> ids,
-                                std::span<const uint32_t> offsets) {
+                                std::span<const uint32_t> offsets, std::span<const float> weights) {
   if (offsets.empty() || offsets.front() != 0 || offsets.back() != ids.size() ||
       !std::is_sorted(offsets.begin(), offsets.end())) {
     if (error_.ok()) {
@@ -69,6 +76,8 @@ BatchBuilder& BatchBuilder::Ids(std::string_view name, std::span<const uint64_t>
   if (field == nullptr) return *this;
   field->ids.ids.assign(ids.begin(), ids.end());
   field->ids.offsets.assign(offsets.begin(), offsets.end());
+  field->ids.weights.assign(weights.begin(), weights.end());
+  error_ = CheckNumbers(name, weights);
   return *this;
 }
 

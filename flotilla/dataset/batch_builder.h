@@ -26,12 +26,13 @@ class BatchBuilder {
   // One id per row.
   BatchBuilder& Ids(std::string_view name, std::span<const uint64_t> ids);
   // Any number of ids per row: row i has ids[offsets[i] .. offsets[i + 1]), offsets has rows + 1.
+  // `weights` has one per id, or is empty: all are 1.
   BatchBuilder& Ids(std::string_view name, std::span<const uint64_t> ids,
-                    std::span<const uint32_t> offsets);
+                    std::span<const uint32_t> offsets, std::span<const float> weights = {});
 
   // Returns the batch; may be called once. InvalidArgument with the name of the input when one is
   // missing, unknown, given twice or of another kind, has another number of rows than the first, or
-  // contains a value that is not a number.
+  // contains a value or weight that is not a number.
   StatusOr<Batch> Build();
 
  private:

@@ -36,6 +36,21 @@ TEST(BatchBuilderTest, ArraysBecomeABatchInTheOrderOfTheInputs) {
   EXPECT_THAT(batch->fields[3].values, ElementsAre(0, 1));
 }
 
+TEST(BatchBuilderTest, WeightsStandBesideTheirIds) {
+  const auto build = [](const std::vector<float>& weights) {
+    return BatchBuilder(kAllKinds)
+        .Values("label", kClicks)
+        .Ids("bag", kBag, kOffsets, weights)
+        .Ids("id", kId)
+        .Values("x", kX)
+        .Build();
+  };
+  EXPECT_THAT(build({0.5f, 1, 2})->fields[2].ids.weights, ElementsAre(0.5f, 1, 2));
+  EXPECT_EQ(Message(build({1, 2}).status()), "input bag: 2 weights for 3 ids");
+  EXPECT_EQ(Message(build({1, 2, NAN}).status()),
+            "batch: input bag: a value is infinite or not a number");
+}
+
 TEST(BatchBuilderTest, MistakesNameTheInput) {
   auto error = [](BatchBuilder& builder) { return std::string(Message(builder.Build().status())); };
   auto builder = [] { return BatchBuilder(kAllKinds); };

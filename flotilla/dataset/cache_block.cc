@@ -12,10 +12,11 @@ static_assert(std::endian::native == std::endian::little, "the cache is little-e
 // Header of each column.
 struct ColumnHead {
   uint32_t id_bytes;  // 1, 2, 4 or 8; 0: float32 numbers
-  uint32_t ragged;    // 1: offsets precede the ids
+  uint32_t form;      // kRagged: offsets precede the ids; kWeighted: weights follow them
   uint64_t count;     // numbers or ids
 };
 static_assert(sizeof(ColumnHead) == 16);
+constexpr uint32_t kRagged = 1, kWeighted = 2;
 
 constexpr size_t kAlign = 8;
 
@@ -43,15 +44,18 @@ void WithIdType(uint32_t bytes, const Use& use) {
 }
 
 void PackIds(const RaggedIds& ids, std::string* out) {
-  const ColumnHead head{BytesOf(ids.ids), ids.one_per_row() ? 0u : 1u, ids.ids.size()};
+  const ColumnHead head{BytesOf(ids.ids),
+                        (ids.one_per_row() ? 0 : kRagged) | (ids.weights.empty() ? 0 : kWeighted),
+                        ids.ids.size()};
   AppendPadded(&head, sizeof(head), out);
-  if (head.ragged != 0) AppendPadded(ids.offsets.data(), 4 * ids.offsets.size(), out);
+  if ((head.form & kRagged) != 0) AppendPadded(ids.offsets.data(), 4 * ids.offsets.size(), out);
   WithIdType(head.id_bytes, [&]<typename Packed>(Packed) {
     std::vector<Packed> packed(ids.ids.size());
     std::transform(ids.ids.begin(), ids.ids.end(), packed.begin(),
                    [](uint64_t id) { return static_cast<Packed>(id); });
     AppendPadded(packed.data(), packed.size() * sizeof(Packed), out);
   });
+  AppendPadded(ids.weights.data(), 4 * ids.weights.size(), out);
 }
 
 // Reads the bytes of a block sequentially.
@@ -113,11 +117,13 @@ StatusOr<BlockView> BlockView::Make(std::span<const InputSpec> inputs, int64_t r
     Column column;
     column.id_bytes = static_cast<int>(head.id_bytes);
     const bool is_ids = input.kind == InputKind::kIds;
-    const bool known_size = is_ids ? head.id_bytes <= 8 && std::has_single_bit(head.id_bytes)
-                                   : head.id_bytes == 0 && head.ragged == 0;
+    const bool known = is_ids ? head.id_bytes <= 8 && std::has_single_bit(head.id_bytes) &&
+                                    head.form <= (kRagged | kWeighted)
+                              : head.id_bytes == 0 && head.form == 0;
+    const bool ragged = (head.form & kRagged) != 0;
     const uint64_t expected = is_ids ? rows : rows * input.width;
-    if (!known_size || (head.ragged == 0 && head.count != expected)) return Malformed(input);
-    if (head.ragged != 0) {
+    if (!known || (!ragged && head.count != expected)) return Malformed(input);
+    if (ragged) {
       column.offsets = reinterpret_cast<const uint32_t*>(cursor.Take(rows + 1, 4));
       if (column.offsets == nullptr || !AreOffsets(column.offsets, rows, head.count)) {
         return Malformed(input);
@@ -125,6 +131,10 @@ StatusOr<BlockView> BlockView::Make(std::span<const InputSpec> inputs, int64_t r
     }
     column.data = cursor.Take(head.count, is_ids ? head.id_bytes : sizeof(float));
     if (column.data == nullptr) return Malformed(input);
+    if ((head.form & kWeighted) != 0) {
+      column.weights = reinterpret_cast<const float*>(cursor.Take(head.count, sizeof(float)));
+      if (column.weights == nullptr) return Malformed(input);
+    }
     view.columns_.push_back(column);
   }
   if (!cursor.at_end()) return absl::DataLossError("bytes after the last column");
@@ -156,6 +166,16 @@ void BlockView::Append(std::span<const InputSpec> inputs, int64_t begin, int64_t
       const auto* packed = reinterpret_cast<const Packed*>(column.data);
       field.ids.ids.insert(field.ids.ids.end(), packed + first, packed + last);
     });
+    // Blocks whose weights are all 1 have none.
+    std::vector<float>& weights = field.ids.weights;
+    if (column.weights == nullptr && weights.empty()) continue;
+    const size_t ids = field.ids.ids.size();
+    weights.resize(ids - (last - first), 1.0f);
+    if (column.weights == nullptr) {
+      weights.resize(ids, 1.0f);
+    } else {
+      weights.insert(weights.end(), column.weights + first, column.weights + last);
+    }
   }
   batch->rows += end - begin;
 }

@@ -32,6 +32,7 @@ class BlockView {
     int id_bytes = 0;                   // size of one packed id; 0 for numbers
     const char* data = nullptr;         // numbers or packed ids
     const uint32_t* offsets = nullptr;  // null: one id per row
+    const float* weights = nullptr;     // null: all are 1
   };
 
   std::vector<Column> columns_;

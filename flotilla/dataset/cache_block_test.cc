@@ -49,6 +49,7 @@ void ExpectEqual(const Batch& a, const Batch& b) {
     EXPECT_EQ(a.fields[f].values, b.fields[f].values);
     EXPECT_EQ(a.fields[f].ids.ids, b.fields[f].ids.ids);
     EXPECT_EQ(a.fields[f].ids.offsets, b.fields[f].ids.offsets);
+    EXPECT_EQ(a.fields[f].ids.weights, b.fields[f].ids.weights);
   }
 }
 
@@ -76,6 +77,32 @@ TEST(CacheBlockTest, AnyRangeOfRowsComesBackForEveryWidthOfIds) {
   }
 }
 
+TEST(CacheBlockTest, WeightsComeBackBesideRowsWithoutThem) {
+  Batch weighted = MakeRows(40, 200);
+  for (const uint64_t id : weighted.fields[2].ids.ids) {
+    weighted.fields[2].ids.weights.push_back(static_cast<float>(id) / 2);
+  }
+  const Batch plain = MakeRows(40, 200);
+  const std::string packed[] = {PackBlock(kColumns, weighted), PackBlock(kColumns, plain)};
+  for (const bool weighted_first : {false, true}) {
+    Batch got{.fields = std::vector<Field>(4)};
+    for (const bool take_weighted : {weighted_first, !weighted_first}) {
+      const std::string& bytes = packed[take_weighted ? 0 : 1];
+      const std::vector<uint64_t> words = Aligned(bytes);
+      StatusOr<BlockView> view = BlockView::Make(kColumns, 40, BytesOf(words, bytes.size()));
+      ASSERT_TRUE(view.ok()) << view.status();
+      view->Append(kColumns, 10, 30, &got);
+    }
+    PackedRows both(kColumns);
+    ASSERT_TRUE(both.Add(weighted_first ? weighted : plain, 10, 30).ok());
+    ASSERT_TRUE(both.Add(weighted_first ? plain : weighted, 10, 30).ok());
+    Batch expected{.fields = std::vector<Field>(4)};
+    both.AppendTo(0, 40, &expected);
+    ExpectEqual(got, expected);
+    EXPECT_FALSE(got.fields[2].ids.weights.empty());
+  }
+}
+
 TEST(CacheBlockTest, SmallIdsTakeFewBytes) {
   EXPECT_LT(PackBlock(kColumns, MakeRows(1000, 200)).size(),
             PackBlock(kColumns, MakeRows(1000, uint64_t{1} << 40)).size() - 16'000);
@@ -97,7 +124,9 @@ TEST(CacheBlockTest, BytesThatAreNoSuchBlockAreRefused) {
 TEST(CacheBlockTest, NoFlippedByteMakesAViewThatReadsOutside) {
   // The checksum detects such damage first, but the view must not rely on it. Out-of-bounds
   // accesses are caught by the sanitizers.
-  const std::string packed = PackBlock(kColumns, MakeRows(20, 1000));
+  Batch rows = MakeRows(20, 1000);
+  rows.fields[2].ids.weights.assign(rows.fields[2].ids.ids.size(), 0.5f);
+  const std::string packed = PackBlock(kColumns, rows);
   for (size_t place = 0; place < packed.size(); ++place) {
     std::string bad = packed;
     bad[place] = static_cast<char>(bad[place] ^ 0x81);

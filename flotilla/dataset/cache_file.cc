@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::string_view kMagic = "FLCACHE\n";
 constexpr std::string_view kEndMagic = "FLCEND.\n";
-constexpr uint32_t kCacheVersion = 1;
+constexpr uint32_t kCacheVersion = 2;
 constexpr size_t kHeadBytes = 16;     // magic, version, size of the key
 constexpr size_t kTrailerBytes = 24;  // offset and size of the footer, magic
 constexpr size_t kRecentBlocks = 8;

@@ -7,7 +7,10 @@
 
 namespace flotilla {
 
-std::string_view NameOf(LabelRule rule) { return rule == LabelRule::kBinary ? "binary" : "whole"; }
+std::string_view NameOf(LabelRule rule) {
+  if (rule == LabelRule::kNumber) return "number";
+  return rule == LabelRule::kBinary ? "binary" : "whole";
+}
 
 Status ReadLabel(std::string_view line, LabelRule rule, const char** p, float* label) {
   const char* const end = line.data() + line.size();
@@ -20,6 +23,11 @@ Status ReadLabel(std::string_view line, LabelRule rule, const char** p, float* l
       return BadRow(column, "label: expected -1, 0 or 1, found '{}'", ShownWord(*p, end));
     }
     number = number == 1 ? 1 : 0;
+  } else if (rule == LabelRule::kNumber) {
+    if (!is_number || !ToFloat(number, label)) {
+      return BadRow(column, "label: expected a number, found '{}'{}", ShownWord(*p, end),
+                    TooLargeNote(*p, end));
+    }
   } else if (!is_number || std::trunc(number) != number || std::fabs(number) > kMaxLabel) {
     return BadRow(column, "label: expected a whole number of at most {}, found '{}'", kMaxLabel,
                   ShownWord(*p, end));

@@ -11,9 +11,10 @@ namespace flotilla {
 enum class LabelRule {
   kBinary,  // -1 and 0 become 0, 1 stays; anything else is a bad row
   kWhole,   // any whole number of at most 2^24, unchanged: class numbers, ratings
+  kNumber,  // any number whose square is a float32, unchanged: for a regression
 };
 
-// "binary" or "whole".
+// "binary", "whole" or "number".
 std::string_view NameOf(LabelRule rule);
 
 // Reads the word at *p, which lies in `line`, and advances *p past it. On an error, created with

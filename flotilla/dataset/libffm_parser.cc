@@ -96,7 +96,7 @@ Status LibffmParser::FindLeftOut() {
 std::string LibffmParser::identity() const {
   std::string fields;
   for (const int input : input_of_) fields += fmt::format("{},", input);
-  return fmt::format("libffm/1 labels={} single={} fields={}", NameOf(options_.labels),
+  return fmt::format("libffm/2 labels={} single={} fields={}", NameOf(options_.labels),
                      options_.single, fields);
 }
 
@@ -123,16 +123,10 @@ Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* ba
     field.values.back() = feature.value;
     return absl::OkStatus();
   }
-  if (feature.value != 1) {
-    return BadRow(column,
-                  "field {}: expected the value 1, found {}: ids have no weight; a dense input of "
-                  "width 1 takes any value",
-                  feature.field, feature.value);
-  }
   if (options_.single && field.ids.ids.size() > static_cast<size_t>(batch->rows)) {
     return BadRow(column, "duplicate field {}", feature.field);
   }
-  field.ids.ids.push_back(feature.index);
+  PushWeighted(feature.index, feature.value, &field.ids);
   return absl::OkStatus();
 }
 

@@ -22,9 +22,9 @@ struct LibffmOptions {
   bool single = false;
 };
 
-// Field k fills the input that the options name. An id input takes the indices as ids; table
-// lookups are unweighted, so every value must be 1 there (0 omits the feature). A dense input of
-// width 1 takes the value, 0 when the line does not have it, and ignores the index.
+// Field k fills the input that the options name. An id input takes the indices as ids and the
+// values as their weights (0 omits the feature). A dense input of width 1 takes the value, 0 when
+// the line does not have it, and ignores the index.
 class LibffmParser : public Parser {
  public:
   // The model must have one label, with any name, and each other input must belong to one field.

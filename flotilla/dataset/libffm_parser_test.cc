@@ -31,6 +31,13 @@ TEST(LibffmParserTest, FieldsGoToTheInputsOfTheirNumbers) {
                           "F0= F2= label=0 F1=0", "F0= F2= label=1 F1=3"));
 }
 
+TEST(LibffmParserTest, ValuesAreTheWeightsOfIds) {
+  EXPECT_EQ(RowOf(*MakeLibffmParser(), "1 0:10:0.5 2:30:1 2:31:2 1:7:3"),
+            "F0=10:0.5 F2=30:1,31:2 label=1 F1=3");
+  EXPECT_EQ(RowOf(*MakeLibffmParser({.single = true}), "1 0:10:0.5 2:30:1"),
+            "F0=10:0.5 F2=30 label=1 F1=0");
+}
+
 TEST(LibffmParserTest, ListOfFieldsNamesInputsAndLeavesFieldsOut) {
   const std::vector<InputSpec> inputs = {
       {"click", InputKind::kLabel, 1}, {"item", InputKind::kIds, 1}, {"user", InputKind::kIds, 1}};
@@ -94,7 +101,6 @@ TEST(LibffmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
                  {"1 0:18446744073709551616:1", "3: expected <field>:<index>:<number>"},
                  {"1 2:1:1 3:1:1", "9: field 3 has no input in the model"},
                  {"1 99999999999:1:1", "3: field 99999999999 has no input in the model"},
-                 {"1 0:1:0.5", "3: field 0: expected the value 1, found 0.5: ids have no weight"},
                  {"1 1:1:2 1:1:3", "9: duplicate field 1"}});
 }
 

@@ -10,9 +10,11 @@ StatusOr<std::unique_ptr<LibsvmParser>> LibsvmParser::Make(std::span<const Input
                                                            const LibsvmOptions& options) {
   std::unique_ptr<LibsvmParser> parser(new LibsvmParser(inputs, options));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    int* field = inputs[i].kind == InputKind::kLabel ? &parser->label_field_
-                 : inputs[i].kind == InputKind::kIds ? &parser->ids_field_
-                                                     : &parser->dense_field_;
+    const bool is_ids = inputs[i].kind == InputKind::kIds;
+    int* field = inputs[i].kind == InputKind::kLabel         ? &parser->label_field_
+                 : is_ids && inputs[i].name == options.group ? &parser->group_field_
+                 : is_ids                                    ? &parser->ids_field_
+                                                             : &parser->dense_field_;
     if (*field >= 0) {
       return InvalidArgument("libsvm: inputs {} and {} are of one kind, a line fills only one",
                              inputs[*field].name, inputs[i].name);
@@ -22,6 +24,9 @@ StatusOr<std::unique_ptr<LibsvmParser>> LibsvmParser::Make(std::span<const Input
   if (parser->label_field_ < 0 || (parser->ids_field_ < 0 && parser->dense_field_ < 0)) {
     return InvalidArgument("libsvm: the model must have a label and an id or a dense input");
   }
+  if (!options.group.empty() && parser->group_field_ < 0) {
+    return InvalidArgument("libsvm: group: the model has no id input {}", options.group);
+  }
   return parser;
 }
 
@@ -29,22 +34,13 @@ LibsvmParser::LibsvmParser(std::span<const InputSpec> inputs, const LibsvmOption
     : inputs_(inputs.begin(), inputs.end()), options_(options) {}
 
 std::string LibsvmParser::identity() const {
-  return fmt::format("libsvm/1 labels={} first_index={}", NameOf(options_.labels),
-                     options_.first_index);
+  return fmt::format("libsvm/2 labels={} first_index={} group={}", NameOf(options_.labels),
+                     options_.first_index, options_.group);
 }
 
-Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value,
-                                std::string_view value_text, Batch* batch) const {
+Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, Batch* batch) const {
   if (value == 0) return absl::OkStatus();
-  if (ids_field_ >= 0) {
-    if (value != 1) {
-      return BadRow(column,
-                    "feature {}: expected the value 1, found '{}': ids have no weight; a dense "
-                    "input takes any value",
-                    index, value_text);
-    }
-    batch->fields[ids_field_].ids.ids.push_back(index);
-  }
+  if (ids_field_ >= 0) PushWeighted(index, value, &batch->fields[ids_field_].ids);
   if (dense_field_ < 0) return absl::OkStatus();
   const uint64_t width = static_cast<uint64_t>(inputs_[dense_field_].width);
   const uint64_t element = index - options_.first_index;  // wraps to a too large value when below
@@ -72,10 +68,31 @@ Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
       return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'{}",
                     ShownWord(p, end), number ? TooLargeNote(colon + 1, end) : "");
     }
-    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value,
-                                  std::string_view(colon + 1, stop - colon - 1), batch));
+    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value, batch));
     p = SkipBlanks(stop, end);
   }
+  return absl::OkStatus();
+}
+
+Status LibsvmParser::ParseGroup(std::string_view line, const char** p, Batch* batch) const {
+  constexpr std::string_view kGroup = "qid:";
+  const char* const end = line.data() + line.size();
+  const bool has_group = std::string_view(*p, end - *p).starts_with(kGroup);
+  const size_t column = *p - line.data() + 1;
+  if (has_group && group_field_ < 0) {
+    return BadRow(column,
+                  "expected <index>:<number>, found '{}': the format parameter group names "
+                  "the input that takes it",
+                  ShownWord(*p, end));
+  }
+  if (group_field_ < 0) return absl::OkStatus();
+  uint64_t group = 0;
+  const char* const stop = has_group ? ScanUint64(*p + kGroup.size(), end, &group) : nullptr;
+  if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
+    return BadRow(column, "expected qid:<number>, found '{}'", ShownWord(*p, end));
+  }
+  batch->fields[group_field_].ids.ids.push_back(group);
+  *p = SkipBlanks(stop, end);
   return absl::OkStatus();
 }
 
@@ -91,7 +108,9 @@ Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
     AlignedVector<float>& values = batch->fields[dense_field_].values;
     values.resize(values.size() + static_cast<size_t>(inputs_[dense_field_].width));
   }
-  Status status = ParseFeatures(line, SkipBlanks(p, end), batch);
+  p = SkipBlanks(p, end);
+  Status status = ParseGroup(line, &p, batch);
+  if (status.ok()) status = ParseFeatures(line, p, batch);
   if (status.ok() && ids_field_ >= 0) status = EndBag(line, &batch->fields[ids_field_].ids);
   return EndRow(inputs_, std::move(status), batch);
 }

@@ -1,5 +1,5 @@
-// Parses LIBSVM text, also known as SVMlight and libFM: `<label> <index>:<value> ..`, separated by
-// blanks. Text after a '#' is a comment; a line without a label is not a row.
+// Parses LIBSVM text, also known as SVMlight and libFM: `<label> [qid:<group>] <index>:<value> ..`,
+// separated by blanks. Text after a '#' is a comment; a line without a label is not a row.
 #pragma once
 
 #include <cstdint>
@@ -17,15 +17,18 @@ struct LibsvmOptions {
   LabelRule labels = LabelRule::kBinary;
   // The index that maps to element 0 of the dense input. Ids are the indices as written.
   uint64_t first_index = 1;
+  // The id input that takes the number of qid:<number>, which every row must then have. Empty: rows
+  // have none.
+  std::string group = {};
 };
 
 // Depending on the inputs of the model, features become the ids of an id input, the elements of a
-// dense input, or both. Table lookups are unweighted, so with an id input every value must be 1; a
-// value of 0 is the same as omitting the feature. Ids keep the order of the line.
+// dense input, or both. The values are the weights of the ids; a value of 0 is the same as omitting
+// the feature. Ids keep the order of the line.
 class LibsvmParser : public Parser {
  public:
-  // The model must have one label and one id input or one dense input or both, with any names.
-  // InvalidArgument otherwise.
+  // The model must have one label and one id input or one dense input or both, with any names, and
+  // the group's input if the options name one. InvalidArgument otherwise.
   static StatusOr<std::unique_ptr<LibsvmParser>> Make(std::span<const InputSpec> inputs,
                                                       const LibsvmOptions& options = {});
 
@@ -38,15 +41,17 @@ class LibsvmParser : public Parser {
   // Appends the features that begin at `p` to the fields. On an error some of them may have been
   // appended.
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
-  // Appends one feature, whose index begins at `column` and whose value is written as `value_text`.
-  Status AddFeature(size_t column, uint64_t index, float value, std::string_view value_text,
-                    Batch* batch) const;
+  // Appends one feature, whose index begins at `column`.
+  Status AddFeature(size_t column, uint64_t index, float value, Batch* batch) const;
+  // Reads the group at *p, if rows have one, and advances *p behind it.
+  Status ParseGroup(std::string_view line, const char** p, Batch* batch) const;
 
   const std::vector<InputSpec> inputs_;
   const LibsvmOptions options_;
   int label_field_ = -1;
   int ids_field_ = -1;    // -1: the model has no id input
   int dense_field_ = -1;  // -1: the model has no dense input
+  int group_field_ = -1;  // -1: rows have no group
 };
 
 }  // namespace flotilla

@@ -43,6 +43,44 @@ TEST(LibsvmParserTest, BothInputsAreFilledWhenTheModelHasBoth) {
   EXPECT_EQ(RowOf(*MakeLibsvmParser(both), "1 2:1 4:1"), "x=0,1,0,1 y=1 features=2,4");
 }
 
+TEST(LibsvmParserTest, ValuesAreTheWeightsOfIds) {
+  EXPECT_THAT(RowsOf(*MakeLibsvmParser(kIdInputs), {"1 3:1", "-1 5:0.25 7:1", "1", "1 2:-3"}),
+              ElementsAre("label=1 features=3:1", "label=0 features=5:0.25,7:1",
+                          "label=1 features=", "label=1 features=2:-3"));
+}
+
+TEST(LibsvmParserTest, ABadRowTakesItsWeightsBack) {
+  const auto parser = MakeLibsvmParser(kIdInputs);
+  Batch batch{.fields = std::vector<Field>(2)};
+  ASSERT_TRUE(parser->Parse("1 3:0.5", &batch).ok());
+  EXPECT_FALSE(parser->Parse("1 4:2 5:2 x", &batch).ok());
+  EXPECT_THAT(batch.fields[1].ids.weights, ElementsAre(0.5f));
+  EXPECT_TRUE(batch.Check(kIdInputs).ok());
+}
+
+TEST(LibsvmParserTest, AGroupIsOneIdOfEveryRow) {
+  const std::vector<InputSpec> inputs = {kIdInputs[0], kIdInputs[1], {"user", InputKind::kIds, 1}};
+  const auto parser = MakeLibsvmParser(inputs, {.group = "user"});
+  EXPECT_THAT(
+      RowsOf(*parser, {"1 qid:7 2:1", "0 qid:18446744073709551615"}),
+      ElementsAre("label=1 features=2 user=7", "label=0 features= user=18446744073709551615"));
+  ExpectBadRows(*parser, "1 qid:1 2:1",
+                {{"1 2:1", "3: expected qid:<number>, found '2:1'"},
+                 {"1 qid:x 2:1", "3: expected qid:<number>, found 'qid:x'"},
+                 {"1 qid:1 2:1 qid:1", "13: expected <index>:<number>, found 'qid:1'"}});
+  EXPECT_THAT(std::string(Message(LibsvmParser::Make(kIdInputs, {.group = "user"}).status())),
+              HasSubstr("the model has no id input user"));
+}
+
+TEST(LibsvmParserTest, LabelsMayBeAnyNumber) {
+  const auto parser = MakeLibsvmParser(kIdInputs, {.labels = LabelRule::kNumber});
+  EXPECT_EQ(RowOf(*parser, "-2.5 1:1"), "label=-2.5 features=1");
+  ExpectBadRows(*parser, "1 2:1",
+                {{"x 1:1", "1: label: expected a number, found 'x'"},
+                 {"nan 1:1", "1: label: expected a number, found 'nan'"},
+                 {"1e30 1:1", "1: label: expected a number, found '1e30'"}});
+}
+
 TEST(LibsvmParserTest, WholeLabelsStayAsTheyAre) {
   const auto parser = MakeLibsvmParser(kIdInputs, {.labels = LabelRule::kWhole});
   EXPECT_THAT(RowsOf(*parser, {"7 1:1", "-3 1:1", "16777216 1:1", "2.0"}),
@@ -93,14 +131,14 @@ TEST(LibsvmParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"1 2:", "3: expected <index>:<number>, found '2:'"},
        {"1 2:1 x:1", "7: expected <index>:<number>, found 'x:1'"},
        {"1 2:1 qid:3", "7: expected <index>:<number>, found 'qid:3'"},
+       {"1 qid:3 2:1", "3: expected <index>:<number>, found 'qid:3': the format parameter group"},
        {"1 -2:1", "3: expected <index>:<number>, found '-2:1'"},
        {"1 2:inf", "3: expected <index>:<number>, found '2:inf'"},
        {"1 2:nan", "3: expected <index>:<number>, found '2:nan'"},
        {"1 2:1e999", "3: expected <index>:<number>, found '2:1e999'"},
        {"1 2:1,3:1", "3: expected <index>:<number>, found '2:1,3:1'"},
        {std::string("1 2:1\0 3:1", 10), "3: expected <index>:<number>, found '2:1?'"},
-       {"1 18446744073709551616:1", "3: expected <index>:<number>"},
-       {"1 2:1 3:0.5", "7: feature 3: expected the value 1, found '0.5': ids have no weight"}});
+       {"1 18446744073709551616:1", "3: expected <index>:<number>"}});
   ExpectBadRows(*MakeLibsvmParser(kDenseInputs), "1 2:0.5",
                 {{"1 0:1", "3: expected an index from 1 to 4, found 0"},
                  {"1 1:7 5:1", "7: expected an index from 1 to 4, found 5"},

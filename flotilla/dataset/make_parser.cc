@@ -69,7 +69,7 @@ class Params {
 };
 
 constexpr std::string_view kNoYes[] = {"no", "yes"};
-constexpr std::string_view kLabelRules[] = {"binary", "whole"};
+constexpr std::string_view kLabelRules[] = {"binary", "whole", "number"};
 constexpr std::string_view kCriteoNumeric[] = {"seeds", "log", "statistics"};
 
 ParserOr MakeCorpus(const Params& params, Inputs inputs) {
@@ -164,6 +164,7 @@ ParserOr MakeLibsvm(const Params& params, Inputs inputs) {
   LibsvmOptions options;
   FL_RETURN_IF_ERROR(params.Read("labels", kLabelRules, &options.labels));
   FL_RETURN_IF_ERROR(params.Read("first_index", &options.first_index));
+  if (const std::string* group = params.Find("group"); group != nullptr) options.group = *group;
   return LibsvmParser::Make(inputs, options);
 }
 
@@ -182,7 +183,8 @@ struct Entry {
   ParserOr (*make)(const Params& params, Inputs inputs);
 };
 
-constexpr std::string_view kLabelsHelp = "binary: -1 and 0 become 0, 1 stays; whole: as written";
+constexpr std::string_view kLabelsHelp =
+    "binary: -1 and 0 become 0, 1 stays; whole: class numbers as written; number: any number";
 const std::vector<ParserFormat::Param>& SchemaParams() {
   static const std::vector<ParserFormat::Param> params = {
       {"schema", "the columns, see docs/data_formats.md: \"age:number city:category click:label\""},
@@ -218,6 +220,7 @@ const std::vector<Entry>& Table() {
       {{"libsvm",
         "<label> <index>:<value> ..; also SVMlight and libFM",
         {{"first_index", "the index of element 0 of a dense input", "1"},
+         {"group", "the id input that qid:NUMBER fills, with exactly one id in every row"},
          {"labels", kLabelsHelp, "binary"}}},
        MakeLibsvm},
       {{"multislot",

@@ -36,9 +36,9 @@ TEST(MakeParserTest, EveryFormatIsMadeAndTakesItsParameters) {
               HasSubstr("\"delimiter\":\"\\t\",\"header\":false,\"quotes\":false"));
   EXPECT_EQ(IdentityOf({"libffm", {{"fields", "-,F0"}, {"labels", "whole"}, {"single", "yes"}}},
                        {kF0, kLabel}),
-            "libffm/1 labels=whole single=true fields=-1,0,");
+            "libffm/2 labels=whole single=true fields=-1,0,");
   EXPECT_EQ(IdentityOf({"libsvm", {{"first_index", "0"}, {"labels", "binary"}}}, {kF0, kLabel}),
-            "libsvm/1 labels=binary first_index=0");
+            "libsvm/2 labels=binary first_index=0 group=");
   EXPECT_EQ(IdentityOf({"multislot", {{"single", "F0"}}}, {kF0, kLabel}), "multislot/1 single=10");
   EXPECT_EQ(IdentityOf({"multislot", {{"single", "all"}}}, {kF0, kLabel}), "multislot/1 single=10");
 }

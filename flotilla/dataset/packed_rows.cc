@@ -27,11 +27,11 @@ size_t AlignedBytes(size_t bytes) { return (bytes + kAlignBytes - 1) / kAlignByt
 }  // namespace
 
 PackedRows::PackedRows(std::span<const InputSpec> inputs) : inputs_(inputs.begin(), inputs.end()) {
-  SetLayout(std::vector<bool>(inputs_.size()));
+  SetLayout(std::vector<Form>(inputs_.size()));
 }
 
-void PackedRows::SetLayout(std::vector<bool> bags) {
-  bags_ = std::move(bags);
+void PackedRows::SetLayout(std::vector<Form> forms) {
+  forms_ = std::move(forms);
   columns_.clear();
   bag_fields_.clear();
   fixed_bytes_ = 0;
@@ -39,7 +39,7 @@ void PackedRows::SetLayout(std::vector<bool> bags) {
   for (const bool ids : {true, false}) {
     for (size_t f = 0; f < inputs_.size(); ++f) {
       if ((inputs_[f].kind == InputKind::kIds) != ids) continue;
-      if (bags_[f]) {
+      if (forms_[f] != Form::kFixed) {
         bag_fields_.push_back(f);
         continue;
       }
@@ -50,10 +50,10 @@ void PackedRows::SetLayout(std::vector<bool> bags) {
   }
 }
 
-Status PackedRows::Widen(const std::vector<bool>& bags) {
-  std::vector<bool> all = bags;
-  for (size_t f = 0; f < all.size(); ++f) all[f] = all[f] || bags_[f];
-  if (all == bags_) return absl::OkStatus();
+Status PackedRows::Widen(const std::vector<Form>& forms) {
+  std::vector<Form> all = forms;
+  for (size_t f = 0; f < all.size(); ++f) all[f] = std::max(all[f], forms_[f]);
+  if (all == forms_) return absl::OkStatus();
   if (rows_ == 0) {
     SetLayout(std::move(all));
     return absl::OkStatus();
@@ -125,6 +125,12 @@ void PackedRows::PackBags(const Batch& batch, int64_t begin, int64_t end, uint32
       to += kWordBytes;
       if (!ids.empty()) std::memcpy(to, ids.data(), ids.size_bytes());
       to += ids.size_bytes();
+      if (forms_[f] != Form::kWeighted) continue;
+      const RaggedIds& field = batch.fields[f].ids;
+      for (size_t i = 0; i < ids.size(); ++i, to += kWordBytes) {
+        const float weight = field.weights.empty() ? 1.0f : field.weights[field.begin_of(row) + i];
+        std::memcpy(to, &weight, kWordBytes);
+      }
     }
   }
 }
@@ -132,13 +138,19 @@ void PackedRows::PackBags(const Batch& batch, int64_t begin, int64_t end, uint32
 Status PackedRows::Add(const Batch& batch, int64_t begin, int64_t end, int64_t key) {
   if (begin == end) return absl::OkStatus();
   const int64_t count = end - begin;
-  std::vector<bool> bags(inputs_.size());
-  for (size_t f = 0; f < inputs_.size(); ++f) bags[f] = !batch.fields[f].ids.one_per_row();
-  FL_RETURN_IF_ERROR(Widen(bags));
+  std::vector<Form> forms(inputs_.size());
+  for (size_t f = 0; f < inputs_.size(); ++f) {
+    const RaggedIds& ids = batch.fields[f].ids;
+    forms[f] = !ids.weights.empty() ? Form::kWeighted
+               : ids.one_per_row()  ? Form::kFixed
+                                    : Form::kBag;
+  }
+  FL_RETURN_IF_ERROR(Widen(forms));
   size_t bytes = count * fixed_bytes_;
   for (const size_t f : bag_fields_) {
     const RaggedIds& ids = batch.fields[f].ids;
-    bytes += count * kWordBytes + (ids.begin_of(end) - ids.begin_of(begin)) * sizeof(uint64_t);
+    const size_t id_bytes = sizeof(uint64_t) + (forms_[f] == Form::kWeighted ? kWordBytes : 0);
+    bytes += count * kWordBytes + (ids.begin_of(end) - ids.begin_of(begin)) * id_bytes;
   }
   if (bytes > kMaxRunBytes && count > 1) {
     FL_RETURN_IF_ERROR(Add(batch, begin, begin + count / 2, key));
@@ -236,6 +248,10 @@ void PackedRows::AppendTo(std::span<const uint32_t> rows, Batch* to) const {
         if (length > 0) std::memcpy(ids.ids.data() + before, from, length * sizeof(uint64_t));
         from += length * sizeof(uint64_t);
         ids.offsets.push_back(static_cast<uint32_t>(ids.ids.size()));
+        if (forms_[f] != Form::kWeighted) continue;
+        ids.weights.resize(ids.ids.size());
+        if (length > 0) std::memcpy(ids.weights.data() + before, from, length * kWordBytes);
+        from += length * kWordBytes;
       }
     }
     to->rows += tile;
@@ -249,7 +265,7 @@ void PackedRows::AppendTo(int64_t begin, int64_t end, Batch* to) const {
 }
 
 void PackedRows::Clear() {
-  SetLayout(std::vector<bool>(inputs_.size()));
+  SetLayout(std::vector<Form>(inputs_.size()));
   runs_.clear();
   guide_.clear();
   rows_ = 0;
@@ -258,10 +274,10 @@ void PackedRows::Clear() {
 
 StatusOr<PackedRows> PackedRows::Join(std::vector<PackedRows> parts) {
   PackedRows all(parts[0].inputs_);
-  for (const PackedRows& part : parts) FL_RETURN_IF_ERROR(all.Widen(part.bags_));
+  for (const PackedRows& part : parts) FL_RETURN_IF_ERROR(all.Widen(part.forms_));
   std::vector<Run> runs;
   for (PackedRows& part : parts) {
-    FL_RETURN_IF_ERROR(part.Widen(all.bags_));
+    FL_RETURN_IF_ERROR(part.Widen(all.forms_));
     runs.insert(runs.end(), part.runs_.begin(), part.runs_.end());
     std::move(part.blocks_.begin(), part.blocks_.end(), std::back_inserter(all.blocks_));
     all.used_bytes_ += part.used_bytes_;

@@ -17,9 +17,10 @@
 
 namespace flotilla {
 
-// A row takes the bytes of its values: 8 per id, 4 per number, and 4 per id input that may have any
-// number of ids, plus 4 if there is one. Rows that were added never move. The memory is mapped as
-// rows arrive and returned to the operating system by the destructor.
+// A row takes the bytes of its values: 8 per id, 4 per number or weight, and 4 per id input that
+// may have any number of ids, plus 4 if there is one. An input with weights is stored, and
+// returned, as one that may have any number of ids. Rows that were added never move. The memory is
+// mapped as rows arrive and returned to the operating system by the destructor.
 //
 // Move-only. Const methods may be called from any number of threads.
 class PackedRows {
@@ -66,9 +67,13 @@ class PackedRows {
     int64_t key;
   };
 
-  void SetLayout(std::vector<bool> bags);
-  // Makes every input a bag that is one here or in `bags`, in the rows that are there as well.
-  Status Widen(const std::vector<bool>& bags);
+  // How the values of an input are stored; each form holds all that the ones before it do.
+  enum class Form : uint8_t { kFixed, kBag, kWeighted };
+
+  void SetLayout(std::vector<Form> forms);
+  // Gives every input the larger of its form and that in `forms`, in the rows that are there as
+  // well.
+  Status Widen(const std::vector<Form>& forms);
   StatusOr<std::byte*> Allocate(size_t bytes);
   // Adds a run after the last one. Errors are those of Add.
   Status AddRun(Run run);
@@ -79,8 +84,9 @@ class PackedRows {
                 std::byte* data) const;
 
   std::vector<InputSpec> inputs_;
-  // The layout: fixed columns first, then the bags, each as its number of ids and the ids.
-  std::vector<bool> bags_;  // by field
+  // The layout: fixed columns first, then the bags, each as its number of ids, the ids and the
+  // weights, if it has any.
+  std::vector<Form> forms_;  // by field
   std::vector<Column> columns_;
   std::vector<size_t> bag_fields_;
   uint32_t fixed_bytes_ = 0;

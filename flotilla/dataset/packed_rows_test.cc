@@ -119,6 +119,40 @@ TEST(PackedRowsTest, RowsWithAndWithoutOffsetsMix) {
   }
 }
 
+TEST(PackedRowsTest, WeightsStayWithTheirIds) {
+  Batch weighted = RandomRows(4, 50);
+  for (size_t i = 0; i < weighted.fields[2].ids.ids.size(); ++i) {
+    weighted.fields[2].ids.weights.push_back(0.5f * static_cast<float>(i));
+  }
+  weighted.fields[1].ids.weights.assign(50, 3);
+  const Batch plain = PlainRows(5);
+  for (const bool weighted_first : {false, true}) {
+    PackedRows rows(Inputs());
+    ASSERT_TRUE(rows.Add(weighted_first ? weighted : plain).ok());
+    ASSERT_TRUE(rows.Add(weighted_first ? plain : weighted).ok());
+    std::vector<uint32_t> order(55);
+    std::iota(order.begin(), order.end(), 0);
+    std::reverse(order.begin(), order.end());
+    Batch to = NoRows();
+    rows.AppendTo(order, &to);
+    ASSERT_TRUE(to.Check(Inputs()).ok()) << to.Check(Inputs());
+    for (int64_t i = 0; i < 55; ++i) {
+      const auto row = static_cast<int64_t>(order[i]);
+      const bool is_plain = weighted_first ? row >= 50 : row < 5;
+      const int64_t source = row - (is_plain == weighted_first ? (is_plain ? 50 : 5) : 0);
+      const Batch& from = is_plain ? plain : weighted;
+      ExpectSameRow(to, i, from, source);
+      for (const int f : {1, 2}) {
+        const RaggedIds &got = to.fields[f].ids, &expected = from.fields[f].ids;
+        for (size_t k = 0; k < got.row(i).size(); ++k) {
+          EXPECT_EQ(got.weights[got.begin_of(i) + k],
+                    is_plain ? 1 : expected.weights[expected.begin_of(source) + k]);
+        }
+      }
+    }
+  }
+}
+
 TEST(PackedRowsTest, JoinOrdersByTheKeys) {
   for (const bool mixed : {false, true}) {
     const Batch from = RandomRows(6, 30), plain = PlainRows(10);

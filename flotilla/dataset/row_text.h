@@ -11,8 +11,9 @@
 namespace flotilla {
 
 // The inputs in their order, separated by blanks; each is `name=` and its values separated by
-// commas: numbers with nine digits, which distinguish any two float32 values; ids in full; nothing
-// for an empty bag. REQUIRES: batch.Check(inputs) is ok and 0 <= row < batch.rows.
+// commas: numbers with nine digits, which distinguish any two float32 values; ids in full,
+// followed by `:weight` in a batch with weights; nothing for an empty bag. REQUIRES:
+// batch.Check(inputs) is ok and 0 <= row < batch.rows.
 std::string RowText(std::span<const InputSpec> inputs, const Batch& batch, int64_t row);
 
 }  // namespace flotilla

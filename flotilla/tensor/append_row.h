@@ -21,6 +21,16 @@ inline bool EndBag(RaggedIds* ids) {
   return ids->ids.size() <= std::numeric_limits<uint32_t>::max();
 }
 
+// Pushes an id with its weight. A batch stores weights only from the first one that is not 1 on, so
+// all ids of an input that may have weights are pushed with it.
+inline void PushWeighted(uint64_t id, float weight, RaggedIds* ids) {
+  if (weight != 1 || !ids->weights.empty()) {
+    ids->weights.resize(ids->ids.size(), 1.0f);
+    ids->weights.push_back(weight);
+  }
+  ids->ids.push_back(id);
+}
+
 // Ends the row that was appended: counts it if `status` is ok, otherwise removes what was appended
 // to the fields after the last row that batch->rows counts. Returns `status`.
 Status EndRow(std::span<const InputSpec> inputs, Status status, Batch* batch);
