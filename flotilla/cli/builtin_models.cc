@@ -8,6 +8,7 @@
 
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/models/ctr_dnn.h"
+#include "flotilla/optim/update_rule.h"
 
 namespace flotilla {
 namespace {
@@ -27,9 +28,7 @@ void ReadCommon(const Config& config, CtrDnnOptions* options) {
       "Number of ids that categories are hashed to (0: no limit, the table grows with every new "
       "category)");
   options->optimizer =
-      config.Get("optimizer", options->optimizer,
-                 "Update rule: sgd, momentum, adagrad, decayed_adagrad, adam, adamax, adamw, "
-                 "rmsprop or ftrl");
+      config.Get("optimizer", options->optimizer, "Update rule, one of " + OptimizerNames());
   options->learning_rate = config.Get("learning_rate", options->learning_rate,
                                       "Constant learning rate of the optimizer");
   if (!(options->learning_rate > 0)) config.Refuse("learning_rate", "a number above 0");

@@ -24,7 +24,7 @@ struct DecayedAdagradOptions {
 OptimizerSpec Adagrad(Rate rate, AdagradOptions options = {});
 OptimizerSpec DecayedAdagrad(Rate rate, DecayedAdagradOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry AdagradEntry();
 RuleEntry DecayedAdagradEntry();
 

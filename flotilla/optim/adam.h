@@ -36,7 +36,7 @@ struct AdamWOptions {
 OptimizerSpec Adam(Rate rate, AdamOptions options = {});
 OptimizerSpec AdamW(Rate rate, AdamWOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry AdamEntry();
 RuleEntry AdamWEntry();
 

@@ -17,7 +17,7 @@ struct AdamaxOptions {
 
 OptimizerSpec Adamax(Rate rate, AdamaxOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry AdamaxEntry();
 
 }  // namespace flotilla

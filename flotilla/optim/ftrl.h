@@ -33,7 +33,7 @@ struct FtrlOptions {
 
 OptimizerSpec Ftrl(Rate rate, FtrlOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry FtrlEntry();
 
 }  // namespace flotilla

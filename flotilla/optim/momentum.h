@@ -16,7 +16,7 @@ struct MomentumOptions {
 
 OptimizerSpec Momentum(Rate rate, MomentumOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry MomentumEntry();
 
 }  // namespace flotilla

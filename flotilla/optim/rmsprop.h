@@ -21,7 +21,7 @@ struct RmsPropOptions {
 
 OptimizerSpec RmsProp(Rate rate, RmsPropOptions options = {});
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry RmsPropEntry();
 
 }  // namespace flotilla

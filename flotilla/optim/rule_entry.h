@@ -1,4 +1,4 @@
-// What an optimizer registers in the table of update_rule.cc: its name, its parameters and how its
+// What an optimizer registers in the table of optimizers.h: its name, its parameters and how its
 // rule is made. A parameter is declared once, as a member of the optimizer's options; the spec, the
 // check of a spec and the options of a rule all follow from that declaration.
 //

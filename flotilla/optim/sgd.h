@@ -7,7 +7,7 @@ namespace flotilla {
 
 OptimizerSpec Sgd(Rate rate);
 
-// For the table in update_rule.cc.
+// For the table in optimizers.h.
 RuleEntry SgdEntry();
 
 }  // namespace flotilla

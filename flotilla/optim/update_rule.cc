@@ -4,38 +4,19 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/optim/adagrad.h"
-#include "flotilla/optim/adam.h"
-#include "flotilla/optim/adamax.h"
-#include "flotilla/optim/ftrl.h"
 #include "flotilla/optim/gradient_clip.h"
-#include "flotilla/optim/momentum.h"
+#include "flotilla/optim/optimizers.h"
 #include "flotilla/optim/param_check.h"
-#include "flotilla/optim/rmsprop.h"
 #include "flotilla/optim/rule_entry.h"
 #include "flotilla/optim/schedule.h"
-#include "flotilla/optim/sgd.h"
 
 namespace flotilla {
 
 namespace {
 
-// All optimizers.
 const std::vector<RuleEntry>& Rules() {
-  static const std::vector<RuleEntry> rules = {
-      SgdEntry(),    MomentumEntry(), AdagradEntry(), DecayedAdagradEntry(), AdamEntry(),
-      AdamaxEntry(), AdamWEntry(),    RmsPropEntry(), FtrlEntry(),
-  };
+  static const std::vector<RuleEntry> rules = OptimizerEntries();
   return rules;
-}
-
-std::string RuleNames() {
-  std::string names;
-  for (const RuleEntry& rule : Rules()) {
-    if (!names.empty()) names += ", ";
-    names += rule.name;
-  }
-  return names;
 }
 
 class MovingAverageRule final : public UpdateRule {
@@ -68,12 +49,21 @@ void UpdateRule::ApplyRows(const UpdateContext& context, int64_t dim, const floa
   }
 }
 
+std::string OptimizerNames() {
+  std::string names;
+  for (const RuleEntry& rule : Rules()) {
+    if (!names.empty()) names += ", ";
+    names += rule.name;
+  }
+  return names;
+}
+
 StatusOr<std::unique_ptr<UpdateRule>> MakeUpdateRule(const OptimizerSpec& spec) {
   const std::vector<RuleEntry>& rules = Rules();
   const auto rule = std::find_if(rules.begin(), rules.end(),
                                  [&](const RuleEntry& entry) { return entry.name == spec.name; });
   if (rule == rules.end()) {
-    return InvalidArgument("unknown optimizer '{}'; known: {}", spec.name, RuleNames());
+    return InvalidArgument("unknown optimizer '{}'; known: {}", spec.name, OptimizerNames());
   }
   const std::string owner = "optimizer " + spec.name;
   FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, rule->params));

@@ -2,13 +2,14 @@
 // on blocks of dense parameters, in one process and on servers.
 //
 // To add an optimizer: write name.h/.cc with a subclass and a function that creates its
-// OptimizerSpec, a test next to it, and one line in the table of update_rule.cc
+// OptimizerSpec, a test next to it, and its include and its entry in optimizers.h
 // (docs/add_optimizer.md).
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "flotilla/base/status.h"
@@ -67,6 +68,9 @@ class UpdateRule {
 // parameter and lists the known ones. The whole spec is checked: a value out of range, a bad
 // schedule (CheckSchedule), a negative decay or a clip limit of zero is an error too.
 StatusOr<std::unique_ptr<UpdateRule>> MakeUpdateRule(const OptimizerSpec& spec);
+
+// The names of all optimizers, "sgd, momentum, ..", for help texts and errors.
+std::string OptimizerNames();
 
 // The form of the rule that `spec` names; the same errors.
 StatusOr<UpdateForm> FormOf(const OptimizerSpec& spec);

@@ -34,7 +34,7 @@ struct ClipSpec {
 };
 
 struct OptimizerSpec {
-  std::string name = "sgd";              // a rule registered in optim/update_rule.cc
+  std::string name = "sgd";              // a rule of optim/optimizers.h
   std::map<std::string, double> params;  // parameters of the named rule, e.g. beta1
   ScheduleSpec learning_rate;
   Decay decay;
