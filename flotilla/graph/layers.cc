@@ -544,54 +544,28 @@ Var LogLoss(Var p, Var z, double epsilon) {
 Var WeightedSum(Var loss, Var weight) { return ReduceSum(Mul(loss, weight)); }
 Var WeightedMean(Var loss, Var weight) { return ReduceMean(Mul(loss, weight)); }
 
+MetricSpec ScoreMetric(const char* kind, std::string name, Var predict, Var label,
+                       int64_t max_columns) {
+  CheckScores(name, predict, label, max_columns);
+  return MakeMetricSpec(std::move(name), kind, {predict, label});
+}
+
 MetricSpec Auc(Var predict, Var label, AucOptions options) {
-  CheckScores(options.name, predict, label, 2);
-  MetricSpec spec = MakeMetricSpec(std::move(options.name), "auc", {predict, label});
+  MetricSpec spec = ScoreMetric("auc", std::move(options.name), predict, label, 2);
   spec.params["slide_steps"] = options.slide_steps;
   if (options.num_thresholds != 0) spec.params["num_thresholds"] = options.num_thresholds;
   return spec;
 }
 
-MetricSpec Accuracy(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, INT64_MAX);
-  return MakeMetricSpec(std::move(name), "accuracy", {predict, label});
-}
-
-MetricSpec LogLossMetric(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, INT64_MAX);
-  return MakeMetricSpec(std::move(name), "logloss", {predict, label});
-}
-
-MetricSpec NormalizedEntropy(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, 2);
-  return MakeMetricSpec(std::move(name), "ne", {predict, label});
-}
-
-MetricSpec Calibration(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, 2);
-  return MakeMetricSpec(std::move(name), "calibration", {predict, label});
-}
-
 MetricSpec Gauc(Var predict, Var label, Var group, GaucOptions options) {
-  CheckScores(options.name, predict, label, 2);
+  MetricSpec spec = ScoreMetric("gauc", std::move(options.name), predict, label, 2);
   if (group.valid() && group.def().dtype != DType::kIds) {
-    Fail(group.graph(), InvalidArgument("metric {}: the group {} is not an input of ids",
-                                        options.name, group.name()));
+    Fail(group.graph(), InvalidArgument("metric {}: the group {} is not an input of ids", spec.name,
+                                        group.name()));
   }
-  MetricSpec spec = MakeMetricSpec(std::move(options.name), "gauc", {predict, label});
   spec.params["max_rows"] = options.max_rows;
   spec.group = group.index();
   return spec;
-}
-
-MetricSpec Rmse(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, 1);
-  return MakeMetricSpec(std::move(name), "rmse", {predict, label});
-}
-
-MetricSpec Mae(Var predict, Var label, std::string name) {
-  CheckScores(name, predict, label, 1);
-  return MakeMetricSpec(std::move(name), "mae", {predict, label});
 }
 
 MetricSpec MeanMetric(Var value, std::string name, bool is_batch_mean) {

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/graph/graph.h"
@@ -294,6 +295,11 @@ Var WeightedMean(Var loss, Var weight);
 // ---- Metrics: reported by a model, not part of its computation. Rows count by their sample weight
 // if the model has one (Model::weight). ----
 
+// The metric `kind` of the table in metric/metric.cc, for the functions below: predict has at most
+// max_columns columns (B, columns), label is (B, 1). Other shapes show in the graph's status.
+MetricSpec ScoreMetric(const char* kind, std::string name, Var predict, Var label,
+                       int64_t max_columns);
+
 struct AucOptions {
   std::string name = "auc";
   // Number of score buckets of equal width, as in PaddlePaddle 1.x. 0: exact, or within 0.0005 of
@@ -306,14 +312,22 @@ struct AucOptions {
 MetricSpec Auc(Var predict, Var label, AucOptions options = {});
 // Fraction of rows whose largest element of predict (B, classes) is at the label (B, 1); for
 // predict (B, 1), the rounded value is compared.
-MetricSpec Accuracy(Var predict, Var label, std::string name = "accuracy");
+inline MetricSpec Accuracy(Var predict, Var label, std::string name = "accuracy") {
+  return ScoreMetric("accuracy", std::move(name), predict, label, INT64_MAX);
+}
 // Mean of -log of the probability given to the label; shapes as for Accuracy.
-MetricSpec LogLossMetric(Var predict, Var label, std::string name = "logloss");
+inline MetricSpec LogLossMetric(Var predict, Var label, std::string name = "logloss") {
+  return ScoreMetric("logloss", std::move(name), predict, label, INT64_MAX);
+}
 // Normalised entropy: the logloss divided by that of always predicting the share of clicks; shapes
 // as for Auc.
-MetricSpec NormalizedEntropy(Var predict, Var label, std::string name = "ne");
+inline MetricSpec NormalizedEntropy(Var predict, Var label, std::string name = "ne") {
+  return ScoreMetric("ne", std::move(name), predict, label, 2);
+}
 // Predicted clicks divided by clicks, 1 is perfect; shapes as for Auc.
-MetricSpec Calibration(Var predict, Var label, std::string name = "calibration");
+inline MetricSpec Calibration(Var predict, Var label, std::string name = "calibration") {
+  return ScoreMetric("calibration", std::move(name), predict, label, 2);
+}
 
 struct GaucOptions {
   std::string name = "gauc";
@@ -327,8 +341,12 @@ struct GaucOptions {
 MetricSpec Gauc(Var predict, Var label, Var group, GaucOptions options = {});
 
 // Root of the mean squared error, and mean absolute error: predict (B, 1), label (B, 1).
-MetricSpec Rmse(Var predict, Var label, std::string name = "rmse");
-MetricSpec Mae(Var predict, Var label, std::string name = "mae");
+inline MetricSpec Rmse(Var predict, Var label, std::string name = "rmse") {
+  return ScoreMetric("rmse", std::move(name), predict, label, 1);
+}
+inline MetricSpec Mae(Var predict, Var label, std::string name = "mae") {
+  return ScoreMetric("mae", std::move(name), predict, label, 1);
+}
 // Sum of all elements of a value divided by the number of rows: the loss per row. A value that is
 // already a mean over the batch (ReduceMean) needs is_batch_mean: batches are then weighted by
 // their rows.

@@ -4,7 +4,8 @@
 //
 // To add a metric: name.h/.cc with a subclass and a function that creates its MetricSpec, a test,
 // and one line in the table of metric.cc. Reports, logs, curves and jobs show it by its name.
-// Models that are built of layers declare it with a function of graph/layers.h.
+// Models that are built of layers declare it with a function of graph/layers.h; for a metric of
+// scores and labels that is one line in the header (ScoreMetric).
 #pragma once
 
 #include <cmath>
