@@ -28,8 +28,10 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
   command
       .add_option(
           "--mode", flags.mode,
-          "Training mode: local (parameters in this process) or, with parameters on servers, sync, "
-          "half-async, async or geo (default: local; async in a job with servers)")
+          fmt::format(
+              "Training mode: {} (parameters in this process) or, with parameters on servers, "
+              "one of {} (default: {}; {} in a job with servers)",
+              kLocalMode, fmt::join(ModeNames(&Mode::has_servers), ", "), kLocalMode, kJobMode))
       ->type_name("MODE")
       ->check(OneOf(ModeNames()))
       ->group(group);
@@ -75,33 +77,41 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
             "Send everything through sockets, even between processes of one machine", group);
 }
 
+// The start of the help text of a flag that only modes with the trait read: "async: ".
+std::string ForModes(bool Mode::*trait) {
+  return fmt::format("{}: ", fmt::join(ModeNames(trait), ", "));
+}
+
 void AddModeFlags(CLI::App& command, FleetOptions& fleet, FleetFlags& flags) {
   const std::string group = "Options of the modes";
   const CLI::Option* max_staleness =
       AddOption(command, "--max_staleness", fleet.job.mode.async.max_staleness,
-                "async: maximum number of the worker's own earlier steps that the rows of a "
-                "batch may lack (-1: chosen so that all trainers together have 16 steps in "
-                "flight)",
+                ForModes(&Mode::queues) +
+                    "maximum number of the worker's own earlier steps that the rows of a "
+                    "batch may lack (-1: chosen so that all trainers together have 16 steps in "
+                    "flight)",
                 "N", WholeNumber(-1))
           ->group(group);
   command
-      .add_flag(
-          "--half_dense", fleet.job.half_dense,
-          "sync, half-async, async: send dense gradients and values as bfloat16, which halves the "
-          "bytes; servers store them in full precision")
+      .add_flag("--half_dense", fleet.job.half_dense,
+                ForModes(&Mode::sends_gradients) +
+                    "send dense gradients and values as bfloat16, which halves the "
+                    "bytes; servers store them in full precision")
       ->group(group);
   const CLI::Option* geo_push_nums =
       AddOption(command, "--geo_push_nums", fleet.job.mode.geo.interval.push_nums,
-                "geo: batches between two exchanges; PaddlePaddle's tutorials use 400 (0: "
-                "chosen automatically from the measured cost of an exchange)",
+                ForModes(&Mode::exchanges) +
+                    "batches between two exchanges; PaddlePaddle's tutorials use 400 (0: "
+                    "chosen automatically from the measured cost of an exchange)",
                 "N", WholeNumber(0))
           ->group(group);
   const CLI::Option* geo_divisor =
       AddOption(command, "--geo_divisor", flags.geo_divisor,
-                "geo: divisor of the differences that trainers send: touched (dense: the "
-                "number of trainers that have data; a row: the square root of the number of "
-                "trainers that changed it), trainers (their number, as in PaddlePaddle's "
-                "tutorials) or none",
+                ForModes(&Mode::exchanges) +
+                    "divisor of the differences that trainers send: touched (dense: the "
+                    "number of trainers that have data; a row: the square root of the number of "
+                    "trainers that changed it), trainers (their number, as in PaddlePaddle's "
+                    "tutorials) or none",
                 "NAME", OneOf({"touched", "trainers", "none"}))
           ->group(group);
   flags.of_modes = {{max_staleness, &Mode::queues},
