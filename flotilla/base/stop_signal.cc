@@ -35,7 +35,8 @@ StopSignal::StopSignal(Interrupt* interrupt) {
   interrupt_to_raise = interrupt;
   struct sigaction action = {};
   action.sa_handler = OnSignal;
-  action.sa_flags = SA_RESTART;
+  // On a stack of its own where the thread has one (signal_stack.h).
+  action.sa_flags = SA_RESTART | SA_ONSTACK;
   sigemptyset(&action.sa_mask);
   FL_CHECK(sigaction(SIGINT, &action, &former_int_) == 0);
   FL_CHECK(sigaction(SIGTERM, &action, &former_term_) == 0);

@@ -7,16 +7,19 @@
 
 #include <algorithm>
 
+#include "flotilla/base/signal_stack.h"
 #include "flotilla/base/status.h"
 
 namespace flotilla::kernels {
 namespace {
 
-// oneDNN asks OpenMP how many threads the calling thread may start; this sets it to one, once per
-// thread.
-void UseOneThread() {
+// Once per thread. oneDNN asks OpenMP how many threads the calling thread may start: one. While its
+// AVX-512 code runs, the stack pointer points into the heap, so that a signal handler needs another
+// stack.
+void PrepareThread() {
   thread_local const bool done = [] {
     omp_set_num_threads(1);
+    UseSignalStack();
     return true;
   }();
   (void)done;
@@ -33,7 +36,7 @@ void Gemm(Transpose ta, Transpose tb, int64_t m, int64_t n, int64_t k, const flo
           const float* b, int64_t ldb, float beta, float* c, int64_t ldc) {
   if (m == 0 || n == 0) return;
   if (k == 0) return ScaleByBeta(m, n, beta, c, ldc);
-  UseOneThread();
+  PrepareThread();
   const dnnl_status_t status =
       dnnl_sgemm(ta == Transpose::kYes ? 'T' : 'N', tb == Transpose::kYes ? 'T' : 'N', m, n, k,
                  1.0f, a, lda, b, ldb, beta, c, ldc);
