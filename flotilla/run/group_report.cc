@@ -18,7 +18,9 @@ std::string BytesOf(std::span<const double> numbers) {
 
 std::vector<double> NumbersOf(std::string_view bytes) {
   std::vector<double> numbers(bytes.size() / sizeof(double));
-  std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  if (!numbers.empty()) {
+    std::memcpy(numbers.data(), bytes.data(), numbers.size() * sizeof(double));
+  }
   return numbers;
 }
 
