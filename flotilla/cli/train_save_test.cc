@@ -137,6 +137,17 @@ TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
   EXPECT_THAT(second.err, HasSubstr("nothing is left to train"));
 }
 
+TEST_F(TrainSaveTest, AResumedRunComparesItsModelsByTheSameMetric) {
+  ASSERT_EQ(Train("out", {"--test", train_}).code, kSuccess);
+  const ProgramRun other =
+      Train("out", {"--test", train_, "--epochs", "2", "--resume", "--watch", "logloss"});
+  EXPECT_EQ(other.code, kFailure);
+  EXPECT_THAT(other.err, HasSubstr("was chosen by auc, not by --watch logloss"));
+  const ProgramRun same =
+      Train("out", {"--test", train_, "--epochs", "2", "--resume", "--watch", "auc"});
+  EXPECT_EQ(same.code, kSuccess) << same.err;
+}
+
 TEST_F(TrainSaveTest, ASecondRunIntoTheDirectoryIsRefusedAndChangesNothing) {
   ASSERT_EQ(Train("out", {"--epochs", "2"}).code, kSuccess);
   const std::string metrics = ContentOf(Dir("out.log/metrics.jsonl"));

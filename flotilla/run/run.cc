@@ -165,6 +165,13 @@ Status Run::LoadModel() {
   view_->Event(kResumeEvent, communicator().global_step(), dir);
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(loaded->sections[kRunSection]));
   if (loaded->fresh_optimizer) state_.earlier_steps += loaded->step;
+  // Another metric could not be compared with the best value so far, and the best model would go.
+  if (!options_.watch.empty() && state_.best_epoch >= 0 && state_.watch != options_.watch) {
+    return InvalidArgument(
+        "--resume: the best model in {} was chosen by {}, not by --watch {}; leave out --watch, or "
+        "start another run with --init_model {} and another --out",
+        keep.out, state_.watch, options_.watch, dir);
+  }
   return absl::OkStatus();
 }
 
