@@ -1,7 +1,9 @@
 #include "flotilla/dataset/make_parser.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "flotilla/dataset/corpus_parser.h"
@@ -11,6 +13,7 @@
 #include "flotilla/dataset/libsvm_parser.h"
 #include "flotilla/dataset/multislot_parser.h"
 #include "flotilla/dataset/scan_text.h"
+#include "flotilla/schema/builtin_schemas.h"
 
 namespace flotilla {
 namespace {
@@ -111,6 +114,9 @@ StatusOr<Schema> SchemaOf(const Params& params, const Schema& defaults) {
   if (file != nullptr) {
     FL_ASSIGN_OR_RETURN(content, ReadSchemaFile(*file));
     text = &content;
+  } else if (const std::string_view builtin = BuiltinSchema(*text); !builtin.empty()) {
+    content = builtin;
+    text = &content;
   }
   StatusOr<Schema> schema = Schema::FromText(*text, defaults);
   if (!schema.ok()) return Annotate(schema.status(), file != nullptr ? *file : params.format());
@@ -130,6 +136,13 @@ StatusOr<FittedSchema> FittedSchemaOf(const Params& params, const Schema& defaul
   const std::string* file = params.Find("statistics_file");
   if (text != nullptr && file != nullptr) {
     return InvalidArgument("{}: set either statistics or statistics_file", params.format());
+  }
+  // `flotilla data stats` writes them beside the schema.
+  std::string beside;
+  const std::string* const schema_file = params.Find("schema_file");
+  if (file == nullptr && text == nullptr && schema_file != nullptr && schema.NeedsStatistics()) {
+    beside = *schema_file + ".stats";
+    if (std::error_code error; std::filesystem::exists(beside, error)) file = &beside;
   }
   std::optional<Statistics> statistics;
   if (file != nullptr) {
@@ -190,7 +203,8 @@ const std::vector<ParserFormat::Param>& SchemaParams() {
       {"schema", "the columns, see docs/data_formats.md: \"age:number city:category click:label\""},
       {"schema_file", "a file with the schema, as words or JSON"},
       {"statistics", "the content of a statistics file"},
-      {"statistics_file", "the statistics of the schema, from `flotilla data stats`"}};
+      {"statistics_file",
+       "the statistics of the schema, from `flotilla data stats` (default: schema_file + .stats)"}};
   return params;
 }
 

@@ -71,6 +71,9 @@ TEST(MakeParserTest, StatisticsOfASchemaComeFromAFileOrAsText) {
   EXPECT_EQ(IdentityOf(spec, {kF0, kLabel}), fitted.identity());
   EXPECT_EQ(IdentityOf(SpecOf(fitted), {kF0, kLabel}), fitted.identity());
   EXPECT_EQ(SchemaOfSpec(SpecOf(fitted))->features(), fitted.features());
+  // Beside a schema file they are found.
+  const std::string schema_file = dir.Write("x", text);
+  EXPECT_EQ(IdentityOf({"csv", {{"schema_file", schema_file}}}, {kF0, kLabel}), fitted.identity());
   EXPECT_THAT(MakeParserError({"csv", {{"schema", text}}}, {kF0, kLabel}),
               HasSubstr("csv: the schema needs statistics of the training files"));
   EXPECT_THAT(
@@ -80,6 +83,11 @@ TEST(MakeParserTest, StatisticsOfASchemaComeFromAFileOrAsText) {
   EXPECT_THAT(
       MakeParserError({"csv", {{"schema", "F0:category"}, {"statistics_file", file}}}, {kF0}),
       HasSubstr(file + ": the statistics were made for another schema"));
+}
+
+TEST(MakeParserTest, ASchemaMayBeABuiltInOne) {
+  EXPECT_THAT(MakeParserError({"tsv", {{"schema", "criteo"}}}, {kF0, kLabel}),
+              HasSubstr("the schema needs statistics of the training files"));
 }
 
 TEST(MakeParserTest, CriteoStatisticsComeFromAFile) {
