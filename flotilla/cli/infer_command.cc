@@ -182,6 +182,7 @@ Status Infer(const InferFlags& flags, Terminal& terminal) {
     return InferWords(flags.models, flags.dict, flags.words, flags.json, terminal);
   }
   FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("--data", flags.paths, flags.data));
+  FL_RETURN_IF_ERROR(CheckNotRead("--predictions", flags.predictions, files));
   SharedRows rows(flags, std::move(files));
   for (const std::string& model : flags.models) {
     FL_ASSIGN_OR_RETURN(const InferResult result, InferModel(model, flags, rows, terminal));

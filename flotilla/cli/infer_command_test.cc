@@ -241,6 +241,14 @@ TEST_F(InferCommandTest, AFailedRunLeavesTheOldPredictionsAsTheyWere) {
   EXPECT_FALSE(fs::exists(scores + ".tmp"));
 }
 
+TEST_F(InferCommandTest, PredictionsDoNotReplaceTheRows) {
+  const std::string text = TrainedFiles::Rows(0, 50), rows = dir_.Write("own", text);
+  const ProgramRun run = Infer({files_->out, "--data", rows, "--predictions", rows});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("this file is read, give the output another name"));
+  EXPECT_EQ(ContentOf(rows), text);
+}
+
 TEST_F(InferCommandTest, PredictionsGoToStandardOutputAndTheReportToTheOtherStream) {
   const std::vector<float> scores = Predictions();
   for (const char* name : {"-", "/dev/stdout"}) {

@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -27,6 +28,7 @@ struct SchemaFlags {
   SourceFlags source;
   std::string label;
   std::string out;
+  bool overwrite = false;
   int64_t rows = 2000000;
 };
 
@@ -81,8 +83,17 @@ StatusOr<TableSummary> Describe(const std::vector<std::string>& files, const Det
   return table;
 }
 
+// A schema is a file that its user edits.
+Status CheckOut(const SchemaFlags& flags, const std::vector<std::string>& files) {
+  if (flags.out.empty()) return absl::OkStatus();
+  FL_RETURN_IF_ERROR(CheckNotRead("--out", flags.out, files));
+  if (flags.overwrite || !std::filesystem::exists(flags.out)) return absl::OkStatus();
+  return InvalidArgument("--out {}: the file exists; add --overwrite to replace it", flags.out);
+}
+
 Status RunSchema(const SchemaFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
+  FL_RETURN_IF_ERROR(CheckOut(flags, files));
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
                       FirstLines(files[0], kFirstLines, SourceOf(flags.source.data)));
   std::string text;
@@ -237,6 +248,7 @@ void AddSchemaCommand(CLI::App& data, Action* action) {
       ->type_name("COLUMN");
   command->add_option("--out", flags->out, "File for the schema (default: standard output)")
       ->type_name("FILE");
+  command->add_flag("--overwrite", flags->overwrite, "Replace an existing file of --out");
   command->add_option("--rows", flags->rows, "Look at about the first N rows (0: all)")
       ->type_name("N")
       ->check(WholeNumber(0))

@@ -45,10 +45,23 @@ TEST_F(SchemaCommandTest, WritesASchemaThatStatsAndCheckTake) {
   EXPECT_EQ(printed["columns"][1]["top"][0]["count"], 40);
   EXPECT_EQ(ReadStatistics(schema_ + ".stats")->rows, 60);
   const ProgramRun check = RunForTest({"data", "check", file_, "--format", "csv", "--format_param",
-                                       "schema_file=" + schema_, "--format_param",
-                                       "statistics_file=" + schema_ + ".stats", "--json"});
+                                       "schema_file=" + schema_, "--json"});
   ASSERT_EQ(check.code, kSuccess) << check.err;
   EXPECT_EQ(nlohmann::json::parse(check.out)["rows"], 60);
+}
+
+TEST_F(SchemaCommandTest, NeitherTheRowsNorAnEditedSchemaAreOverwritten) {
+  const std::string rows = *ReadWholeFile(file_, 1 << 20);
+  const ProgramRun onto_rows = RunForTest({"data", "schema", file_, "--out", file_, "--overwrite"});
+  EXPECT_EQ(onto_rows.code, kFailure);
+  EXPECT_THAT(onto_rows.err, HasSubstr("this file is read, give the output another name"));
+  EXPECT_EQ(*ReadWholeFile(file_, 1 << 20), rows);
+  const std::string edited = dir_.Write("edited", "age:number\n");
+  const ProgramRun again = RunForTest({"data", "schema", file_, "--out", edited});
+  EXPECT_EQ(again.code, kFailure);
+  EXPECT_THAT(again.err, HasSubstr("the file exists; add --overwrite to replace it"));
+  EXPECT_EQ(*ReadWholeFile(edited, 1 << 20), "age:number\n");
+  EXPECT_EQ(RunForTest({"data", "schema", file_, "--out", edited, "--overwrite"}).code, kSuccess);
 }
 
 TEST_F(SchemaCommandTest, StatsPrintATable) {

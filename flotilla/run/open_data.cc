@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <map>
+#include <system_error>
 #include <utility>
 
 #include "flotilla/base/pipe_command.h"
@@ -163,6 +165,16 @@ StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
   StatusOr<std::vector<std::string>> files = ExpandFiles(paths, options.schemes);
   if (!files.ok()) return Annotate(files.status(), std::string(flag));
   return files;
+}
+
+Status CheckNotRead(std::string_view flag, const std::string& output,
+                    std::span<const std::string> files) {
+  for (const std::string& file : files) {
+    std::error_code error;
+    if (!std::filesystem::equivalent(file, output, error) || error) continue;
+    return InvalidArgument("{} {}: this file is read, give the output another name", flag, output);
+  }
+  return absl::OkStatus();
 }
 
 StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,

@@ -46,6 +46,11 @@ StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
                                              std::span<const std::string> paths,
                                              const DataOptions& options);
 
+// InvalidArgument, which names the flag of the output, if `output` is one of the files that are
+// read: writing it would destroy them.
+Status CheckNotRead(std::string_view flag, const std::string& output,
+                    std::span<const std::string> files);
+
 struct OpenedData {
   std::unique_ptr<Dataset> dataset;
   int64_t rows = 0;         // of an epoch; 0: unknown until it has ended

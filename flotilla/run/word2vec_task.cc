@@ -10,6 +10,7 @@
 #include "flotilla/models/word2vec.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/run/file_shares.h"
+#include "flotilla/run/open_data.h"
 
 namespace flotilla {
 namespace {
@@ -49,6 +50,8 @@ double Word2VecTask::Seconds() const {
 
 Status Word2VecTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   terminal_ = &terminal;
+  FL_RETURN_IF_ERROR(CheckNotRead("--vectors", options_.vectors, options_.files));
+  FL_RETURN_IF_ERROR(CheckNotRead("--save_dict", options_.save_dict, options_.files));
   const double start = Seconds();
   data_ = std::make_unique<Word2VecData>(&options_, &terminal, interrupt);
   FL_RETURN_IF_ERROR(data_->MakeDictionary());
