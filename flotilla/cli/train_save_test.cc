@@ -160,6 +160,12 @@ TEST_F(TrainSaveTest, ASecondRunIntoTheDirectoryIsRefusedAndChangesNothing) {
   EXPECT_EQ(ContentOf(Dir("out/epoch_0/manifest.json")), model);
 }
 
+TEST_F(TrainSaveTest, ASlashBehindTheDirectoryMeansNothing) {
+  ASSERT_EQ(Train("out/", {}).code, kSuccess);
+  EXPECT_TRUE(fs::exists(Dir("out.log/metrics.jsonl")));
+  EXPECT_FALSE(fs::exists(Dir("out/.log")));
+}
+
 TEST_F(TrainSaveTest, OverwritingReplacesTheOtherRunWithTheFirstSave) {
   ASSERT_EQ(Train("out", {"--epochs", "3", "--test", test_}).code, kSuccess);
   const std::string metrics = ContentOf(Dir("out.log/metrics.jsonl"));

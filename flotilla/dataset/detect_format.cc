@@ -146,7 +146,7 @@ bool HasHeader(const std::vector<std::vector<std::string>>& rows) {
 
 StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines) {
   const std::vector<std::string> rows = WithoutBlankLines(lines);
-  if (rows.empty()) return InvalidArgument("the file has no rows; give --format");
+  if (rows.empty()) return InvalidArgument("the file has no rows");
   auto all = [&](auto is) { return std::all_of(rows.begin(), rows.end(), is); };
   if (all([](const std::string& line) { return IsCriteo(line); })) {
     return DetectedFormat{"criteo", "a label, 13 numbers and 26 categories, separated by tabs"};
@@ -168,7 +168,7 @@ StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines) {
   }
   return InvalidArgument(
       "the first {} lines have the form of no format: neither equally many columns in every line "
-      "nor words INDEX:VALUE; give --format, and `flotilla data check --help` lists the formats",
+      "nor words INDEX:VALUE; `flotilla data check --help` lists the formats",
       rows.size());
 }
 

@@ -33,11 +33,11 @@ TEST(DetectFormatTest, EveryFormatIsFoundFromItsLines) {
 }
 
 TEST(DetectFormatTest, LinesOfNoFormatAreAnErrorWithWhatToDo) {
-  EXPECT_THAT(FormatOf({"a,b", "1,2,3"}), HasSubstr("give --format"));
-  EXPECT_THAT(FormatOf({"some words here"}), HasSubstr("give --format"));
+  EXPECT_THAT(FormatOf({"a,b", "1,2,3"}), HasSubstr("the form of no format"));
+  EXPECT_THAT(FormatOf({"some words here"}), HasSubstr("the form of no format"));
   EXPECT_THAT(FormatOf({"", "  "}), HasSubstr("no rows"));
   // One line that differs is enough.
-  EXPECT_THAT(FormatOf({"1 3:1", "1 3:x"}), HasSubstr("give --format"));
+  EXPECT_THAT(FormatOf({"1 3:1", "1 3:x"}), HasSubstr("the form of no format"));
 }
 
 TEST(DetectFormatTest, CsvHasDelimiterBlanksAndHeader) {

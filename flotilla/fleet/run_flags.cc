@@ -84,7 +84,9 @@ Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
   FL_RETURN_IF_ERROR(SettleFleetFlags(flags.fleet, options->deterministic, &options->fleet));
   options->threads = flags.threads.value_or(options->fleet.role.threads.value_or(Cores()));
   options->view.log_json = flags.log_format == "json";
-  const KeepOptions& keep = options->keep;
+  KeepOptions& keep = options->keep;
+  // As completed by a shell; the name of the logs begins with it.
+  while (keep.out.size() > 1 && keep.out.back() == '/') keep.out.pop_back();
   if (GetMode(options->fleet.job.mode.mode).has_servers &&
       (keep.every_steps > 0 || keep.every_minutes > 0)) {
     return InvalidArgument(
