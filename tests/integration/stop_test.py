@@ -131,6 +131,8 @@ class StopTest(JobTest):
         job = self.job()
         trainer = job.start("trainer", self.silent(job))
         self.wait_for_silence(job)
+        # A command may run before its trainer has finished starting it.
+        wait_until_idle(trainer.pid)
         self.assertGreater(len(processes_with(job.mark)), 1)
         trainer.kill()
         self.check_no_command(job)
