@@ -20,6 +20,20 @@ const char* ScanPrefix(const char* p, const char* end, uint64_t* value) {
 
 }  // namespace
 
+Status ReadLibffmFeature(std::string_view line, const char** p, LibffmFeature* feature) {
+  const char* const end = line.data() + line.size();
+  const char* stop = ScanPrefix(*p, end, &feature->field);
+  if (stop != nullptr) stop = ScanPrefix(stop, end, &feature->index);
+  const char* const number = stop;
+  if (stop != nullptr) stop = ScanFloat(stop, end, &feature->value);
+  if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
+    return BadRow(*p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'{}",
+                  ShownWord(*p, end), number != nullptr ? TooLargeNote(number, end) : "");
+  }
+  *p = SkipBlanks(stop, end);
+  return absl::OkStatus();
+}
+
 StatusOr<std::unique_ptr<LibffmParser>> LibffmParser::Make(std::span<const InputSpec> inputs,
                                                            const LibffmOptions& options) {
   std::unique_ptr<LibffmParser> parser(new LibffmParser(inputs, options));
@@ -96,7 +110,7 @@ Status LibffmParser::FindLeftOut() {
 std::string LibffmParser::identity() const {
   std::string fields;
   for (const int input : input_of_) fields += fmt::format("{},", input);
-  return fmt::format("libffm/2 labels={} single={} fields={}", NameOf(options_.labels),
+  return fmt::format("libffm/2 labels={} single={} fields={}", options_.labels.text(),
                      options_.single, fields);
 }
 
@@ -111,7 +125,7 @@ void LibffmParser::BeginRow(float label, Batch* batch) const {
   }
 }
 
-Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* batch) const {
+Status LibffmParser::AddFeature(size_t column, const LibffmFeature& feature, Batch* batch) const {
   const int input = feature.field < input_of_.size() ? input_of_[feature.field] : kUnknown;
   if (input == kUnknown) {
     return BadRow(column, "field {} has no input in the model", feature.field);
@@ -133,17 +147,10 @@ Status LibffmParser::AddFeature(size_t column, const Feature& feature, Batch* ba
 Status LibffmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
   while (!AtEndOrComment(p, end)) {
-    Feature feature{};
-    const char* stop = ScanPrefix(p, end, &feature.field);
-    if (stop != nullptr) stop = ScanPrefix(stop, end, &feature.index);
-    const char* const number = stop;
-    if (stop != nullptr) stop = ScanFloat(stop, end, &feature.value);
-    if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
-      return BadRow(p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'{}",
-                    ShownWord(p, end), number != nullptr ? TooLargeNote(number, end) : "");
-    }
-    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, feature, batch));
-    p = SkipBlanks(stop, end);
+    const size_t column = p - line.data() + 1;
+    LibffmFeature feature;
+    FL_RETURN_IF_ERROR(ReadLibffmFeature(line, &p, &feature));
+    FL_RETURN_IF_ERROR(AddFeature(column, feature, batch));
   }
   return EndInputs(line, batch);
 }
@@ -167,7 +174,7 @@ Status LibffmParser::Parse(std::string_view line, Batch* batch) const {
   const char* p = SkipBlanks(line.data(), end);
   if (AtEndOrComment(p, end)) return absl::OkStatus();
   float label = 0;
-  FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
+  FL_RETURN_IF_ERROR(options_.labels.Read(line, &p, &label));
   BeginRow(label, batch);
   return EndRow(inputs_, ParseFeatures(line, SkipBlanks(p, end), batch), batch);
 }

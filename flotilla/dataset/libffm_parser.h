@@ -6,12 +6,24 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flotilla/dataset/label_rule.h"
 #include "flotilla/dataset/parser.h"
 
 namespace flotilla {
+
+// One feature of a line as it is written.
+struct LibffmFeature {
+  uint64_t field = 0;
+  uint64_t index = 0;
+  float value = 0;
+};
+
+// Reads the feature at *p, which lies in `line`, and advances *p past it and past the blanks behind
+// it. On an error, created with BadRow(), *p is unchanged.
+Status ReadLibffmFeature(std::string_view line, const char** p, LibffmFeature* feature);
 
 struct LibffmOptions {
   LabelRule labels = LabelRule::kBinary;
@@ -37,13 +49,6 @@ class LibffmParser : public Parser {
   Status Parse(std::string_view line, Batch* batch) const override;
 
  private:
-  // One feature of a line as it is written.
-  struct Feature {
-    uint64_t field;
-    uint64_t index;
-    float value;
-  };
-
   LibffmParser(std::span<const InputSpec> inputs, const LibffmOptions& options);
   StatusOr<uint64_t> FieldOf(const InputSpec& input) const;
   Status SetField(uint64_t field, size_t input);
@@ -53,7 +58,7 @@ class LibffmParser : public Parser {
   // Appends the features that begin at `p` to the fields. On an error some of them may have been
   // appended.
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
-  Status AddFeature(size_t column, const Feature& feature, Batch* batch) const;
+  Status AddFeature(size_t column, const LibffmFeature& feature, Batch* batch) const;
   Status EndInputs(std::string_view line, Batch* batch) const;
 
   const std::vector<InputSpec> inputs_;

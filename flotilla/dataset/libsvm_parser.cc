@@ -1,45 +1,85 @@
 #include "flotilla/dataset/libsvm_parser.h"
 
+#include <algorithm>
 #include <string_view>
 
 #include "flotilla/dataset/scan_text.h"
 
 namespace flotilla {
+namespace {
+
+constexpr uint64_t kMaxPositions = 1 << 16;
+
+}  // namespace
 
 StatusOr<std::unique_ptr<LibsvmParser>> LibsvmParser::Make(std::span<const InputSpec> inputs,
                                                            const LibsvmOptions& options) {
+  if (options.positions > kMaxPositions) {
+    return InvalidArgument("libsvm: positions: {} is more than {}", options.positions,
+                           kMaxPositions);
+  }
   std::unique_ptr<LibsvmParser> parser(new LibsvmParser(inputs, options));
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const bool is_ids = inputs[i].kind == InputKind::kIds;
-    int* field = inputs[i].kind == InputKind::kLabel         ? &parser->label_field_
-                 : is_ids && inputs[i].name == options.group ? &parser->group_field_
-                 : is_ids                                    ? &parser->ids_field_
-                                                             : &parser->dense_field_;
+    int* const field = parser->FieldOf(inputs[i]);
+    if (field == nullptr) {
+      return InvalidArgument("libsvm: input {} is not one of label, F0 .. F{}", inputs[i].name,
+                             options.positions - 1);
+    }
     if (*field >= 0) {
       return InvalidArgument("libsvm: inputs {} and {} are of one kind, a line fills only one",
                              inputs[*field].name, inputs[i].name);
     }
     *field = static_cast<int>(i);
   }
-  if (parser->label_field_ < 0 || (parser->ids_field_ < 0 && parser->dense_field_ < 0)) {
-    return InvalidArgument("libsvm: the model must have a label and an id or a dense input");
-  }
-  if (!options.group.empty() && parser->group_field_ < 0) {
-    return InvalidArgument("libsvm: group: the model has no id input {}", options.group);
-  }
+  FL_RETURN_IF_ERROR(Annotate(parser->CheckInputs(), "libsvm"));
   return parser;
 }
 
 LibsvmParser::LibsvmParser(std::span<const InputSpec> inputs, const LibsvmOptions& options)
-    : inputs_(inputs.begin(), inputs.end()), options_(options) {}
+    : inputs_(inputs.begin(), inputs.end()),
+      options_(options),
+      position_fields_(options.positions, -1) {}
 
-std::string LibsvmParser::identity() const {
-  return fmt::format("libsvm/2 labels={} first_index={} group={}", NameOf(options_.labels),
-                     options_.first_index, options_.group);
+int* LibsvmParser::FieldOf(const InputSpec& input) {
+  if (input.kind == InputKind::kLabel) return &label_field_;
+  const bool is_ids = input.kind == InputKind::kIds;
+  if (is_ids && input.name == options_.group) return &group_field_;
+  if (position_fields_.empty()) return is_ids ? &ids_field_ : &dense_field_;
+  for (size_t i = 0; i < position_fields_.size(); ++i) {
+    if (is_ids && input.name == fmt::format("F{}", i)) return &position_fields_[i];
+  }
+  return nullptr;
 }
 
-Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, Batch* batch) const {
-  if (value == 0) return absl::OkStatus();
+Status LibsvmParser::CheckInputs() const {
+  const auto absent = std::find(position_fields_.begin(), position_fields_.end(), -1);
+  if (absent != position_fields_.end()) {
+    return InvalidArgument("positions: the model has no id input F{}",
+                           absent - position_fields_.begin());
+  }
+  const bool has_features = ids_field_ >= 0 || dense_field_ >= 0 || !position_fields_.empty();
+  if (label_field_ < 0 || !has_features) {
+    return InvalidArgument("the model must have a label and an id or a dense input");
+  }
+  if (!options_.group.empty() && group_field_ < 0) {
+    return InvalidArgument("group: the model has no id input {}", options_.group);
+  }
+  return absl::OkStatus();
+}
+
+std::string LibsvmParser::identity() const {
+  // Without positions it is the text of earlier releases.
+  return fmt::format(
+      "libsvm/2 labels={} first_index={} group={}{}", options_.labels.text(), options_.first_index,
+      options_.group,
+      options_.positions > 0 ? fmt::format(" positions={}", options_.positions) : "");
+}
+
+Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, uint64_t number,
+                                Batch* batch) const {
+  if (number < position_fields_.size()) {
+    PushWeighted(index, value, &batch->fields[position_fields_[number]].ids);
+  }
   if (ids_field_ >= 0) PushWeighted(index, value, &batch->fields[ids_field_].ids);
   if (dense_field_ < 0) return absl::OkStatus();
   const uint64_t width = static_cast<uint64_t>(inputs_[dense_field_].width);
@@ -57,6 +97,7 @@ Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, Batc
 
 Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
+  uint64_t count = 0;
   while (!AtEndOrComment(p, end)) {
     uint64_t index = 0;
     float value = 0;
@@ -68,10 +109,14 @@ Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
       return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'{}",
                     ShownWord(p, end), number ? TooLargeNote(colon + 1, end) : "");
     }
-    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value, batch));
+    if (value != 0) {
+      FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value, count++, batch));
+    }
     p = SkipBlanks(stop, end);
   }
-  return absl::OkStatus();
+  if (position_fields_.empty() || count == position_fields_.size()) return absl::OkStatus();
+  return BadRow(line.size() + 1, "expected {} features, as in every row of training, found {}",
+                position_fields_.size(), count);
 }
 
 Status LibsvmParser::ParseGroup(std::string_view line, const char** p, Batch* batch) const {
@@ -101,7 +146,7 @@ Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
   const char* p = SkipBlanks(line.data(), end);
   if (AtEndOrComment(p, end)) return absl::OkStatus();
   float label = 0;
-  FL_RETURN_IF_ERROR(ReadLabel(line, options_.labels, &p, &label));
+  FL_RETURN_IF_ERROR(options_.labels.Read(line, &p, &label));
   batch->fields[label_field_].values.push_back(label);
   if (ids_field_ >= 0) BeginBag(&batch->fields[ids_field_].ids);
   if (dense_field_ >= 0) {

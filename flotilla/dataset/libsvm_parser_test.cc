@@ -92,6 +92,47 @@ TEST(LibsvmParserTest, WholeLabelsStayAsTheyAre) {
                  {"16777218 1:1", "1: label: expected a whole number of at most 16777216"}});
 }
 
+TEST(LibsvmParserTest, ListedLabelsAreClassesInTheirOrder) {
+  const auto parser = MakeLibsvmParser(kIdInputs, {.labels = *LabelRule::FromText("2,1,-0.5")});
+  EXPECT_THAT(RowsOf(*parser, {"1 1:1", "2.0 1:1", "-.5"}),
+              ElementsAre("label=1 features=1", "label=0 features=1", "label=2 features="));
+  ExpectBadRows(*parser, "1 2:1",
+                {{"3 1:1", "1: label: expected one of 2,1,-0.5, found '3'"},
+                 {"0 1:1", "1: label: expected one of 2,1,-0.5, found '0'"},
+                 {"1x 1:1", "1: label: expected one of 2,1,-0.5, found '1x'"}});
+  EXPECT_THAT(parser->identity(), HasSubstr("labels=2,1,-0.5 "));
+  EXPECT_THAT(LabelRule::FromText("2,1,-0.5")->ClassNames(), ElementsAre("2", "1", "-0.5"));
+  for (const char* const text : {"", "1", "1,", "1,1.0", "1;2", "1,x", "1, 2", "nan,1"}) {
+    EXPECT_THAT(std::string(Message(LabelRule::FromText(text).status())),
+                HasSubstr("is not one of binary, whole, number, or two or more different numbers"))
+        << text;
+  }
+}
+
+TEST(LibsvmParserTest, FeaturesByPositionAreTheIdsOfTheirInputs) {
+  const std::vector<InputSpec> inputs = {{"F1", InputKind::kIds, 1},
+                                         {"label", InputKind::kLabel, 1},
+                                         {"F0", InputKind::kIds, 1},
+                                         {"user", InputKind::kIds, 1}};
+  const auto parser = MakeLibsvmParser(inputs, {.group = "user", .positions = 2});
+  EXPECT_THAT(RowsOf(*parser, {"1 qid:3 7:1 5:1", "0 qid:4 9:0.5 2:0 8:1 # x"}),
+              ElementsAre("F1=5 label=1 F0=7:1 user=3", "F1=8 label=0 F0=9:0.5 user=4"));
+  const std::string same = "features, as in every row of training, found ";
+  ExpectBadRows(*parser, "1 qid:3 7:1 5:1",
+                {{"1 qid:1 7:1", "12: expected 2 " + same + "1"},
+                 {"1 qid:1 7:1 8:1 9:1 10:1", "25: expected 2 " + same + "4"},
+                 {"1 qid:1 7:1 8:0", "16: expected 2 " + same + "1"},
+                 {"1 qid:1", "8: expected 2 " + same + "0"}});
+  EXPECT_NE(parser->identity(), MakeLibsvmParser(kIdInputs)->identity());
+  const auto error = [](std::vector<InputSpec> given) {
+    return std::string(Message(LibsvmParser::Make(given, {.positions = 2}).status()));
+  };
+  EXPECT_EQ(error({inputs[0], inputs[1]}), "libsvm: positions: the model has no id input F0");
+  EXPECT_EQ(error(inputs), "libsvm: input user is not one of label, F0 .. F1");
+  EXPECT_EQ(error({inputs[0], inputs[2]}),
+            "libsvm: the model must have a label and an id or a dense input");
+}
+
 TEST(LibsvmParserTest, BlankLinesAndCommentsAreNoRows) {
   EXPECT_THAT(RowsOf(*MakeLibsvmParser(kIdInputs), {"", "  \t", "# 1 2:1", "1 5:1"}),
               ElementsAre("label=1 features=5"));

@@ -55,16 +55,16 @@ class Params {
     *value = static_cast<T>(word - words.begin());
     return absl::OkStatus();
   }
-  // A list separated by commas or blanks.
-  void Read(const std::string& name, std::vector<std::string>* value) const {
+  Status Read(const std::string& name, LabelRule* value) const {
     const std::string* text = Find(name);
-    if (text == nullptr) return;
-    value->clear();
-    for (size_t begin = 0; begin < text->size();) {
-      const size_t end = std::min(text->find_first_of(", ", begin), text->size());
-      if (end > begin) value->push_back(text->substr(begin, end - begin));
-      begin = end + 1;
-    }
+    if (text == nullptr) return absl::OkStatus();
+    StatusOr<LabelRule> rule = LabelRule::FromText(*text);
+    if (!rule.ok()) return Annotate(rule.status(), fmt::format("{}: {}", format(), name));
+    *value = *std::move(rule);
+    return absl::OkStatus();
+  }
+  void Read(const std::string& name, std::vector<std::string>* value) const {
+    if (const std::string* text = Find(name)) *value = ItemsOfParam(*text);
   }
 
  private:
@@ -72,7 +72,6 @@ class Params {
 };
 
 constexpr std::string_view kNoYes[] = {"no", "yes"};
-constexpr std::string_view kLabelRules[] = {"binary", "whole", "number"};
 constexpr std::string_view kCriteoNumeric[] = {"seeds", "log", "statistics"};
 
 ParserOr MakeCorpus(const Params& params, Inputs inputs) {
@@ -167,7 +166,7 @@ ParserOr MakeTsv(const Params& params, Inputs inputs) {
 
 ParserOr MakeLibffm(const Params& params, Inputs inputs) {
   LibffmOptions options;
-  FL_RETURN_IF_ERROR(params.Read("labels", kLabelRules, &options.labels));
+  FL_RETURN_IF_ERROR(params.Read("labels", &options.labels));
   FL_RETURN_IF_ERROR(params.Read("single", kNoYes, &options.single));
   params.Read("fields", &options.fields);
   return LibffmParser::Make(inputs, options);
@@ -175,8 +174,9 @@ ParserOr MakeLibffm(const Params& params, Inputs inputs) {
 
 ParserOr MakeLibsvm(const Params& params, Inputs inputs) {
   LibsvmOptions options;
-  FL_RETURN_IF_ERROR(params.Read("labels", kLabelRules, &options.labels));
+  FL_RETURN_IF_ERROR(params.Read("labels", &options.labels));
   FL_RETURN_IF_ERROR(params.Read("first_index", &options.first_index));
+  FL_RETURN_IF_ERROR(params.Read("positions", &options.positions));
   if (const std::string* group = params.Find("group"); group != nullptr) options.group = *group;
   return LibsvmParser::Make(inputs, options);
 }
@@ -197,7 +197,8 @@ struct Entry {
 };
 
 constexpr std::string_view kLabelsHelp =
-    "binary: -1 and 0 become 0, 1 stays; whole: class numbers as written; number: any number";
+    "binary: -1 and 0 become 0, 1 stays; whole: class numbers as written; number: any number; "
+    "A,B,..: the numbers of class 0, 1, ..";
 const std::vector<ParserFormat::Param>& SchemaParams() {
   static const std::vector<ParserFormat::Param> params = {
       {"schema", "the columns, see docs/data_formats.md: \"age:number city:category click:label\""},
@@ -235,7 +236,8 @@ const std::vector<Entry>& Table() {
         "<label> <index>:<value> ..; also SVMlight and libFM",
         {{"first_index", "the index of element 0 of a dense input", "1"},
          {"group", "the id input that qid:NUMBER fills, with exactly one id in every row"},
-         {"labels", kLabelsHelp, "binary"}}},
+         {"labels", kLabelsHelp, "binary"},
+         {"positions", "every row has N features, of which number i (from 0) fills the input Fi"}}},
        MakeLibsvm},
       {{"multislot",
         "for each input <n> v1 .. vn, separated by blanks",
@@ -308,6 +310,16 @@ StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {
   FL_ASSIGN_OR_RETURN(const Schema schema,
                       SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema()));
   return schema.Inputs();
+}
+
+std::vector<std::string> ItemsOfParam(std::string_view text) {
+  std::vector<std::string> items;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find_first_of(", ", begin), text.size());
+    if (end > begin) items.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return items;
 }
 
 ParserSpec SpecOf(const FittedSchema& schema) {

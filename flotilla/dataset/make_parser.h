@@ -51,6 +51,9 @@ StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
 // format is returned unchanged.
 ParserSpec WithDefaults(ParserSpec spec);
 
+// The items of a parameter that is a list, separated by commas or blanks.
+std::vector<std::string> ItemsOfParam(std::string_view text);
+
 // The spec of CSV rows with this schema and its statistics, as text: it needs no file.
 ParserSpec SpecOf(const FittedSchema& schema);
 

@@ -39,6 +39,8 @@ TEST(MakeParserTest, EveryFormatIsMadeAndTakesItsParameters) {
             "libffm/2 labels=whole single=true fields=-1,0,");
   EXPECT_EQ(IdentityOf({"libsvm", {{"first_index", "0"}, {"labels", "binary"}}}, {kF0, kLabel}),
             "libsvm/2 labels=binary first_index=0 group=");
+  EXPECT_EQ(IdentityOf({"libsvm", {{"labels", "1,2"}, {"positions", "1"}}}, {kF0, kLabel}),
+            "libsvm/2 labels=1,2 first_index=1 group= positions=1");
   EXPECT_EQ(IdentityOf({"multislot", {{"single", "F0"}}}, {kF0, kLabel}), "multislot/1 single=10");
   EXPECT_EQ(IdentityOf({"multislot", {{"single", "all"}}}, {kF0, kLabel}), "multislot/1 single=10");
 }
