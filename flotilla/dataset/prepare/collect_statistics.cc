@@ -77,7 +77,8 @@ class Collector {
         sources_(schema.Sources()),
         vocabulary_of_(schema.VocabularyIndexes()),
         fields_(schema, std::vector<bool>(static_cast<size_t>(schema.SourceCount()), true)),
-        total_(Empty()) {
+        total_(Empty()),
+        bad_rows_(options.max_bad_rows, options.log) {
     for (size_t c = 0; c < schema.columns.size(); ++c) {
       readers_.emplace_back(schema, c, std::span<const double>());
       const Column& column = schema.columns[c];
@@ -318,14 +319,7 @@ class Collector {
       total_.labels[c].Merge(tally.labels[c]);
       total_.cut[c] += tally.cut[c];
     }
-    bad_rows_ += static_cast<int64_t>(tally.bad.size());
-    const std::string bad = tally.bad.empty() ? "" : tally.bad.back();
-    if (!bad.empty() && options_.log && bad_rows_ <= options_.max_bad_rows) {
-      options_.log(fmt::format("skipped {}", bad));
-    }
-    const Status status = bad_rows_ > options_.max_bad_rows
-                              ? InvalidArgument("{}", tally.bad.front())
-                              : absl::OkStatus();
+    const Status status = bad_rows_.Add(tally.bad);
     tally = Empty();
     return status;
   }
@@ -416,7 +410,7 @@ class Collector {
   std::vector<Scratch> scratch_;                             // by worker
   // Changed by commits only, which run one at a time.
   SliceTally total_;
-  int64_t bad_rows_ = 0;
+  BadRowLimit bad_rows_;
 };
 
 }  // namespace

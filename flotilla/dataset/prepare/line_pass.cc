@@ -136,4 +136,12 @@ void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions&
   }
 }
 
+Status BadRowLimit::Add(std::span<const std::string> bad) {
+  if (bad.empty()) return absl::OkStatus();
+  count_ += static_cast<int64_t>(bad.size());
+  if (count_ > max_bad_rows_) return InvalidArgument("{}", bad.front());
+  if (log_) log_(fmt::format("skipped {}", bad.back()));
+  return absl::OkStatus();
+}
+
 }  // namespace flotilla

@@ -5,9 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "flotilla/base/log_line.h"
 #include "flotilla/dataset/line_reader.h"
 
 namespace flotilla {
@@ -50,5 +53,21 @@ void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions&
                  const LineSlice& slice,
                  const std::function<Status(int64_t ordinal, std::string_view line)>& row,
                  std::vector<std::string>* bad);
+
+// Counts the bad rows of a pass that skips some of them. Not thread-safe: for commits.
+class BadRowLimit {
+ public:
+  BadRowLimit(int64_t max_bad_rows, LogLine log)
+      : max_bad_rows_(max_bad_rows), log_(std::move(log)) {}
+
+  // Adds the bad rows of a slice, as ForEachLine returns them. InvalidArgument with the first of
+  // them when there are now more than allowed; otherwise the log gets the last of them.
+  Status Add(std::span<const std::string> bad);
+
+ private:
+  const int64_t max_bad_rows_;
+  const LogLine log_;
+  int64_t count_ = 0;
+};
 
 }  // namespace flotilla
