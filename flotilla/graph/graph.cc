@@ -105,16 +105,32 @@ Var Graph::Parameter(const std::string& name, std::vector<int64_t> shape,
                       {.name = name, .shape = std::move(shape), .attributes = attributes});
 }
 
+NameScope::NameScope(Graph* graph, const std::string& name)
+    : graph_(graph->mutable_def()), outer_(graph_->scope) {
+  if (name.empty() || name.find('/') != std::string::npos) {
+    Fail(graph_, InvalidArgument("scope '{}': a name without '/' is needed", name));
+  }
+  scope_ = graph_->scope = fmt::format("{}{}/", outer_, name);
+}
+
+NameScope::~NameScope() {
+  FL_CHECK(graph_->scope == scope_);
+  graph_->scope = outer_;
+}
+
 Var Fail(GraphDef* graph, Status error) {
-  if (graph->status.ok()) graph->status = std::move(error);
+  if (!graph->status.ok()) return Var();
+  graph->status = graph->scope.empty() ? std::move(error)
+                                       : Annotate(error, fmt::format("scope {}", graph->scope));
   return Var();
 }
 
 std::string NextName(GraphDef* graph, const std::string& prefix) {
   std::string name;
   do {
-    name = fmt::format("{}_{}", prefix, graph->name_counts[prefix]++);
-  } while (graph->FindVar(name) >= 0 || FindByName(graph->nodes, name) >= 0);
+    name = fmt::format("{}_{}", prefix, graph->name_counts[graph->scope + prefix]++);
+  } while (graph->FindVar(graph->scope + name) >= 0 ||
+           FindByName(graph->nodes, graph->scope + name) >= 0);
   return name;
 }
 
@@ -125,19 +141,21 @@ Var AddParameter(GraphDef* graph, ParameterSpec spec) {
                 InvalidArgument("parameter {}: shape {} has a dimension that is not positive",
                                 spec.name, Shape{spec.shape}.ToString()));
   }
-  const int known = graph->FindParameter(spec.name);
+  const std::string name = graph->scope + spec.name;
+  const int known = graph->FindParameter(name);
   if (known >= 0) {
     if (graph->parameters[known].shape != spec.shape) {
       return Fail(graph, InvalidArgument("parameter {}: used with shapes {} and {}", spec.name,
                                          Shape{graph->parameters[known].shape}.ToString(),
                                          Shape{spec.shape}.ToString()));
     }
-    return Var(graph, graph->FindVar(spec.name));
+    return Var(graph, graph->FindVar(name));
   }
-  if (graph->FindVar(spec.name) >= 0 || graph->FindTable(spec.name) >= 0) {
+  if (graph->FindVar(name) >= 0 || graph->FindTable(name) >= 0) {
     return Fail(graph, InvalidArgument("parameter {}: the name is taken by another value or table",
                                        spec.name));
   }
+  spec.name = name;
   VarDef var{.name = spec.name, .shape = Shape{spec.shape}};
   var.parameter = static_cast<int>(graph->parameters.size());
   var.stop_gradient = !spec.attributes.trainable;
@@ -163,6 +181,7 @@ std::vector<Var> AddNode(GraphDef* graph, const std::string& op, const std::stri
     node.inputs.push_back(input.index());
   }
   if (node.name.empty()) node.name = NextName(graph, op);
+  node.name = graph->scope + node.name;
   if (FindByName(graph->nodes, node.name) >= 0) {
     Fail(graph, InvalidArgument("{} {}: a layer of that name exists", op, node.name));
     return failed;

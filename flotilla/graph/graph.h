@@ -69,8 +69,11 @@ struct GraphDef {
   std::vector<NodeDef> nodes;  // in order: the inputs of an op are computed before it
   std::vector<ParameterSpec> parameters;
   std::vector<TableSpec> tables;
-  // Counters of generated names, by prefix: the number of the next name.
+  // Counters of generated names, by prefix with its scope: the number of the next name.
   std::map<std::string, int> name_counts;  // names such as fc_0, fc_1
+  // What the names of layers, parameters and tables that are added now begin with: "" or, inside a
+  // NameScope, its name and "/". Not stored with the graph.
+  std::string scope;
   Status status;
 
   // Index of a var, parameter or table by name, -1 if there is none.
@@ -124,7 +127,33 @@ class Graph {
   std::unique_ptr<GraphDef> def_;
 };
 
-// Building blocks of layers.cc. On failure each records the error and returns an invalid Var.
+// Prefixes names while a part of a network is built. Everything that is added to the graph between
+// construction and destruction, except inputs, has a name that begins with "NAME/"; the rest of the
+// name is the one that it would have in a graph of its own, because generated names are counted
+// separately in each scope. Layers inside look up parameters and tables by name within the scope
+// only. Scopes nest ("a/b/"); a scope that is opened again continues.
+//
+//   const NameScope scope(&graph, "ffm");
+//   logit = Ffm(..);  // parameters ffm/fc_0.w_0, ..
+//
+// A name that is empty or contains "/" is an error in the status of the graph. REQUIRES: the graph,
+// or the one that it is moved to, outlives the scope; scopes end in the reverse order of their
+// beginnings.
+class NameScope {
+ public:
+  NameScope(Graph* graph, const std::string& name);
+  ~NameScope();
+  NameScope(const NameScope&) = delete;
+  NameScope& operator=(const NameScope&) = delete;
+
+ private:
+  GraphDef* const graph_;
+  const std::string outer_;
+  std::string scope_;
+};
+
+// Building blocks of layers.cc. Names that are passed to them are relative to the scope of the
+// graph. On failure each records the error and returns an invalid Var.
 
 // Adds an op; its output shapes come from Op::Infer. An empty `name` becomes op_N, counted
 // separately in each graph. Outputs are named NAME.out_K unless the op has one output, then NAME.
@@ -132,9 +161,9 @@ std::vector<Var> AddNode(GraphDef* graph, const std::string& op, const std::stri
                          std::span<const Var> inputs, Attributes attributes, int table = -1);
 // Returns a new dense parameter, or the existing one of that name: an error if the shapes differ.
 Var AddParameter(GraphDef* graph, ParameterSpec spec);
-// Returns a name that no layer uses: PREFIX_0, PREFIX_1, ..
+// Returns a name that no layer uses, relative to the scope: PREFIX_0, PREFIX_1, ..
 std::string NextName(GraphDef* graph, const std::string& prefix);
-// Records the error if it is the first one. Returns an invalid Var.
+// Records the error, with the scope in front, if it is the first one. Returns an invalid Var.
 Var Fail(GraphDef* graph, Status error);
 
 }  // namespace flotilla

@@ -59,7 +59,7 @@ ParameterAttributes MakeAttributes(const ParameterOptions& options, InitializerS
 Var UseParameter(GraphDef* graph, const std::string& default_name, std::vector<int64_t> shape,
                  const ParameterOptions& options, InitializerSpec default_init) {
   const std::string& name = options.name.empty() ? default_name : options.name;
-  const int known = graph->FindParameter(name);
+  const int known = graph->FindParameter(graph->scope + name);
   ParameterAttributes attributes = MakeAttributes(options, default_init);
   if (known >= 0) {
     attributes = graph->parameters[known].attributes;
@@ -108,11 +108,12 @@ struct KnownTable {
 };
 
 std::optional<KnownTable> FindKnownTable(const GraphDef& graph, const std::string& name) {
-  if (const int t = graph.FindTable(name); t >= 0) {
+  const std::string full = graph.scope + name;
+  if (const int t = graph.FindTable(full); t >= 0) {
     const TableSpec& table = graph.tables[t];
     return KnownTable{table.rows, table.dim, true, table.keep_meta, table.attributes};
   }
-  if (const int p = graph.FindParameter(name); p >= 0 && graph.parameters[p].shape.size() == 2) {
+  if (const int p = graph.FindParameter(full); p >= 0 && graph.parameters[p].shape.size() == 2) {
     const ParameterSpec& spec = graph.parameters[p];
     return KnownTable{spec.shape[0], spec.shape[1], false, false, spec.attributes};
   }
@@ -144,7 +145,7 @@ Status CheckFirstUse(const GraphDef& graph, const std::string& name,
     return InvalidArgument("table {}: shape ({}, {}) has a dimension that is not positive", name,
                            rows, dim);
   }
-  if (const int p = graph.FindParameter(name); p >= 0) {
+  if (const int p = graph.FindParameter(graph.scope + name); p >= 0) {
     return InvalidArgument("table {}: the name is taken by a parameter of shape {}", name,
                            Shape{graph.parameters[p].shape}.ToString());
   }
@@ -183,14 +184,15 @@ StatusOr<KnownTable> FindTable(const GraphDef& graph, const std::string& layer,
 
 // Index of the sparse table in the graph, added at its first use.
 int UseSparseTable(GraphDef* graph, const std::string& name, const KnownTable& table) {
-  if (graph->FindTable(name) < 0) {
-    graph->tables.push_back({.name = name,
+  const std::string full = graph->scope + name;
+  if (graph->FindTable(full) < 0) {
+    graph->tables.push_back({.name = full,
                              .dim = table.dim,
                              .rows = table.rows,
                              .attributes = table.attributes,
                              .keep_meta = table.keep_meta});
   }
-  return graph->FindTable(name);
+  return graph->FindTable(full);
 }
 
 std::string TableNameOf(const EmbeddingOptions& options, const std::string& layer) {

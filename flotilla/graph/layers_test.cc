@@ -59,6 +59,99 @@ TEST(LayersTest, NamesAreCountedAnewInEachGraph) {
   }
 }
 
+// A network with generated names, given names, nested layers and both kinds of tables.
+Var BuildNamedNetwork(Graph& g) {
+  const Var ids = g.Ids("ids"), history = g.Ids("history"), dense = g.Dense("x", 4);
+  const SequenceVars sequence = EmbeddingSequence(history, 3, {.table = "items", .dim = 4});
+  const Var target = Embedding(ids, {.table = "items"});
+  const Var small = Embedding(ids, {.table = "small", .dim = 4, .rows = 10, .is_sparse = false});
+  const Var ffm = FfmInteraction({ids, history}, 2);
+  const Var x =
+      Concat({TargetAttention(sequence.values, target, sequence.mask), small, BatchNorm(dense)});
+  const Var shared = Fc(x, 12, Relu, {.weight = {.name = "shared"}});
+  const Var again = Fc(shared, 12, nullptr, {.weight = {.name = "shared"}});
+  return Fc(again, 1) + MatMul(dense, g.Parameter("free", {4, 1}, {})) + ffm;
+}
+
+// The names of a graph that belong to a scope, without its prefix; empty: names without a scope.
+std::vector<std::string> NamesIn(const std::string& scope, const GraphDef& graph) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& kind, const std::string& name) {
+    const bool inside = scope.empty() ? name.find('/') == std::string::npos
+                                      : name.compare(0, scope.size(), scope) == 0;
+    if (inside) names.push_back(kind + name.substr(scope.size()));
+  };
+  for (const auto& parameter : graph.parameters) add("parameter ", parameter.name);
+  for (const auto& table : graph.tables) add("table ", table.name);
+  for (const auto& node : graph.nodes) add("node ", node.name);
+  for (const auto& var : graph.vars) {
+    if (var.input < 0) add("var ", var.name);
+  }
+  return names;
+}
+
+TEST(NameScopeTest, NamesAreThoseOfTheNetworkAloneWithAPrefix) {
+  Graph alone;
+  BuildNamedNetwork(alone);
+  ASSERT_TRUE(alone.status().ok()) << alone.status();
+  const std::vector<std::string> names = NamesIn("", alone.def());
+  ASSERT_GT(names.size(), 40u);
+
+  Graph both;
+  BuildNamedNetwork(both);
+  for (const std::string scope : {"ffm", "deep"}) {
+    const NameScope in(&both, scope);
+    BuildNamedNetwork(both);
+  }
+  ASSERT_TRUE(both.status().ok()) << both.status();
+  EXPECT_EQ(NamesIn("", both.def()), names);
+  EXPECT_EQ(NamesIn("ffm/", both.def()), names);
+  EXPECT_EQ(NamesIn("deep/", both.def()), names);
+  EXPECT_EQ(both.def().inputs, alone.def().inputs);
+  EXPECT_EQ(both.def().parameters.size(), 3 * alone.def().parameters.size());
+  EXPECT_EQ(both.def().tables.size(), 3 * alone.def().tables.size());
+  EXPECT_EQ(Fc(Var(both.mutable_def(), both.def().FindVar("x")), 2).name(),
+            Fc(Var(alone.mutable_def(), alone.def().FindVar("x")), 2).name());
+}
+
+TEST(NameScopeTest, ScopesNestAndContinue) {
+  Graph g;
+  const Var x = g.Dense("x", 3);
+  {
+    const NameScope outer(&g, "a");
+    EXPECT_EQ(Fc(x, 2).name(), "a/fc_0");
+    {
+      const NameScope inner(&g, "b");
+      EXPECT_EQ(Fc(x, 2).name(), "a/b/fc_0");
+    }
+    EXPECT_EQ(Fc(x, 2).name(), "a/fc_1");
+  }
+  EXPECT_EQ(Fc(x, 2).name(), "fc_0");
+  const NameScope again(&g, "a");
+  EXPECT_EQ(Fc(x, 2).name(), "a/fc_2");
+}
+
+TEST(NameScopeTest, BadNamesAndErrorsInsideAreErrorsOfTheGraph) {
+  for (const std::string name : {"", "a/b"}) {
+    Graph g;
+    { const NameScope scope(&g, name); }
+    EXPECT_EQ(Message(g.status()), "scope '" + name + "': a name without '/' is needed");
+  }
+  Graph g;
+  const Var x = g.Dense("x", 3);
+  const NameScope scope(&g, "ffm");
+  Fc(x, 0);
+  EXPECT_EQ(Message(g.status()),
+            "scope ffm/: fc fc_0: size 0 is not positive (input x of shape (batch, 3))");
+}
+
+TEST(NameScopeDeathTest, ScopesThatEndInTheWrongOrderAreFound) {
+  Graph g;
+  auto outer = std::make_unique<NameScope>(&g, "a");
+  const auto inner = std::make_unique<NameScope>(&g, "b");
+  EXPECT_DEATH(outer.reset(), "scope");
+}
+
 TEST(LayersTest, TheFirstErrorIsKeptAndLaterLayersDoNothing) {
   Graph g;
   const Var x = g.Dense("x", 3);
