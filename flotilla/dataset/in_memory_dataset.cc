@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 #include "flotilla/dataset/each_batch.h"
@@ -113,13 +114,46 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(std::vector
 }
 
 InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, const BatchOptions& options)
-    : inputs_(std::move(inputs)), options_(options), rows_(inputs_) {
+    : inputs_(std::move(inputs)),
+      options_(options),
+      rows_(std::make_shared<const PackedRows>(inputs_)) {
   EndEpoch();
 }
 
 InMemoryDataset::~InMemoryDataset() {
   give_up_ = true;
   if (loader_.joinable()) loader_.join();
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::View(const BatchOptions& options) {
+  FL_RETURN_IF_ERROR(CheckLoaded());
+  FL_ASSIGN_OR_RETURN(auto view, Make(inputs_, options));
+  view->rows_ = rows_;
+  view->order_ = order_;
+  view->loaded_ = loaded_;
+  view->history_ = history_;
+  FL_RETURN_IF_ERROR(view->CheckRows());
+  return view;
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::View(const BatchOptions& options,
+                                                                 std::vector<uint32_t> rows) {
+  FL_RETURN_IF_ERROR(CheckLoaded());
+  FL_ASSIGN_OR_RETURN(auto view, Make(inputs_, options));
+  SourceHash hash("view");
+  hash.Add(
+      std::string_view(reinterpret_cast<const char*>(rows.data()), rows.size() * sizeof(rows[0])));
+  for (uint32_t& row : rows) {
+    if (row >= this->rows()) {
+      return InvalidArgument("view: there is no row {}, the dataset has {}", row, this->rows());
+    }
+    if (!order_.empty()) row = order_[row];
+  }
+  if (!rows.empty()) view->rows_ = rows_;
+  view->order_ = std::move(rows);
+  view->history_ = Mix64(history_ ^ hash.value());
+  FL_RETURN_IF_ERROR(view->CheckRows());
+  return view;
 }
 
 Status InMemoryDataset::LoadFiles(std::vector<std::string> files,
@@ -148,7 +182,7 @@ Status InMemoryDataset::WaitPreload() {
 }
 
 Status InMemoryDataset::Adopt(PackedRows rows, DatasetCounts loaded) {
-  rows_ = std::move(rows);
+  SetRows(std::move(rows));
   loaded_ = std::move(loaded);
   return CheckRows();
 }
@@ -170,10 +204,14 @@ void InMemoryDataset::EndEpoch() {
   batches_ = std::make_unique<BatchedDataset>(std::move(rows), options_);
 }
 
-Status InMemoryDataset::CheckReady() {
+Status InMemoryDataset::CheckLoaded() {
   FL_RETURN_IF_ERROR(WaitPreload());
-  if (released_)
-    return FailedPrecondition("dataset: the rows were released from memory, load them again");
+  if (!released_) return absl::OkStatus();
+  return FailedPrecondition("dataset: the rows were released from memory, load them again");
+}
+
+Status InMemoryDataset::CheckReady() {
+  FL_RETURN_IF_ERROR(CheckLoaded());
   return CheckRows();  // a global shuffle may leave a trainer with fewer rows than before
 }
 
@@ -227,7 +265,7 @@ void InMemoryDataset::AppendTo(std::vector<uint32_t> rows, int64_t begin, Batch*
     row += static_cast<uint32_t>(begin);
     if (!order_.empty()) row = order_[row];
   }
-  rows_.AppendTo(rows, to);
+  rows_->AppendTo(rows, to);
 }
 
 std::vector<uint32_t> InMemoryDataset::RandomOrder(const RngKey& key) const {
@@ -265,7 +303,7 @@ Status InMemoryDataset::GlobalShuffle(uint64_t round, RowExchange* exchange) {
                          .With(static_cast<uint64_t>(exchange->trainer()));
   std::vector<Batch> outgoing;
   for (const std::vector<uint32_t>& rows :
-       Destinations(key.With("destination"), rows_.rows(), exchange->trainers())) {
+       Destinations(key.With("destination"), rows(), exchange->trainers())) {
     outgoing.push_back(EmptyBatch(inputs_));
     AppendTo(rows, 0, &outgoing.back());
   }
@@ -277,7 +315,8 @@ Status InMemoryDataset::GlobalShuffle(uint64_t round, RowExchange* exchange) {
     rows = Batch();
   }
   EndEpoch();
-  rows_ = std::move(received);
+  SetRows(std::move(received));
+  order_.clear();
   order_ = RandomOrder(key.With("order"));
   history_ = Mix64(history_ ^ (round + 1));
   return absl::OkStatus();
@@ -297,7 +336,7 @@ Status InMemoryDataset::ShuffleField(size_t f, std::span<const uint32_t> order) 
     std::swap(same.fields[f], other.fields[f]);
     FL_RETURN_IF_ERROR(shuffled.Add(same));
   }
-  rows_ = std::move(shuffled);
+  SetRows(std::move(shuffled));
   order_.clear();
   return absl::OkStatus();
 }
@@ -323,13 +362,13 @@ Status InMemoryDataset::SlotsShuffle(std::span<const std::string> names, uint64_
 void InMemoryDataset::ReleaseMemory() {
   (void)WaitPreload();  // its error no longer matters
   EndEpoch();
-  rows_ = PackedRows(inputs_);
+  SetRows(PackedRows(inputs_));
   order_ = std::vector<uint32_t>();
   released_ = true;
 }
 
 int64_t InMemoryDataset::memory_bytes() const {
-  return rows_.memory_bytes() + static_cast<int64_t>(order_.capacity() * sizeof(uint32_t));
+  return rows_->memory_bytes() + static_cast<int64_t>(order_.capacity() * sizeof(uint32_t));
 }
 
 }  // namespace flotilla

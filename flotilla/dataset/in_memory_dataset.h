@@ -18,7 +18,9 @@
 namespace flotilla {
 
 // All methods except Next must be called from one thread while no call of Next is running; those
-// that change the rows end the epoch.
+// that change the rows end the epoch. Datasets that share rows (View) may be used at the same time:
+// shared rows never change, and a dataset that changes its rows leaves those of the others as they
+// are.
 class InMemoryDataset : public Dataset {
  public:
   // Reads the files on options.threads threads. Errors are those of MakeStream and its epochs. With
@@ -42,6 +44,18 @@ class InMemoryDataset : public Dataset {
                                                              const Batch& rows,
                                                              const BatchOptions& options);
   ~InMemoryDataset() override;
+
+  // Another dataset over the rows of this one, in their present order, without a copy of them: with
+  // its own options, epochs and position. It gives the batches that a dataset of its own, loaded or
+  // made from the same rows, would give, and is independent of what becomes of this dataset.
+  // Waits for a Preload. Errors: that of a Preload; FailedPrecondition after ReleaseMemory;
+  // InvalidArgument for bad options, and as FromRows when there are no rows.
+  StatusOr<std::unique_ptr<InMemoryDataset>> View(const BatchOptions& options);
+  // The same over some of the rows, given by their numbers in the present order, in the order of
+  // `rows`; 4 bytes of memory per row. The view has no skipped rows, which belong to no part.
+  // InvalidArgument also if there is no row of such a number.
+  StatusOr<std::unique_ptr<InMemoryDataset>> View(const BatchOptions& options,
+                                                  std::vector<uint32_t> rows);
 
   std::span<const InputSpec> inputs() const override { return inputs_; }
   // FailedPrecondition after ReleaseMemory.
@@ -75,10 +89,12 @@ class InMemoryDataset : public Dataset {
   // Frees the rows; the dataset delivers no rows afterwards.
   void ReleaseMemory();
 
-  int64_t rows() const { return rows_.rows(); }
+  int64_t rows() const {
+    return order_.empty() ? rows_->rows() : static_cast<int64_t>(order_.size());
+  }
   // A copy of all rows, in their order.
   Batch CopyRows() const;
-  // Memory used by the rows, in bytes.
+  // Memory used by the rows, in bytes; rows that datasets share are counted by each of them.
   int64_t memory_bytes() const;
   // Bad rows that Load skipped; counts() includes them in every epoch.
   int64_t skipped() const { return loaded_.skipped; }
@@ -93,7 +109,11 @@ class InMemoryDataset : public Dataset {
                    StreamOptions options);
   // Takes ownership of rows; error when there are not enough.
   Status Adopt(PackedRows rows, DatasetCounts loaded);
+  // Replaces the rows; other datasets that share the old ones keep them.
+  void SetRows(PackedRows rows) { rows_ = std::make_shared<const PackedRows>(std::move(rows)); }
   Status CheckRows() const;
+  // Error if rows are not there: a failed Preload, ReleaseMemory.
+  Status CheckLoaded();
   // Ends the epoch, because the rows have changed.
   void EndEpoch();
   Status CheckReady();
@@ -116,11 +136,12 @@ class InMemoryDataset : public Dataset {
   Status preload_status_;
 
   // Written between epochs only.
-  PackedRows rows_;
-  std::vector<uint32_t> order_;  // row i is stored as row order_[i]; empty: as row i
-  DatasetCounts loaded_;         // counts of loading: skipped rows
+  std::shared_ptr<const PackedRows> rows_;
+  // Row i is stored as row order_[i]; empty: as row i, and all rows of rows_ are in the dataset.
+  std::vector<uint32_t> order_;
+  DatasetCounts loaded_;  // counts of loading: skipped rows
   bool released_ = false;
-  uint64_t history_ = 0;  // hash of the shuffles that changed the rows
+  uint64_t history_ = 0;  // hash of the shuffles that changed the rows and of the choice of a view
   std::unique_ptr<BatchedDataset> batches_;
 };
 

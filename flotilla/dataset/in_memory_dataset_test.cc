@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <barrier>
 #include <fstream>
 #include <map>
+#include <numeric>
 #include <set>
 #include <thread>
 
@@ -460,6 +462,153 @@ TEST(InMemoryDatasetTest, PositionBelongsToTheShufflesBeforeIt) {
   EXPECT_EQ(other->Resume(dataset->position()).code(), absl::StatusCode::kFailedPrecondition);
   ASSERT_TRUE(other->LocalShuffle(7).ok());
   EXPECT_TRUE(other->Resume(dataset->position()).ok());
+}
+
+// The options of two consumers of the same rows.
+const BatchOptions kTrainOptions{.batch_size = 7, .shuffle_rows = kWholeEpoch, .seed = 3};
+const BatchOptions kOtherOptions{
+    .batch_size = 32, .drop_last = true, .shuffle_rows = 64, .seed = 4};
+
+TEST(InMemoryViewTest, GivesTheBatchesOfADatasetOfItsOwn) {
+  TempDir dir;
+  const std::string path = dir.Write("a", NumberLines(0, 1000) + "bad\n");
+  const auto load = [&](const BatchOptions& options) {
+    return *Load({path}, {.batch = options, .max_bad_rows = 1, .threads = 2});
+  };
+  auto owner = load({.batch_size = 100});
+  auto a = *owner->View(kTrainOptions), b = *owner->View(kOtherOptions);
+  auto alone_a = load(kTrainOptions), alone_b = load(kOtherOptions);
+  for (const int64_t epoch : {0, 1, 5}) {
+    // Both epochs are under way at the same time, b on another worker's thread.
+    ASSERT_TRUE(a->StartEpoch(epoch).ok());
+    ASSERT_TRUE(b->StartEpoch(epoch + 1).ok());
+    StatusOr<BatchesByOrdinal> of_b;
+    std::thread reads_b([&] { of_b = ReadRest(*b, epoch + 1, 1); });
+    const StatusOr<BatchesByOrdinal> of_a = ReadRest(*a, epoch, 2);
+    reads_b.join();
+    EXPECT_EQ(*of_a, *ReadEpoch(*alone_a, epoch));
+    EXPECT_EQ(*of_b, *ReadEpoch(*alone_b, epoch + 1));
+    EXPECT_EQ(a->counts(), alone_a->counts());
+    EXPECT_EQ(b->counts(), alone_b->counts());
+    EXPECT_EQ(b->epoch_batches(), alone_b->epoch_batches());
+  }
+  // Positions are interchangeable too.
+  EXPECT_TRUE(alone_a->Resume(a->position()).ok());
+  EXPECT_FALSE(alone_a->Resume(b->position()).ok());
+}
+
+TEST(InMemoryViewTest, OfSomeRowsHasExactlyThem) {
+  TempDir dir;
+  auto owner = *Load({dir.Write("a", NumberLines(0, 1000))}, {.batch = {.batch_size = 100}});
+  std::vector<uint32_t> held_back, rest;
+  for (uint32_t row = 0; row < 1000; ++row) {
+    (row >= 600 && row < 700 ? held_back : rest).push_back(row);
+  }
+  auto test = *owner->View({.batch_size = 30}, held_back);
+  auto train = *owner->View(kTrainOptions, rest);
+  EXPECT_EQ(test->rows(), 100);
+  std::vector<int> expected(100);
+  std::iota(expected.begin(), expected.end(), 600);
+  EXPECT_EQ(ReadInOrder(*test, 0), expected);
+  EXPECT_EQ(test->epoch_batches(), 4);
+
+  // The same rows from a file of their own, in the same order.
+  auto alone = *Load({dir.Write("b", NumberLines(0, 600)), dir.Write("c", NumberLines(700, 1000))},
+                     {.batch = kTrainOptions});
+  for (const int64_t epoch : {0, 1}) {
+    EXPECT_EQ(*ReadEpoch(*train, epoch, 2), *ReadEpoch(*alone, epoch));
+  }
+  // A view of a view, in an order of its own, counts within the view.
+  auto inner = *test->View({.batch_size = 5}, {99, 0, 50});
+  EXPECT_EQ(ReadInOrder(*inner, 0), (std::vector<int>{699, 600, 650}));
+  const Batch copy = inner->CopyRows();
+  bool ids_match = true;
+  EXPECT_EQ(NumbersOf(copy, &ids_match), (std::vector<int>{699, 600, 650}));
+  // Positions of different choices of rows are told apart.
+  auto others = *owner->View({.batch_size = 30}, std::vector<uint32_t>(100, 3));
+  ASSERT_TRUE(test->StartEpoch(0).ok());
+  EXPECT_FALSE(others->Resume(test->position()).ok());
+  ExpectResumesExactly([&] { return *owner->View({.batch_size = 9}, held_back); }, 1);
+}
+
+TEST(InMemoryViewTest, WhatOneDatasetDoesToItsRowsTheOthersDoNotSee) {
+  TempDir dir;
+  auto owner = *Load({dir.Write("a", NumberLines(0, 200))}, {.batch = {.batch_size = 50}});
+  auto all = *owner->View({.batch_size = 10});
+  auto part = *owner->View({.batch_size = 10}, {1, 2, 3, 5});
+  ASSERT_TRUE(part->LocalShuffle(1).ok());
+  ASSERT_TRUE(part->SlotsShuffle(std::vector<std::string>{"label"}, 0).ok());
+  EXPECT_EQ(part->rows(), 4);
+  SharedExchange shared(1);
+  SharedExchange::Side side(&shared, 0);
+  ASSERT_TRUE(part->GlobalShuffle(0, &side).ok());
+  EXPECT_EQ(part->rows(), 4);
+  auto labels = part->CopyRows().fields[0].values;
+  std::sort(labels.begin(), labels.end());
+  EXPECT_THAT(labels, ElementsAre(1, 2, 3, 5));
+  EXPECT_EQ(ReadInOrder(*owner, 0), Iota(200));
+  ASSERT_TRUE(owner->LocalShuffle(1).ok());
+  EXPECT_EQ(RowsOf(*ReadEpoch(*all, 0)), Iota(200));
+  EXPECT_EQ(ReadInOrder(**owner->View({.batch_size = 10}), 0), ReadInOrder(*owner, 0));
+  owner->ReleaseMemory();
+  EXPECT_EQ(RowsOf(*ReadEpoch(*all, 0)), Iota(200));
+  owner.reset();
+  EXPECT_EQ(RowsOf(*ReadEpoch(*all, 0)), Iota(200));
+}
+
+TEST(InMemoryViewTest, ErrorsAreThoseOfTheRows) {
+  TempDir dir;
+  auto owner = *Load({dir.Write("a", NumberLines(0, 20))}, {.batch = {.batch_size = 5}});
+  const auto error = [](const StatusOr<std::unique_ptr<InMemoryDataset>>& view) {
+    return std::string(Message(view.status()));
+  };
+  EXPECT_EQ(error(owner->View({}, {3, 20})), "view: there is no row 20, the dataset has 20");
+  EXPECT_EQ(error(owner->View({}, std::vector<uint32_t>())), "dataset: no rows");
+  EXPECT_THAT(error(owner->View({.batch_size = 0})), HasSubstr("batch_size 0"));
+  EXPECT_THAT(error(owner->View({.batch_size = 30, .drop_last = true})),
+              HasSubstr("20 rows are fewer than batch_size 30"));
+  auto none = owner->View({.allow_empty = true}, std::vector<uint32_t>());
+  ASSERT_TRUE(none.ok()) << none.status();
+  EXPECT_EQ((*none)->rows(), 0);
+  EXPECT_EQ(ReadInOrder(**none, 0), Iota(0));
+  owner->ReleaseMemory();
+  EXPECT_THAT(error(owner->View({})), HasSubstr("were released"));
+  auto failed =
+      InMemoryDataset::Preload({dir.path() + "/none"}, std::make_shared<NumberParser>(), {});
+  EXPECT_THAT(error((*failed)->View({})), HasSubstr("/none: no such file"));
+}
+
+// Resident memory of this process, in bytes.
+int64_t ResidentBytes() {
+  std::ifstream statm("/proc/self/statm");
+  int64_t size = 0, resident = 0;
+  statm >> size >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+TEST(InMemoryViewTest, RowsAreNotCopied) {
+  constexpr int64_t kRows = 40000, kWidth = 256;
+  constexpr int64_t kBytes = kRows * kWidth * 4;
+  Batch rows{.fields = std::vector<Field>(1)};
+  rows.rows = kRows;
+  rows.fields[0].values.assign(kRows * kWidth, 1);
+  auto owner = *InMemoryDataset::FromRows({{"x", InputKind::kDense, kWidth}}, rows, {});
+  ASSERT_GE(owner->memory_bytes(), kBytes);
+  std::vector<uint32_t> half(kRows / 2);
+  std::iota(half.begin(), half.end(), 0);
+  const int64_t before = ResidentBytes();
+  std::vector<std::unique_ptr<InMemoryDataset>> views;
+  for (int i = 0; i < 4; ++i) {
+    views.push_back(*owner->View({.batch_size = 100, .shuffle_rows = kWholeEpoch}));
+    views.push_back(*owner->View({.batch_size = 100, .shuffle_rows = kWholeEpoch}, half));
+  }
+  for (const auto& view : views) {
+    Batch batch;
+    ASSERT_TRUE(view->StartEpoch(0).ok());
+    while (*view->Next(0, &batch)) {
+    }
+  }
+  EXPECT_LT(ResidentBytes() - before, kBytes / 4);
 }
 
 }  // namespace
