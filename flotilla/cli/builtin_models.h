@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "flotilla/base/status.h"
-#include "flotilla/fleet/config.h"
+#include "flotilla/trainer/config.h"
 
 namespace flotilla {
 

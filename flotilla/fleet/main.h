@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/fleet/config.h"
+#include "flotilla/trainer/config.h"
 
 namespace flotilla {
 

@@ -8,10 +8,10 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/fleet/cli_fwd.h"
-#include "flotilla/fleet/config.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/fleet/run_flags.h"
 #include "flotilla/run/train_options.h"
+#include "flotilla/trainer/config.h"
 
 namespace flotilla {
 

@@ -1,4 +1,4 @@
-#include "flotilla/fleet/config.h"
+#include "flotilla/trainer/config.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

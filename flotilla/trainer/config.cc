@@ -1,4 +1,4 @@
-#include "flotilla/fleet/config.h"
+#include "flotilla/trainer/config.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
