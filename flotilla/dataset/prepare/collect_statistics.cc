@@ -107,8 +107,9 @@ class Collector {
   }
 
   StatusOr<Statistics> Run(const std::vector<std::string>& files) {
-    LinePassOptions pass{.threads = options_.threads, .on_progress = options_.on_progress};
-    pass.reader = options_.reader;
+    LinePassOptions pass{.threads = options_.threads,
+                         .reader = options_.reader,
+                         .on_progress = options_.on_progress};
     pass.reader.log = options_.log;
     pass.reader.header_lines = schema_.header ? 1 : 0;
     pass.reader.check_header = [this](std::string_view line) {

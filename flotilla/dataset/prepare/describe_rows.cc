@@ -114,8 +114,9 @@ class RowDescriber {
   }
 
   StatusOr<DescribedRows> Run(const std::vector<std::string>& files) {
-    LinePassOptions pass{.threads = options_.threads, .on_progress = options_.on_progress};
-    pass.reader = options_.reader;
+    LinePassOptions pass{.threads = options_.threads,
+                         .reader = options_.reader,
+                         .on_progress = options_.on_progress};
     pass.reader.log = options_.log;
     BadRowLimit limit(options_.max_bad_rows, options_.log);
     FL_RETURN_IF_ERROR(PassOverLines(
