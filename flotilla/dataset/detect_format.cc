@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <optional>
 #include <set>
 #include <string_view>
@@ -96,16 +97,23 @@ size_t SlotsOf(std::string_view line) {
   return slots;
 }
 
-// The number of fields of every line, 0 when it differs or a line is malformed.
+// Whether so few of the lines are odd that they are bad rows of a format, which the parser reports
+// with their places.
+bool AreFew(size_t odd, size_t lines) { return odd * 20 <= lines; }
+
+// The number of fields of a line, 0 when it is malformed.
+size_t ColumnsOf(const std::string& line, const CsvForm& form) {
+  CsvCells cells;
+  return cells.Split(line, form, kMaxSchemaColumns).ok() ? cells.size() : 0;
+}
+
+// The number of fields of all but a few lines, 0 when there is none.
 size_t ColumnsOf(std::span<const std::string> lines, const CsvForm& form) {
-  size_t columns = 0;
-  for (const std::string& line : lines) {
-    CsvCells cells;
-    if (!cells.Split(line, form, kMaxSchemaColumns).ok()) return 0;
-    if (columns != 0 && cells.size() != columns) return 0;
-    columns = cells.size();
-  }
-  return columns;
+  std::map<size_t, size_t> lines_of;
+  for (const std::string& line : lines) ++lines_of[ColumnsOf(line, form)];
+  const auto most = std::max_element(lines_of.begin(), lines_of.end(),
+                                     [](auto& a, auto& b) { return a.second < b.second; });
+  return AreFew(lines.size() - most->second, lines.size()) ? most->first : 0;
 }
 
 std::vector<std::string> WithoutBlankLines(std::span<const std::string> lines) {
@@ -147,18 +155,21 @@ bool HasHeader(const std::vector<std::vector<std::string>>& rows) {
 StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines) {
   const std::vector<std::string> rows = WithoutBlankLines(lines);
   if (rows.empty()) return InvalidArgument("the file has no rows");
-  auto all = [&](auto is) { return std::all_of(rows.begin(), rows.end(), is); };
-  if (all([](const std::string& line) { return IsCriteo(line); })) {
+  auto fits = [&](auto is) {
+    const auto odd = rows.size() - std::count_if(rows.begin(), rows.end(), is);
+    return AreFew(odd, rows.size());
+  };
+  if (fits([](const std::string& line) { return IsCriteo(line); })) {
     return DetectedFormat{"criteo", "a label, 13 numbers and 26 categories, separated by tabs"};
   }
-  if (all([](const std::string& line) { return HasFeatures(line, 2); })) {
+  if (fits([](const std::string& line) { return HasFeatures(line, 2); })) {
     return DetectedFormat{"libffm", "a label and words FIELD:INDEX:VALUE"};
   }
-  if (all([](const std::string& line) { return HasFeatures(line, 1); })) {
+  if (fits([](const std::string& line) { return HasFeatures(line, 1); })) {
     return DetectedFormat{"libsvm", "a label and words INDEX:VALUE"};
   }
   const size_t slots = SlotsOf(rows[0]);
-  if (slots > 1 && all([&](const std::string& line) { return SlotsOf(line) == slots; })) {
+  if (slots > 1 && fits([&](const std::string& line) { return SlotsOf(line) == slots; })) {
     return DetectedFormat{"multislot", fmt::format("{} times a count and its values", slots)};
   }
   const auto [delimiter, columns] = FindDelimiter(rows);
@@ -184,10 +195,10 @@ StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines) {
   detected.form.delimiter = delimiter.character;
   detected.form.quotes = delimiter.character != '\t';
   std::vector<std::vector<std::string>> cells_of;
+  const CsvForm form(delimiter.character, detected.form.quotes, /*trimmed=*/true);
   for (const std::string& line : rows) {
     CsvCells cells;
-    FL_RETURN_IF_ERROR(cells.Split(
-        line, CsvForm(delimiter.character, detected.form.quotes, /*trimmed=*/true), columns));
+    if (!cells.Split(line, form, kMaxSchemaColumns).ok() || cells.size() != columns) continue;
     std::vector<std::string>& texts = cells_of.emplace_back();
     for (const std::string_view text : cells.texts()) texts.emplace_back(text);
     // A blank beside a delimiter.

@@ -17,8 +17,9 @@ struct DetectedFormat {
   std::string reason;  // why, to follow the name in a message: "every line has 24 commas"
 };
 
-// The format that all lines have (blank ones are passed over). A corpus of ids is never detected,
-// since its lines may be MultiSlot. InvalidArgument that says what to do when no format fits.
+// The format that the lines have; blank ones are passed over, and one in twenty may be odd. A
+// corpus of ids is never detected, since its lines may be MultiSlot. InvalidArgument that says what
+// to do when no format fits.
 StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines);
 
 // How a CSV or TSV file is written. The schema has no columns but its delimiter, quotes, trim and
@@ -28,7 +29,7 @@ struct DetectedCsv {
   std::vector<std::string> names;  // of the columns: of the header, or C1, C2, ..
 };
 
-// The delimiter is the one of tab, comma, semicolon and pipe that splits all lines into the same,
+// The delimiter is the one of tab, comma, semicolon and pipe that splits the lines into the same,
 // largest number of columns, at least two. The first line is a header when all its fields are
 // different words that are no numbers and that do not occur again in their columns; duplicate
 // headings are an error. Blanks are trimmed when a field that is not quoted begins or ends with
