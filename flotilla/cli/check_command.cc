@@ -7,12 +7,12 @@
 #include "flotilla/cli/builtin_models.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
-#include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/input_text.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/prepare/check_rows.h"
 #include "flotilla/fleet/data_flags.h"
 #include "flotilla/run/open_data.h"
+#include "flotilla/run/task_progress.h"
 
 namespace flotilla {
 namespace {

@@ -4,10 +4,10 @@
 
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
-#include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/criteo_prepare.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/run/open_data.h"
+#include "flotilla/run/task_progress.h"
 
 namespace flotilla {
 namespace {

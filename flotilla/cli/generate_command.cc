@@ -5,9 +5,9 @@
 
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
-#include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/prepare/generate_files.h"
 #include "flotilla/run/open_data.h"
+#include "flotilla/run/task_progress.h"
 
 namespace flotilla {
 namespace {

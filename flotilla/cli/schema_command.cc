@@ -9,19 +9,18 @@
 #include "flotilla/base/output_file.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
-#include "flotilla/cli/task_progress.h"
 #include "flotilla/dataset/detect_format.h"
 #include "flotilla/dataset/prepare/collect_statistics.h"
 #include "flotilla/dataset/prepare/describe_columns.h"
 #include "flotilla/dataset/prepare/infer_schema.h"
 #include "flotilla/fleet/flags.h"
+#include "flotilla/run/look_at_rows.h"
 #include "flotilla/run/open_data.h"
-#include "flotilla/schema/builtin_schemas.h"
+#include "flotilla/run/task_progress.h"
 
 namespace flotilla {
 namespace {
 
-constexpr int64_t kFirstLines = 100;
 constexpr size_t kTopValues = 4;
 
 struct SchemaFlags {
@@ -38,49 +37,14 @@ struct StatsFlags {
   bool json = false;
 };
 
+LookOptions LookOf(const SourceFlags& source, int64_t max_rows = 0) {
+  return {.data = &source.data, .threads = source.threads, .max_rows = max_rows};
+}
+
 StatusOr<std::vector<std::string>> FilesOf(const SourceFlags& source) {
   FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("PATH", source.paths, source.data));
-  if (std::find(files.begin(), files.end(), "-") == files.end()) return files;
-  return InvalidArgument("the rows are read twice, and standard input cannot be: give a file");
-}
-
-// How the first file is written; logs the decision.
-StatusOr<DetectedCsv> FormOf(const std::string& file, const SourceFlags& source,
-                             Terminal& terminal) {
-  FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                      FirstLines(file, kFirstLines, SourceOf(source.data)));
-  StatusOr<DetectedFormat> format = DetectFormat(lines);
-  if (!format.ok()) return Annotate(format.status(), file);
-  if (format->format == "criteo") format->format = "tsv";
-  if (format->format != "csv" && format->format != "tsv") {
-    return InvalidArgument(
-        "{}: the rows are {} ({}), which needs no schema: an index is its own id; train with "
-        "--format {}",
-        file, format->format, format->reason, format->format);
-  }
-  StatusOr<DetectedCsv> form = DetectCsv(lines);
-  if (!form.ok()) return Annotate(form.status(), file);
-  terminal.log.info("{}: {} ({}), {}", file, format->format, format->reason,
-                    form->form.header ? "the first line is the header" : "without a header");
-  return form;
-}
-
-StatusOr<TableSummary> Describe(const std::vector<std::string>& files, const DetectedCsv& form,
-                                const SourceFlags& source, int64_t max_rows, Terminal& terminal) {
-  TaskProgress progress(terminal, "rows");
-  DescribeOptions options{.threads = source.threads, .max_rows = max_rows};
-  options.reader.source = SourceOf(source.data);
-  options.log = [&](std::string_view line) { terminal.log.warn("{}", line); };
-  options.on_progress = [&](const PassProgress& pass) {
-    progress.Update(pass.lines, pass.fraction, "look");
-  };
-  FL_ASSIGN_OR_RETURN(TableSummary table, DescribeColumns(files, form, options));
-  if (table.bad_rows > 0) {
-    terminal.log.warn("{} rows have another form and were passed over: {}{}", table.bad_rows,
-                      fmt::join(table.bad, "; "),
-                      table.bad_rows > static_cast<int64_t>(table.bad.size()) ? "; .." : "");
-  }
-  return table;
+  FL_RETURN_IF_ERROR(CheckReadTwice(files));
+  return files;
 }
 
 // A schema is a file that its user edits.
@@ -94,24 +58,9 @@ Status CheckOut(const SchemaFlags& flags, const std::vector<std::string>& files)
 Status RunSchema(const SchemaFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
   FL_RETURN_IF_ERROR(CheckOut(flags, files));
-  FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines,
-                      FirstLines(files[0], kFirstLines, SourceOf(flags.source.data)));
-  std::string text;
-  const StatusOr<DetectedFormat> format = DetectFormat(lines);
-  if (format.ok() && format->format == "criteo" && flags.label.empty()) {
-    terminal.log.info("{}: criteo ({})", files[0], format->reason);
-    text = "# Raw Criteo rows: the built-in schema, --schema criteo.\n";
-    text += BuiltinSchema("criteo");
-  } else {
-    FL_ASSIGN_OR_RETURN(const DetectedCsv form, FormOf(files[0], flags.source, terminal));
-    FL_ASSIGN_OR_RETURN(const TableSummary table,
-                        Describe(files, form, flags.source, flags.rows, terminal));
-    StatusOr<std::string> inferred = InferSchema(table, form, flags.label);
-    if (!inferred.ok()) return Annotate(inferred.status(), files[0]);
-    text = *std::move(inferred);
-  }
-  // What was written must be readable, whatever the columns are called.
-  FL_RETURN_IF_ERROR(Schema::FromText(text).status());
+  FL_ASSIGN_OR_RETURN(
+      const std::string text,
+      InferSchemaText(files, flags.label, LookOf(flags.source, flags.rows), terminal));
   if (flags.out.empty()) {
     terminal.out << text;
     return absl::OkStatus();
@@ -204,7 +153,7 @@ Status RunStats(const StatsFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
   StatusOr<DetectedCsv> form = DetectedCsv();
   if (flags.schema.empty()) {
-    form = FormOf(files[0], flags.source, terminal);
+    form = LookAtForm(files[0], LookOf(flags.source), terminal);
   } else {
     FL_ASSIGN_OR_RETURN(const Schema schema, LoadSchema(flags.schema));
     FL_RETURN_IF_ERROR(CollectFor(flags, schema, files, terminal));
@@ -221,7 +170,8 @@ Status RunStats(const StatsFlags& flags, Terminal& terminal) {
     }
   }
   FL_RETURN_IF_ERROR(form.status());
-  FL_ASSIGN_OR_RETURN(const TableSummary table, Describe(files, *form, flags.source, 0, terminal));
+  FL_ASSIGN_OR_RETURN(const TableSummary table,
+                      LookAtColumns(files, *form, LookOf(flags.source), terminal));
   terminal.out << (flags.json ? JsonOf(table) : Table(table));
   return absl::OkStatus();
 }

@@ -9,14 +9,6 @@
 
 namespace flotilla {
 
-SourceOptions SourceOf(const DataOptions& options) {
-  SourceOptions source;
-  source.pipe_command = options.pipe_command;
-  source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
-  source.scheme_commands = options.schemes;
-  return source;
-}
-
 void AddPathsArgument(CLI::App& command, std::vector<std::string>* paths, const std::string& what) {
   command.add_option("PATH", *paths, fmt::format("{}: {}", what, kPathsHelp))
       ->type_name("..")

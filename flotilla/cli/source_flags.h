@@ -18,9 +18,6 @@ struct SourceFlags {
   int threads = 1;
 };
 
-// How readers access the bytes.
-SourceOptions SourceOf(const DataOptions& options);
-
 // Adds the positional argument PATH..; its help text begins with `what`.
 void AddPathsArgument(CLI::App& command, std::vector<std::string>* paths, const std::string& what);
 // Adds --threads; the default is the number of cores.

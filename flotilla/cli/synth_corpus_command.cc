@@ -9,10 +9,10 @@
 #include "flotilla/base/staged_dir.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
-#include "flotilla/cli/task_progress.h"
 #include "flotilla/corpus/synth_corpus.h"
 #include "flotilla/dataset/prepare/part_writer.h"
 #include "flotilla/fleet/flags.h"
+#include "flotilla/run/task_progress.h"
 
 namespace flotilla {
 namespace {

@@ -271,6 +271,11 @@ Status CheckParams(const ParserSpec& spec, const ParserFormat& format) {
   return absl::OkStatus();
 }
 
+Status CheckHasSchema(const ParserSpec& spec) {
+  if (spec.format == "csv" || spec.format == "tsv") return absl::OkStatus();
+  return InvalidArgument("rows of the format {} have no schema", spec.format);
+}
+
 }  // namespace
 
 std::vector<ParserFormat> ParserFormats() {
@@ -307,8 +312,7 @@ StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {
     return InvalidArgument("rows of the format {} do not define which inputs they fill",
                            spec.format);
   }
-  FL_ASSIGN_OR_RETURN(const Schema schema,
-                      SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema()));
+  FL_ASSIGN_OR_RETURN(const Schema schema, SchemaTextOfSpec(spec));
   return schema.Inputs();
 }
 
@@ -330,10 +334,13 @@ ParserSpec SpecOf(const FittedSchema& schema) {
   return spec;
 }
 
+StatusOr<Schema> SchemaTextOfSpec(const ParserSpec& spec) {
+  FL_RETURN_IF_ERROR(CheckHasSchema(spec));
+  return SchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema());
+}
+
 StatusOr<FittedSchema> SchemaOfSpec(const ParserSpec& spec) {
-  if (spec.format != "csv" && spec.format != "tsv") {
-    return InvalidArgument("rows of the format {} have no schema", spec.format);
-  }
+  FL_RETURN_IF_ERROR(CheckHasSchema(spec));
   return FittedSchemaOf(Params(spec), spec.format == "tsv" ? TsvDefaults() : Schema());
 }
 

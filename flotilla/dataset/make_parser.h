@@ -57,6 +57,9 @@ std::vector<std::string> ItemsOfParam(std::string_view text);
 // The spec of CSV rows with this schema and its statistics, as text: it needs no file.
 ParserSpec SpecOf(const FittedSchema& schema);
 
+// The schema of a csv or tsv spec, without its statistics. The errors of MakeParser.
+StatusOr<Schema> SchemaTextOfSpec(const ParserSpec& spec);
+
 // The schema of a csv or tsv spec, with its statistics. The errors of MakeParser.
 StatusOr<FittedSchema> SchemaOfSpec(const ParserSpec& spec);
 

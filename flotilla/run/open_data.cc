@@ -23,9 +23,7 @@ StreamOptions StreamOf(const OpenDataOptions& what, const DataOptions& options,
                        .cache = options.cache,
                        .threads = what.threads,
                        .log = log};
-  stream.reader.source.pipe_command = options.pipe_command;
-  stream.reader.source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
-  stream.reader.source.scheme_commands = options.schemes;
+  stream.reader.source = SourceOf(options);
   stream.reader.source.interrupt = what.interrupt;
   if (what.for_training) {
     stream.batch.drop_last = options.drop_last;
@@ -89,6 +87,14 @@ Status CheckSamePipe(const std::string& trained, const std::string& given) {
 }
 
 }  // namespace
+
+SourceOptions SourceOf(const DataOptions& options) {
+  SourceOptions source;
+  source.pipe_command = options.pipe_command;
+  source.idle_timeout_ms = options.pipe_timeout_seconds * 1000;
+  source.scheme_commands = options.schemes;
+  return source;
+}
 
 ParserSpec FormatOf(const ParserSpec& own, std::span<const InputSpec> inputs,
                     const DataOptions& options) {

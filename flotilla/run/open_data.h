@@ -15,10 +15,14 @@
 #include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/row_exchange.h"
+#include "flotilla/dataset/source.h"
 #include "flotilla/run/train_options.h"
 #include "flotilla/trainer/model.h"
 
 namespace flotilla {
+
+// How readers access the bytes of files.
+SourceOptions SourceOf(const DataOptions& options);
 
 // The format of the rows of a model: the one in the options, else the model's own, else raw Criteo
 // text if the inputs fit it, else MultiSlot text. The pipe command is that of the options.

@@ -2,25 +2,21 @@
 
 #include <gtest/gtest.h>
 
+#include "flotilla/base/manual_clock_testing.h"
+
 namespace flotilla {
 namespace {
 
-class HandClock : public Clock {
- public:
-  int64_t NowNanos() const override { return nanos; }
-  int64_t nanos = 5'000'000'000;
-};
-
 TEST(ThrottleTest, IsDueOncePerInterval) {
-  HandClock clock;
+  ManualClock clock;
   Throttle throttle(&clock, 2);
   EXPECT_FALSE(throttle.Due());
-  clock.nanos += 1'999'999'999;
+  clock.AdvanceMs(1999);
   EXPECT_FALSE(throttle.Due());
-  clock.nanos += 1;
+  clock.AdvanceMs(1);
   EXPECT_TRUE(throttle.Due());
   EXPECT_FALSE(throttle.Due());
-  clock.nanos += 5'000'000'000;  // missed intervals do not add up
+  clock.AdvanceMs(5000);  // missed intervals do not add up
   EXPECT_TRUE(throttle.Due());
   EXPECT_FALSE(throttle.Due());
 }

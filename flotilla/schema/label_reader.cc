@@ -20,7 +20,11 @@ bool ReadDouble(std::string_view text, double* value) {
 LabelReader::LabelReader(const Column& column, const LabelStatistics* statistics) {
   if (!column.classes.empty()) {
     rule_ = Rule::kSpellings;
-    expected_ = fmt::format("one of the {} classes of the schema", column.classes.size());
+    const std::string first = column.classes[0].empty() ? "" : column.classes[0][0];
+    expected_ = fmt::format(
+        "one of the {} classes of the schema; another spelling of one of them belongs there: "
+        "label({}|SPELLING,..)",
+        column.classes.size(), first);
     for (size_t k = 0; k < column.classes.size(); ++k) {
       for (const std::string& spelling : column.classes[k]) {
         spellings_.emplace_back(spelling, static_cast<float>(k));

@@ -1,4 +1,4 @@
-#include "flotilla/cli/task_progress.h"
+#include "flotilla/run/task_progress.h"
 
 #include <fmt/format.h>
 
