@@ -1,0 +1,169 @@
+#include "flotilla/models/zoo.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <utility>
+#include <vector>
+
+#include "flotilla/models/dcnv2.h"
+#include "flotilla/models/deepfm.h"
+#include "flotilla/models/din.h"
+#include "flotilla/models/ffm.h"
+#include "flotilla/models/fm.h"
+#include "flotilla/models/fwfm.h"
+#include "flotilla/models/linear.h"
+#include "flotilla/models/model_output.h"
+#include "flotilla/models/wide_deep.h"
+#include "flotilla/optim/schedule.h"
+#include "flotilla/optim/update_rule.h"
+
+namespace flotilla {
+namespace {
+
+constexpr ZooModel kZoo[] = {
+    {.name = "lr",
+     .help = "Logistic regression: the baseline, a second per million rows",
+     .recipe = {.optimizer = "adagrad", .learning_rate = 0.05, .epochs = 2},
+     .fields = false,
+     .logits = LinearLogits},
+    {.name = "fm",
+     .help = "Factorization machine: pairs of features, and bags without fields",
+     .recipe = {.epochs = 2},
+     .fields = false,
+     .classes = false,
+     .logits = FmLogits},
+    {.name = "fwfm",
+     .help = "Factorization machine with a weight for each pair of features",
+     .recipe = {.embedding_l2 = 1e-3, .epochs = 2},
+     .classes = false,
+     .logits = FwfmLogits},
+    {.name = "ffm",
+     .help = "Field-aware factorization machine: best on few rows with many categories",
+     .recipe = {.optimizer = "adagrad",
+                .learning_rate = 0.2,
+                .embedding_l2 = 2e-5,
+                .epochs = 8,
+                .batch_size = 50},
+     .classes = false,
+     .logits = FfmLogits},
+    {.name = "wide_deep",
+     .help = "A small network and a linear part: good after one epoch",
+     .logits = WideDeepLogits},
+    {.name = "deepfm",
+     .help = "A network and a factorization machine over the same vectors",
+     .classes = false,
+     .logits = DeepFmLogits},
+    {.name = "dcnv2",
+     .help = "A network with cross layers: for millions of rows",
+     .logits = DcnV2Logits},
+    {.name = "din",
+     .help = "Attention of a target to a history: for data with sequences",
+     .logits = DinLogits},
+};
+
+// The flags of the optimizer.
+OptimizerSpec ReadOptimizer(const Recipe& recipe, const Config& config) {
+  OptimizerSpec spec;
+  spec.name = config.Get("optimizer", std::string(recipe.optimizer),
+                         "Update rule, one of " + OptimizerNames());
+  const double rate =
+      config.Get("learning_rate", recipe.learning_rate, "Learning rate of the optimizer");
+  const std::string schedule = config.Get(
+      "schedule", "constant",
+      "How the learning rate falls over --schedule_steps N: constant; linear and cosine, to 0 at "
+      "step N; exponential, to a tenth every N steps");
+  const int64_t steps = config.Get("schedule_steps", 0,
+                                   "Steps of --schedule, which count the batches of all "
+                                   "trainers (sync: rounds)");
+  const int64_t warmup = config.Get(
+      "warmup_steps", 0, "The learning rate rises linearly from 0 over the first N steps");
+  if (!(rate > 0)) config.Refuse("learning_rate", "a number above 0");
+  if (warmup < 0) config.Refuse("warmup_steps", "0 or more");
+  const bool constant = schedule == "constant";
+  if (constant != (steps == 0) || steps < 0) {
+    config.Refuse("schedule_steps", constant ? "0: --schedule constant has none"
+                                             : "1 or more, which --schedule needs");
+  }
+  spec.learning_rate = ConstantRate(rate);
+  if (schedule == "linear") {
+    spec.learning_rate = PolynomialDecay(rate, steps, 0);
+  } else if (schedule == "cosine") {
+    spec.learning_rate = CosineDecay(rate, steps);
+  } else if (schedule == "exponential") {
+    spec.learning_rate = ExponentialDecay(rate, steps, 0.1);
+  } else if (!constant) {
+    config.Refuse("schedule", "constant, linear, cosine or exponential");
+  }
+  if (warmup > 0) spec.learning_rate = LinearWarmup(spec.learning_rate, warmup, 0, rate);
+  return spec;
+}
+
+std::string ModelsWithClasses() {
+  std::vector<std::string_view> names;
+  for (const ZooModel& model : kZoo) {
+    if (model.classes) names.push_back(model.name);
+  }
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// One feature of each kind.
+Features AllKinds() {
+  Features features;
+  features.features = {
+      {.input = "number", .kind = Feature::Kind::kNumber},
+      {.input = "item", .kind = Feature::Kind::kId, .vocabulary = "item"},
+      {.input = "history", .kind = Feature::Kind::kSequence, .length = 2, .vocabulary = "item"}};
+  features.labels = {{.input = "label"}};
+  return features;
+}
+
+}  // namespace
+
+std::span<const ZooModel> Zoo() { return kZoo; }
+
+const ZooModel* FindZooModel(std::string_view name) {
+  for (const ZooModel& model : kZoo) {
+    if (model.name == name) return &model;
+  }
+  return nullptr;
+}
+
+StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,
+                             const Config& config) {
+  if (features.labels.size() != 1) {
+    std::vector<std::string_view> names;
+    for (const LabelFeature& label : features.labels) names.push_back(label.input);
+    if (names.empty()) return InvalidArgument("the data has no label: name it with --label COLUMN");
+    return InvalidArgument("{} predicts one label, and the data has {} ({}): name it with --label",
+                           model.name, names.size(), fmt::join(names, ", "));
+  }
+  if (features.features.empty()) {
+    return InvalidArgument("the data has no features besides its label");
+  }
+  Graph graph;
+  ModelInputs inputs = DeclareInputs(features, &graph);
+  if (!model.classes && inputs.outputs() > 1) {
+    return InvalidArgument("{} predicts one number, and the label {} has {} classes: use one of {}",
+                           model.name, inputs.target.input, inputs.target.classes,
+                           ModelsWithClasses());
+  }
+  OptimizerSpec optimizer = ReadOptimizer(model.recipe, config);
+  inputs.embedding_l2 =
+      config.Get("embedding_l2", model.recipe.embedding_l2,
+                 "Weight decay (L2) of the tables, applied to the rows of a batch");
+  if (!(inputs.embedding_l2 >= 0)) config.Refuse("embedding_l2", "0 or more");
+  FL_ASSIGN_OR_RETURN(const Var logits, model.logits(inputs, config));
+  FL_RETURN_IF_ERROR(config.status());
+  Model made = FinishModel(std::move(graph), inputs, logits);
+  made.optimizer = std::move(optimizer);
+  return made;
+}
+
+Status ReadZooFlags(const ZooModel& model, const Config& config) {
+  const auto made = MakeZooModel(model, AllKinds(), config);
+  // What the data lacks is not known yet; what a flag lacks is.
+  return config.status();
+}
+
+}  // namespace flotilla
