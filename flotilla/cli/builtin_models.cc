@@ -13,10 +13,6 @@
 namespace flotilla {
 namespace {
 
-// The default learning rate of lr. Its weights start at zero and no network follows them, so it
-// needs larger steps than the recipes of ctr_dnn.
-constexpr double kLinearRate = 5e-3;
-
 // The number of ids of a growing table: all that the parser can produce, so that no two values
 // share a row.
 constexpr uint64_t kAnyId = (uint64_t{1} << 63) - 1;
@@ -61,16 +57,8 @@ StatusOr<Model> MakeCtrDnn(const Config& config) {
   return WithFormat(CtrDnn(*options), *options);
 }
 
-StatusOr<Model> MakeLogisticRegression(const Config& config) {
-  CtrDnnOptions options;
-  options.learning_rate = kLinearRate;
-  ReadCommon(config, &options);
-  return WithFormat(LogisticRegression(options), options);
-}
-
 constexpr BuiltinModel kModels[] = {
-    {"ctr_dnn", "A deep click-through-rate network", MakeCtrDnn},
-    {"lr", "Logistic regression on the same inputs", MakeLogisticRegression},
+    {"ctr_dnn", "The network of PaddlePaddle's tutorials, for Criteo rows", MakeCtrDnn},
 };
 
 }  // namespace

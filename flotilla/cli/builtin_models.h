@@ -1,4 +1,5 @@
-// The models of rows that `flotilla train` knows by name.
+// The models with inputs of their own that `flotilla train` knows by name; models/zoo.h has those
+// that take their inputs from the data.
 //
 // To add one: one entry in the table of builtin_models.cc.
 #pragma once

@@ -61,7 +61,7 @@ TEST(CheckCommandTest, InputsComeFromTheModelOrTheFormat) {
   SynthCriteo::Make({.seed = 3})->Rows(0, 20, &text);
   const std::string criteo = dir.Write("criteo", text);
   EXPECT_EQ(Check({criteo, "--format", "criteo"}).code, kSuccess);
-  EXPECT_EQ(Check({criteo, "--model", "lr"}).code, kSuccess);  // the model's own format
+  EXPECT_EQ(Check({criteo, "--model", "ctr_dnn"}).code, kSuccess);  // the model's own format
   const std::string csv = dir.Write("rows.csv", "x,1\ny,0\n");
   const std::string schema = dir.Write("schema", "city:id click:label");
   EXPECT_EQ(Check({csv, "--format", "csv", "--format_param", "schema_file=" + schema}).code,
@@ -104,7 +104,7 @@ TEST(CheckCommandTest, WrongFlagsAreUsageErrors) {
   EXPECT_THAT(error_of({"--format", "libsvn"}), HasSubstr("did you mean libsvm?"));
   EXPECT_THAT(error_of({"--format", "multislot"}), HasSubstr("give --model or --inputs"));
   EXPECT_THAT(error_of({"--format", "multislot", "--inputs", "x"}), HasSubstr("--inputs: 'x' is"));
-  EXPECT_THAT(error_of({"--format", "multislot", "--inputs", "x:id", "--model", "lr"}),
+  EXPECT_THAT(error_of({"--format", "multislot", "--inputs", "x:id", "--model", "ctr_dnn"}),
               HasSubstr("give one of them"));
   EXPECT_THAT(error_of({"--format", "criteo", "--format_param", "numeric"}),
               HasSubstr("KEY=VALUE"));

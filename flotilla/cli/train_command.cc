@@ -1,11 +1,14 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "flotilla/cli/builtin_models.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/train_flags.h"
+#include "flotilla/models/zoo.h"
+#include "flotilla/run/row_features.h"
 #include "flotilla/run/train_report.h"
 
 namespace flotilla {
@@ -15,30 +18,79 @@ constexpr char kExample[] = R"(
 
 Example: flotilla train ctr_dnn --data train/ --test test/ --epochs 2 --out model)";
 
-// A model of rows.
+constexpr char kZooExample[] = R"(
+
+Examples: flotilla train {0} --data clicks.csv --test new.csv --out model
+          flotilla data schema clicks.csv --label clicked --out clicks.schema
+          flotilla train {0} --data clicks.csv --schema clicks.schema --out model)";
+
+// Makes `check` and `make` the action of a command that trains a model of rows.
+void SetTraining(CLI::App& command, const std::shared_ptr<TrainFlags>& flags,
+                 std::function<Status()> check, MakeRowModel make, Action* action) {
+  AddConfigFlags(command);
+  command.group(kModelCommands);
+  WhenChosen(command, [=] {
+    action->check = check;
+    action->view = [flags](ConsoleOptions* view) { SetView(flags->options.view, view); };
+    action->run = [flags, make](Terminal& terminal) {
+      return TrainAndReport(flags->options, make, terminal);
+    };
+  });
+}
+
+// A model with inputs of its own.
 void AddModel(CLI::App& train, const BuiltinModel& model, Action* action) {
   auto flags = std::make_shared<TrainFlags>();
   flags->options.model_name = model.name;
   CLI::App* command = train.add_subcommand(std::string(model.name), std::string(model.help));
   AddTrainFlags(*command, flags.get());
   const Config defaults;
-  const Status made = model.make(defaults).status();  // reads every flag
-  const Status added = made.ok() ? AddModelFlags(*command, defaults.flags(), flags.get()) : made;
-  AddConfigFlags(*command);
-  command->group(kModelCommands);
+  const Status read = model.make(defaults).status();  // reads every flag
+  const Status added = read.ok() ? AddModelFlags(*command, defaults.flags(), flags.get()) : read;
   command->footer(std::string(kTrainJsonHelp) + kExample);
-  command->callback([flags, action, added, make = model.make] {
-    action->check = [flags, added, make]() -> Status {
-      FL_RETURN_IF_ERROR(added);
-      FL_ASSIGN_OR_RETURN(const Model checked, MakeModel(make, Config(flags->model_values)));
-      return SettleTrainFlags(checked, flags.get());
+  const auto check = [flags, added, make = model.make]() -> Status {
+    FL_RETURN_IF_ERROR(added);
+    FL_ASSIGN_OR_RETURN(const Model checked, MakeModel(make, Config(flags->model_values)));
+    FL_RETURN_IF_ERROR(SettleTrainFlags(flags.get()));
+    return CheckModelFlags(checked, flags->options);
+  };
+  const auto make = [flags, make = model.make](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
+    FL_ASSIGN_OR_RETURN(Model made, MakeModel(make, Config(flags->model_values)));
+    return RowModel{.model = std::move(made)};
+  };
+  SetTraining(*command, flags, check, make, action);
+}
+
+// A model that takes its inputs from the data.
+void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
+  auto flags = std::make_shared<TrainFlags>();
+  flags->options.model_name = model.name;
+  flags->options.epochs = model.recipe.epochs;
+  flags->options.batch_size = model.recipe.batch_size;
+  CLI::App* command = train.add_subcommand(std::string(model.name), std::string(model.help));
+  AddTrainFlags(*command, flags.get());
+  AddSchemaFlags(*command, flags.get());
+  const Config defaults;
+  Status added = ReadZooFlags(model, defaults);
+  if (added.ok()) added = AddModelFlags(*command, defaults.flags(), flags.get());
+  command->footer(std::string(kTrainJsonHelp) + fmt::format(kZooExample, model.name));
+  const auto check = [flags, added, &model]() -> Status {
+    FL_RETURN_IF_ERROR(added);
+    FL_RETURN_IF_ERROR(ReadZooFlags(model, Config(flags->model_values)));
+    return SettleTrainFlags(flags.get());
+  };
+  const auto make = [flags, &model](Terminal& terminal,
+                                    const Interrupt* interrupt) -> StatusOr<RowModel> {
+    FL_ASSIGN_OR_RETURN(DescribedRows rows,
+                        FindRowFeatures(flags->options, model.fields, terminal, interrupt));
+    const ModelFunction function = [&](const Config& config) {
+      return MakeZooModel(model, rows.features, config);
     };
-    action->view = [flags](ConsoleOptions* view) { SetView(flags->options.view, view); };
-    action->run = [flags, make](Terminal& terminal) -> Status {
-      FL_ASSIGN_OR_RETURN(const Model built, MakeModel(make, Config(flags->model_values)));
-      return TrainAndReport(flags->options, built, terminal);
-    };
-  });
+    FL_ASSIGN_OR_RETURN(Model made, MakeModel(function, Config(flags->model_values)));
+    made.format = rows.format;
+    return RowModel{.model = std::move(made), .rows = std::move(rows)};
+  };
+  SetTraining(*command, flags, check, make, action);
 }
 
 }  // namespace
@@ -46,6 +98,7 @@ void AddModel(CLI::App& train, const BuiltinModel& model, Action* action) {
 void AddTrainCommand(CLI::App& app, Action* action) {
   CLI::App* train = app.add_subcommand("train", "Trains a model and reports its quality");
   train->require_subcommand(1);
+  for (const ZooModel& model : Zoo()) AddZooModel(*train, model, action);
   for (const BuiltinModel& model : BuiltinModels()) AddModel(*train, model, action);
   AddTrainWord2VecCommand(*train, action);
   // After the subcommands were added, which would inherit it.

@@ -116,12 +116,12 @@ TEST_F(TrainCommandTest, BadRowsAreErrorsWithTheirPlaceOrCounted) {
       dir_.Write("bad.tsv", TrainedFiles::Rows(0, 5) + "broken\n" + TrainedFiles::Rows(5, 300));
   const ProgramRun refused = RunForTest({"train", "lr", "--data", bad});
   EXPECT_EQ(refused.code, kFailure);
-  EXPECT_THAT(refused.err, HasSubstr(bad + ":6:1"));
+  EXPECT_THAT(refused.err, HasSubstr(bad + ":6:7: expected 40 columns"));
   const ProgramRun counted =
       RunForTest({"train", "lr", "--data", bad, "--max_bad_rows", "1", "--json"});
   ASSERT_EQ(counted.code, kSuccess) << counted.err;
   EXPECT_EQ(json::parse(counted.out)["skipped"], 1);
-  EXPECT_EQ(json::parse(counted.out)["examples"], 300);
+  EXPECT_EQ(json::parse(counted.out)["examples"], 2 * 300);  // two epochs by default
 }
 
 TEST_F(TrainCommandTest, TheNumberOfWorkersOfTheEnvironmentHoldsUnlessAFlagSaysIt) {

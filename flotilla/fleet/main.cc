@@ -57,12 +57,16 @@ int RunMain(const std::string& program, std::vector<std::string> args, const Mod
   const Action action{
       .check = [&]() -> Status {
         FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
-        return SettleTrainFlags(made, &flags);
+        FL_RETURN_IF_ERROR(SettleTrainFlags(&flags));
+        return CheckModelFlags(made, flags.options);
       },
       .view = [&](ConsoleOptions* view) { SetView(flags.options.view, view); },
       .run = [&](Terminal& terminal) -> Status {
-        FL_ASSIGN_OR_RETURN(const Model made, MakeModel(model, Config(flags.model_values)));
-        return TrainAndReport(flags.options, made, terminal);
+        const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
+          FL_ASSIGN_OR_RETURN(Model made, MakeModel(model, Config(flags.model_values)));
+          return RowModel{.model = std::move(made)};
+        };
+        return TrainAndReport(flags.options, make, terminal);
       }};
   return RunCommandLine(app, program, std::move(args), action, out, err);
 }

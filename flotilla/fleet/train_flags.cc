@@ -7,6 +7,7 @@
 #include "flotilla/fleet/command_line.h"
 #include "flotilla/fleet/flags.h"
 #include "flotilla/run/open_data.h"
+#include "flotilla/run/row_task.h"
 
 namespace flotilla {
 namespace {
@@ -83,7 +84,7 @@ void AddInitFlags(CLI::App& command, KeepOptions& keep) {
 }
 
 // The flags that are about the test value of the watched metric.
-Status CheckWatchFlags(const Model& model, const TrainOptions& options) {
+Status CheckWatchFlags(const TrainOptions& options) {
   const char* const flag = options.early_stop > 0   ? "--early_stop"
                            : options.plateau > 0    ? "--plateau"
                            : !options.watch.empty() ? "--watch"
@@ -91,14 +92,6 @@ Status CheckWatchFlags(const Model& model, const TrainOptions& options) {
   if (flag == nullptr) return absl::OkStatus();
   if (options.data.test.empty()) {
     return InvalidArgument("{} needs test rows: give --test PATH", flag);
-  }
-  StatusOr<WatchedMetric> watched = WatchedMetricOf(model, options.watch);
-  if (!watched.ok()) return Annotate(watched.status(), flag);
-  if (watched->name.empty()) {
-    return InvalidArgument(
-        "{} needs a metric that tells the better of two models (for example an AUC), and the model "
-        "has none",
-        flag);
   }
   const std::string& mode = options.fleet.job.mode.mode;
   if (options.plateau > 0 && GetMode(mode).sends_gradients) {
@@ -131,6 +124,33 @@ void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddViewFlags(command, &flags->options, &flags->run);
 }
 
+void AddSchemaFlags(CLI::App& command, TrainFlags* flags) {
+  DataOptions& data = flags->options.data;
+  command
+      .add_option("--schema", data.schema,
+                  "What the columns mean: a file (`flotilla data schema` writes one), or the name "
+                  "of a built-in schema: criteo (default: inferred from the rows)")
+      ->type_name("FILE");
+  command
+      .add_option(
+          "--label", data.label,
+          "Column of the label (default: the schema's; without a schema, the one whose name "
+          "says so, else the last or the first with two values)")
+      ->type_name("COLUMN");
+  command
+      .add_option("--task", flags->task,
+                  "What to predict: click, the probability of one of two values; regression, a "
+                  "number; classes (default: the values of the label decide)")
+      ->type_name("NAME")
+      ->check(OneOf({"click", "regression", "classes"}));
+  command
+      .add_option("--rows", data.rows,
+                  "What the rows are, as found out by the process that started the job "
+                  "(LOG_DIR/rows.json), instead of looking at the files")
+      ->type_name("FILE")
+      ->group("Data sources and formats");
+}
+
 Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flags,
                      TrainFlags* flags) {
   for (const Config::Flag& flag : model_flags) {
@@ -157,7 +177,7 @@ Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flag
   return absl::OkStatus();
 }
 
-Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
+Status SettleTrainFlags(TrainFlags* flags) {
   TrainOptions& options = flags->options;
   FL_RETURN_IF_ERROR(SettleRunFlags(flags->run, &options));
   DataOptions& data = options.data;
@@ -187,8 +207,17 @@ Status SettleTrainFlags(const Model& model, TrainFlags* flags) {
   if (data.ignore_format && keep.init_model.empty() && !keep.resume) {
     return InvalidArgument("--ignore_format needs --init_model DIR or --resume");
   }
-  FL_RETURN_IF_ERROR(CheckWatchFlags(model, options));
-  return MakeModelParser(model, data).status();
+  if (!flags->task.empty()) {
+    for (const LabelTask task : {LabelTask::kClick, LabelTask::kRegression, LabelTask::kClasses}) {
+      if (NameOf(task) == flags->task) data.task = task;
+    }
+  }
+  return CheckWatchFlags(options);
+}
+
+Status CheckModelFlags(const Model& model, const TrainOptions& options) {
+  FL_RETURN_IF_ERROR(CheckWatch(model, options));
+  return MakeModelParser(model, options.data).status();
 }
 
 }  // namespace flotilla

@@ -22,6 +22,7 @@ struct TrainFlags {
 
   RunFlags run;
   DataFlags data;
+  std::string task;               // --task
   std::optional<bool> in_memory;  // default true
   std::optional<bool> shuffle;    // default: true if the rows are in memory
 };
@@ -34,8 +35,15 @@ void AddTrainFlags(CLI::App& command, TrainFlags* flags);
 Status AddModelFlags(CLI::App& command, std::span<const Config::Flag> model_flags,
                      TrainFlags* flags);
 
-// Runs the checks that need the model or several flags, and fills flags->options from the other
-// members. Errors are usage errors.
-Status SettleTrainFlags(const Model& model, TrainFlags* flags);
+// Declares --schema, --label, --task and --rows, for models that take their inputs from the data
+// (run/row_features.h).
+void AddSchemaFlags(CLI::App& command, TrainFlags* flags);
+
+// Runs the checks that need several flags, and fills flags->options from the other members. Errors
+// are usage errors.
+Status SettleTrainFlags(TrainFlags* flags);
+
+// The checks that need the model. REQUIRES: SettleTrainFlags has succeeded.
+Status CheckModelFlags(const Model& model, const TrainOptions& options);
 
 }  // namespace flotilla

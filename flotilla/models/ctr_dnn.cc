@@ -45,25 +45,4 @@ Model CtrDnn(const CtrDnnOptions& options) {
       .metrics = {Auc(predict, label), LogLossMetric(predict, label), Accuracy(predict, label)}};
 }
 
-Model LogisticRegression(const CtrDnnOptions& options) {
-  Graph g;
-  const Var dense = g.Dense("dense_input", kNumbers);
-  std::vector<Var> features;
-  for (int i = 1; i <= kSlots; ++i) {
-    features.push_back(Embedding(
-        g.Ids(fmt::format("C{}", i)),
-        {.table = "weights", .dim = 1, .rows = options.sparse_feature_dim, .init = Constant(0)}));
-  }
-  const Var sparse = ReduceSum(Concat(features), {1}, true);
-  const Var logit = sparse + Fc(dense, 1, nullptr, {.weight = {.init = Constant(0)}});
-  const Var predict = Sigmoid(logit);
-  const Var label = g.Label("label");
-  const Var loss = ReduceSum(SigmoidCrossEntropyWithLogits(logit, Cast(label, DType::kFloat)));
-  return {
-      .graph = std::move(g),
-      .loss = loss,
-      .optimizer = OptimizerOf(options),
-      .metrics = {Auc(predict, label), LogLossMetric(predict, label), Accuracy(predict, label)}};
-}
-
 }  // namespace flotilla

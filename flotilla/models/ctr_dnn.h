@@ -29,7 +29,4 @@ StatusOr<CtrDnnOptions> CtrDnnRecipe(const std::string& name);
 // entropy; metrics auc, logloss, accuracy. Bad options show in the graph's status.
 Model CtrDnn(const CtrDnnOptions& options);
 
-// Logistic regression on the same inputs, trained in the same way: the baseline for networks.
-Model LogisticRegression(const CtrDnnOptions& options);
-
 }  // namespace flotilla

@@ -1,8 +1,12 @@
 #include "flotilla/run/row_task.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
+#include "flotilla/base/output_file.h"
 #include "flotilla/run/file_shares.h"
+#include "flotilla/run/row_features.h"
 #include "flotilla/run/run_state.h"
 #include "flotilla/trainer/group_row_exchange.h"
 
@@ -33,7 +37,46 @@ std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
   return settings;
 }
 
+// Where the process that starts a job writes what it found out about the rows.
+constexpr char kRowsFile[] = "rows.json";
+
 }  // namespace
+
+Status CheckWatch(const Model& model, const TrainOptions& options) {
+  const char* const flag = options.early_stop > 0   ? "--early_stop"
+                           : options.plateau > 0    ? "--plateau"
+                           : !options.watch.empty() ? "--watch"
+                                                    : nullptr;
+  if (flag == nullptr) return absl::OkStatus();
+  StatusOr<WatchedMetric> watched = WatchedMetricOf(model, options.watch);
+  if (!watched.ok()) return Annotate(watched.status(), flag);
+  if (watched->name.empty()) {
+    return InvalidArgument(
+        "{} needs a metric that tells the better of two models (for example an AUC), and the model "
+        "has none",
+        flag);
+  }
+  return absl::OkStatus();
+}
+
+Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
+  FL_ASSIGN_OR_RETURN(RowModel made, make_(terminal, interrupt));
+  model_ = std::move(made.model);
+  rows_ = std::move(made.rows);
+  // The flags of the format have served to find the rows' format, which the model has now.
+  if (rows_) options_.data.format = {};
+  return CheckWatch(model_, options_);
+}
+
+StatusOr<std::vector<std::string>> RowTask::ArgsForJob(const std::string& log_dir) const {
+  if (!rows_) return std::vector<std::string>();
+  FL_ASSIGN_OR_RETURN(const std::string text, RowsToText(*rows_));
+  const std::string path = log_dir + "/" + kRowsFile;
+  std::error_code error;
+  std::filesystem::create_directories(log_dir, error);  // writing the file reports the error
+  FL_RETURN_IF_ERROR(WriteFile(path, text));
+  return std::vector<std::string>{"--rows", path};
+}
 
 Status RowTask::CheckStart(const Sections& sections) const {
   if (options_.data.ignore_format) return absl::OkStatus();

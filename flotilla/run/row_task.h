@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "flotilla/dataset/prepare/describe_rows.h"
 #include "flotilla/run/open_data.h"
 #include "flotilla/run/task.h"
 #include "flotilla/run/train_options.h"
@@ -15,15 +17,28 @@
 
 namespace flotilla {
 
+// The model of a run, and what its rows are if it took its inputs from them (row_features.h).
+struct RowModel {
+  Model model;  // model.graph.status() is ok
+  std::optional<DescribedRows> rows = std::nullopt;
+};
+
+// Makes the model, before the job is joined; may read the training files. Called once.
+using MakeRowModel =
+    std::function<StatusOr<RowModel>(Terminal& terminal, const Interrupt* interrupt)>;
+
+// Ok if the options of the run fit the model: its watched metric. Errors name the flag.
+Status CheckWatch(const Model& model, const TrainOptions& options);
+
 class RowTask : public Task {
  public:
-  // REQUIRES: options and model outlive the task; model->graph.status().ok().
-  RowTask(const TrainOptions* options, const Model* model) : options_(*options), model_(*model) {}
+  RowTask(TrainOptions options, MakeRowModel make)
+      : options_(std::move(options)), make_(std::move(make)) {}
 
-  Status Prepare(Terminal& /*terminal*/, const Interrupt* /*interrupt*/) override {
-    return absl::OkStatus();
-  }
+  Status Prepare(Terminal& terminal, const Interrupt* interrupt) override;
   const Model& model() const override { return model_; }
+  // What the rows are, if the model took its inputs from them.
+  StatusOr<std::vector<std::string>> ArgsForJob(const std::string& log_dir) const override;
   // The rows of this run must have the format that the loaded model was trained on.
   Status CheckStart(const Sections& sections) const override;
   Status Start(const TaskRun* run) override;
@@ -47,8 +62,10 @@ class RowTask : public Task {
   // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser);
 
-  const TrainOptions& options_;
-  const Model& model_;
+  TrainOptions options_;
+  const MakeRowModel make_;
+  Model model_;
+  std::optional<DescribedRows> rows_;
   const TaskRun* run_ = nullptr;
   std::vector<std::string> train_files_, test_files_;
   OpenedData train_, test_;

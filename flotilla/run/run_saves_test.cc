@@ -43,9 +43,8 @@ class RunSavesTest : public ::testing::Test {
   }
 
   const TempDir dir_;
-  const TrainOptions options_;
   const Model model_ = OneLayer();
-  const RowTask task_{&options_, &model_};
+  const RowTask task_{{}, nullptr};  // saves only the position
   ManualClock clock_;
   const std::unique_ptr<LocalCommunicator> local_ = *LocalCommunicator::Make(SpecOf(model_, 1), {});
 };

@@ -3,12 +3,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "flotilla/dataset/file_list.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/run/run_options.h"
+#include "flotilla/schema/features.h"
 
 namespace flotilla {
 
@@ -17,12 +19,17 @@ struct DataOptions {
   std::vector<std::string> train;  // paths and patterns (dataset/file_list.h)
   std::vector<std::string> test;   // the same; may be empty
   ParserSpec format;               // empty name: the model's own
-  bool ignore_format = false;      // do not compare the format with that of a saved model
-  bool in_memory = true;           // otherwise files are read again in every epoch
-  bool shuffle = true;             // in memory: another order in each epoch
-  bool global_shuffle = false;     // in memory: rows are first spread over all trainers at random
-  int64_t shuffle_rows = 0;        // not in memory: window of the shuffle; 0: no shuffle
-  bool drop_last = false;          // leave out the last batch if it is short
+  // For models that take their inputs from the data (row_features.h).
+  std::string schema;             // file, or name of a built-in schema; empty: see row_features.h
+  std::string label;              // column of the label; empty: the schema's
+  std::optional<LabelTask> task;  // what the label asks for; not set: its values decide
+  std::string rows;               // file with the result of another process; empty: none
+  bool ignore_format = false;     // do not compare the format with that of a saved model
+  bool in_memory = true;          // otherwise files are read again in every epoch
+  bool shuffle = true;            // in memory: another order in each epoch
+  bool global_shuffle = false;    // in memory: rows are first spread over all trainers at random
+  int64_t shuffle_rows = 0;       // not in memory: window of the shuffle; 0: no shuffle
+  bool drop_last = false;         // leave out the last batch if it is short
   int64_t max_bad_rows = 0;
   int readers = 1;  // files read in parallel: for commands and compressed files
   std::string pipe_command;

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "flotilla/communicator/mode.h"
-#include "flotilla/run/row_task.h"
 
 namespace flotilla {
 namespace {
@@ -128,8 +128,8 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
   return json.dump() + "\n";
 }
 
-Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal) {
-  RowTask task(&options, &model);
+Status TrainAndReport(const TrainOptions& options, MakeRowModel make, Terminal& terminal) {
+  RowTask task(options, std::move(make));
   const auto text = [&](const RunResult& result) {
     return options.view.json ? ResultJson(options, result) : ResultTable(options, result);
   };

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "flotilla/base/status.h"
+#include "flotilla/run/row_task.h"
 #include "flotilla/run/run.h"
 #include "flotilla/run/terminal.h"
 #include "flotilla/run/train_options.h"
-#include "flotilla/trainer/model.h"
 
 namespace flotilla {
 
@@ -20,7 +20,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result);
 
 // Trains a model of rows (RunAndReport) and prints its results in the form that options.view
 // selects.
-Status TrainAndReport(const TrainOptions& options, const Model& model, Terminal& terminal);
+Status TrainAndReport(const TrainOptions& options, MakeRowModel make, Terminal& terminal);
 
 inline constexpr char kTrainJsonHelp[] =
     R"(--json prints one object with these keys:
