@@ -66,10 +66,15 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
   auto flags = std::make_shared<TrainFlags>();
   flags->options.model_name = model.name;
   flags->options.epochs = model.recipe.epochs;
-  flags->options.batch_size = model.recipe.batch_size;
+  flags->options.batch_size = 0;
   CLI::App* command = train.add_subcommand(std::string(model.name), std::string(model.help));
   AddTrainFlags(*command, flags.get());
   AddSchemaFlags(*command, flags.get());
+  command->get_option("--batch_size")
+      ->default_str("")
+      ->description(
+          fmt::format("Rows per batch (default {}, but at most a 500th of the training rows)",
+                      model.recipe.batch_size));
   const Config defaults;
   Status added = ReadZooFlags(model, defaults);
   if (added.ok()) added = AddModelFlags(*command, defaults.flags(), flags.get());
@@ -88,7 +93,8 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
     };
     FL_ASSIGN_OR_RETURN(Model made, MakeModel(function, Config(flags->model_values)));
     made.format = rows.format;
-    return RowModel{.model = std::move(made), .rows = std::move(rows)};
+    const int64_t batch_size = DefaultBatchSize(model.recipe, rows.features);
+    return RowModel{.model = std::move(made), .rows = std::move(rows), .batch_size = batch_size};
   };
   SetTraining(*command, flags, check, make, action);
 }

@@ -18,8 +18,11 @@ double LogOdds(double share) {
 Model FinishModel(Graph graph, const ModelInputs& inputs, Var logits) {
   const LabelTask task = inputs.target.task;
   const Var label = inputs.label;
+  // A number is learned in units of its deviation: learning rates do not depend on its unit.
+  const double unit =
+      task == LabelTask::kRegression && inputs.target.deviation > 0 ? inputs.target.deviation : 1;
   const double start = task == LabelTask::kClick        ? LogOdds(inputs.target.mean)
-                       : task == LabelTask::kRegression ? inputs.target.mean
+                       : task == LabelTask::kRegression ? inputs.target.mean / unit
                                                         : 0;
   const Var bias = graph.Parameter("output.b_0", {inputs.outputs()}, {.init = Constant(start)});
   const Var output = logits + bias;
@@ -37,9 +40,9 @@ Model FinishModel(Graph graph, const ModelInputs& inputs, Var logits) {
       }
       break;
     case LabelTask::kRegression:
-      model.predict = output;
-      loss = SquareError(output, Cast(label, DType::kFloat));
-      model.metrics = {Rmse(output, label), Mae(output, label)};
+      model.predict = unit == 1 ? output : Scale(output, unit);
+      loss = SquareError(output, Scale(Cast(label, DType::kFloat), 1 / unit));
+      model.metrics = {Rmse(model.predict, label), Mae(model.predict, label)};
       break;
     case LabelTask::kClasses:
       model.predict = Softmax(output);

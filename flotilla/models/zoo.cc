@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -127,6 +128,13 @@ const ZooModel* FindZooModel(std::string_view name) {
     if (model.name == name) return &model;
   }
   return nullptr;
+}
+
+int64_t DefaultBatchSize(const Recipe& recipe, const Features& features) {
+  constexpr int64_t kSteps = 500;
+  constexpr int64_t kLeast = 10;
+  if (features.rows == 0) return recipe.batch_size;
+  return std::min(recipe.batch_size, std::max(kLeast, features.rows / kSteps));
 }
 
 StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,

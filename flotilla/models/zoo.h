@@ -47,6 +47,10 @@ std::span<const ZooModel> Zoo();
 // Null if there is none of that name.
 const ZooModel* FindZooModel(std::string_view name);
 
+// The default number of rows per batch: that of the recipe, but at most a 500th of the training
+// rows, so that an epoch over little data has enough steps to learn from it.
+int64_t DefaultBatchSize(const Recipe& recipe, const Features& features);
+
 // Makes the model for data with these features. The label decides the loss and the metrics: a click
 // has the logistic loss and auc, a number the squared error and rmse, classes the softmax loss; the
 // output starts at the mean of the label. Rows count by their weight. Errors name the flag or the

@@ -103,10 +103,12 @@ StatusOr<ParserSpec> Finder::ChooseFormat() {
     return format;
   }
   if (!format.format.empty()) return format;
+  FL_RETURN_IF_ERROR(CheckReadTwice(files_));
   FL_ASSIGN_OR_RETURN(const DetectedFormat detected, LookAtFormat(files_[0], look()));
+  format.format = detected.format;
+  if (IsCsv(format.format)) return format;  // logged when its columns are looked at
   terminal_.log.info("{}: {} ({}); --format overrides", files_[0], detected.format,
                      detected.reason);
-  format.format = detected.format;
   // The parameters that were given are those of the format's own parser.
   if (format.format == "criteo" && format.params.empty()) {
     terminal_.log.info("using the built-in schema criteo (--schema criteo)");
@@ -253,7 +255,8 @@ nlohmann::json ToJson(const LabelFeature& label) {
   return {{"input", label.input},
           {"task", NameOf(label.task)},
           {"classes", label.classes},
-          {"mean", label.mean}};
+          {"mean", label.mean},
+          {"deviation", label.deviation}};
 }
 
 Feature FeatureOf(const JsonValue& json) {
@@ -269,7 +272,8 @@ LabelFeature LabelOf(const JsonValue& json) {
   return {.input = json["input"].Text(),
           .task = static_cast<LabelTask>(json["task"].OneOf(kTasks)),
           .classes = json["classes"].Whole(),
-          .mean = json["mean"].Number()};
+          .mean = json["mean"].Number(),
+          .deviation = json["deviation"].Number()};
 }
 
 }  // namespace
@@ -286,7 +290,8 @@ StatusOr<std::string> RowsToText(const DescribedRows& rows) {
                          {"labels", nlohmann::json::array()},
                          {"weight", rows.features.weight},
                          {"group", rows.features.group},
-                         {"id_rows", rows.features.id_rows}};
+                         {"id_rows", rows.features.id_rows},
+                         {"rows", rows.features.rows}};
   for (const Feature& feature : rows.features.features) json["features"].push_back(ToJson(feature));
   for (const LabelFeature& label : rows.features.labels) json["labels"].push_back(ToJson(label));
   return DumpJson(json);
@@ -303,6 +308,7 @@ StatusOr<DescribedRows> RowsFromText(std::string_view text) {
   rows.features.weight = json["weight"].Text();
   rows.features.group = json["group"].Text();
   rows.features.id_rows = json["id_rows"].Whole();
+  rows.features.rows = json["rows"].Whole();
   FL_RETURN_IF_ERROR(status);
   FL_ASSIGN_OR_RETURN(rows.format, ParserSpecFromJson(format));
   return rows;

@@ -21,6 +21,7 @@ namespace flotilla {
 struct RowModel {
   Model model;  // model.graph.status() is ok
   std::optional<DescribedRows> rows = std::nullopt;
+  int64_t batch_size = 0;  // for options that leave it open
 };
 
 // Makes the model, before the job is joined; may read the training files. Called once.
@@ -37,6 +38,8 @@ class RowTask : public Task {
 
   Status Prepare(Terminal& terminal, const Interrupt* interrupt) override;
   const Model& model() const override { return model_; }
+  // With the batch size that was chosen. REQUIRES: Prepare has succeeded.
+  const TrainOptions& options() const { return options_; }
   // What the rows are, if the model took its inputs from them.
   StatusOr<std::vector<std::string>> ArgsForJob(const std::string& log_dir) const override;
   // The rows of this run must have the format that the loaded model was trained on.

@@ -39,7 +39,7 @@ struct DataOptions {
 };
 
 struct TrainOptions : RunOptions {
-  int64_t batch_size = 1000;
+  int64_t batch_size = 1000;  // 0: chosen with the model (RowModel)
   DataOptions data;
 };
 

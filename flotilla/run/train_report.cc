@@ -131,7 +131,8 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
 Status TrainAndReport(const TrainOptions& options, MakeRowModel make, Terminal& terminal) {
   RowTask task(options, std::move(make));
   const auto text = [&](const RunResult& result) {
-    return options.view.json ? ResultJson(options, result) : ResultTable(options, result);
+    const TrainOptions& used = task.options();
+    return used.view.json ? ResultJson(used, result) : ResultTable(used, result);
   };
   return RunAndReport(options, task, text, terminal);
 }

@@ -45,6 +45,8 @@ struct LabelFeature {
   // Mean of the label over the training rows (kClick: the share of ones); 0 when there are no
   // statistics, and for kClasses.
   double mean = 0;
+  // kRegression: standard deviation of the label over the training rows; 0 when it is not known.
+  double deviation = 0;
 
   bool operator==(const LabelFeature&) const = default;
 };
@@ -57,6 +59,7 @@ struct Features {
   // All ids of all features share one space, so that one table serves them all. If not 0, every id
   // is below it; 0: at least one feature has 64-bit hashes as ids, and tables grow.
   int64_t id_rows = 0;
+  int64_t rows = 0;  // number of training rows; 0: not known
 
   bool operator==(const Features&) const = default;
 };

@@ -35,6 +35,7 @@ LabelFeature LabelOf(const Column& column, const LabelStatistics* statistics) {
   if (statistics != nullptr) {
     label.task = statistics->task;
     label.mean = statistics->task == LabelTask::kClasses ? 0 : statistics->mean;
+    label.deviation = statistics->deviation;
     label.classes = static_cast<int64_t>(listed > 0 ? listed : statistics->classes.size());
   } else {
     if (listed > 2) label.task = LabelTask::kClasses;
@@ -110,6 +111,7 @@ void FittedSchema::AssignIds() {
 
 void FittedSchema::FindFeatures() {
   features_.id_rows = id_rows_;
+  if (statistics_) features_.rows = statistics_->rows;
   for (size_t c = 0; c < schema_.columns.size(); ++c) {
     const Column& column = schema_.columns[c];
     const std::string input = column.input_name();

@@ -52,11 +52,8 @@ nlohmann::ordered_json ToJson(const VocabularyStatistics& vocabulary) {
 }
 
 nlohmann::ordered_json ToJson(const LabelStatistics& label) {
-  return {{"task", NameOf(label.task)},
-          {"classes", label.classes},
-          {"numeric", label.numeric},
-          {"mean", label.mean},
-          {"count", label.count}};
+  return {{"task", NameOf(label.task)}, {"classes", label.classes},     {"numeric", label.numeric},
+          {"mean", label.mean},         {"deviation", label.deviation}, {"count", label.count}};
 }
 
 template <typename T>
@@ -93,6 +90,7 @@ LabelStatistics ReadLabel(const JsonValue& json) {
           .classes = json["classes"].Each(&JsonValue::Text),
           .numeric = json["numeric"].Flag(),
           .mean = json["mean"].Number(),
+          .deviation = json["deviation"].Number(),
           .count = json["count"].Whole()};
 }
 

@@ -54,6 +54,7 @@ struct LabelStatistics {
   std::vector<std::string> classes;
   bool numeric = false;  // the classes are numbers: 1, 1.0 and +1 are the same
   double mean = 0;       // of the label as trained (LabelFeature::mean)
+  double deviation = 0;  // of a regression
   int64_t count = 0;     // rows
 
   bool operator==(const LabelStatistics&) const = default;

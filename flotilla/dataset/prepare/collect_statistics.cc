@@ -10,6 +10,7 @@
 #include "flotilla/dataset/csv_fields.h"
 #include "flotilla/dataset/parser.h"
 #include "flotilla/dataset/prepare/label_tally.h"
+#include "flotilla/dataset/prepare/moments.h"
 #include "flotilla/dataset/prepare/quantile_summary.h"
 #include "flotilla/dataset/prepare/value_counter.h"
 #include "flotilla/schema/column_reader.h"
@@ -19,28 +20,6 @@ namespace flotilla {
 namespace {
 
 using Role = Column::Role;
-
-// Count, mean and squared deviations of numbers; merged as by Chan, Golub and LeVeque.
-struct Moments {
-  int64_t count = 0;
-  double mean = 0;
-  double squares = 0;  // sum of (x - mean)^2
-
-  void Add(double x) {
-    ++count;
-    const double off = x - mean;
-    mean += off / static_cast<double>(count);
-    squares += off * (x - mean);
-  }
-  void Merge(const Moments& other) {
-    if (other.count == 0) return;
-    const auto a = static_cast<double>(count), b = static_cast<double>(other.count);
-    const double off = other.mean - mean;
-    mean += off * b / (a + b);
-    squares += other.squares + off * off * a * b / (a + b);
-    count += other.count;
-  }
-};
 
 struct NumberTally {
   Moments moments;
@@ -340,10 +319,7 @@ class Collector {
                 .min = tally.min,
                 .max = tally.max,
                 .mean = tally.moments.mean,
-                .deviation = tally.moments.count == 0
-                                 ? 0
-                                 : std::sqrt(tally.moments.squares /
-                                             static_cast<double>(tally.moments.count)),
+                .deviation = tally.moments.deviation(),
                 .borders = {}};
       if (quantiles_[c] != nullptr) number.borders = quantiles_[c]->Borders(column.quantiles);
       LabelStatistics& label = statistics.labels.emplace_back();

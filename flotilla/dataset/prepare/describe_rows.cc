@@ -250,7 +250,8 @@ class RowDescriber {
     LabelFeature feature{.input = kLabelInput,
                          .task = label.task,
                          .classes = static_cast<int64_t>(classes.size()),
-                         .mean = label.mean};
+                         .mean = label.mean,
+                         .deviation = label.deviation};
     if (label.task == LabelTask::kRegression) feature.classes = 0;
     if (!labels_are_given_) {
       using Texts = std::vector<std::string>;
@@ -283,6 +284,7 @@ class RowDescriber {
 
   Status DescribeFeatures(DescribedRows* described) const {
     Features& features = described->features;
+    features.rows = total_.rows;
     if (total_.grouped > 0 && total_.grouped < total_.rows) {
       return InvalidArgument("{} of {} rows have a group, qid:<number>: all of them must, or none",
                              total_.grouped, total_.rows);

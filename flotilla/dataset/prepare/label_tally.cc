@@ -23,7 +23,7 @@ void LabelTally::AddText(std::string_view text) {
   double number = 0;
   const char* const end = text.data() + text.size();
   if (ScanDouble(text.data(), end, &number) == end) {
-    sum_ += number;
+    moments_.Add(number);
     const auto found = numbers_.find(number);
     if (found != numbers_.end()) {
       ++found->second;
@@ -47,7 +47,7 @@ void LabelTally::AddClass(int64_t k) {
 
 void LabelTally::Merge(const LabelTally& later) {
   count_ += later.count_;
-  sum_ += later.sum_;
+  moments_.Merge(later.moments_);
   for (const auto& [number, count] : later.numbers_) {
     if (numbers_.size() <= kMaxClasses || numbers_.contains(number)) numbers_[number] += count;
   }
@@ -80,7 +80,8 @@ Status LabelTally::DecideWords(LabelStatistics* label) const {
 Status LabelTally::DecideNumbers(LabelStatistics* label) const {
   label->numeric = true;
   if (label->task == LabelTask::kRegression) {
-    label->mean = sum_ / static_cast<double>(count_);
+    label->mean = moments_.mean;
+    label->deviation = moments_.deviation();
     return absl::OkStatus();
   }
   if (numbers_.size() > kMaxClasses) {

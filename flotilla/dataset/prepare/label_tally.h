@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/prepare/moments.h"
 #include "flotilla/schema/schema.h"
 #include "flotilla/schema/statistics.h"
 
@@ -40,7 +41,7 @@ class LabelTally {
   Status DecideNumbers(LabelStatistics* label) const;
 
   int64_t count_ = 0;
-  double sum_ = 0;                                     // of numbers
+  Moments moments_;                                    // of numbers
   std::map<double, int64_t> numbers_;                  // at most kMaxClasses + 1
   std::map<std::string, int64_t, std::less<>> words_;  // at most kMaxClasses + 1
   std::map<int64_t, int64_t> classes_;

@@ -1,0 +1,184 @@
+// `flotilla train MODEL` on files that describe themselves or have a schema.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/hash.h"
+#include "flotilla/base/temp_dir_testing.h"
+#include "flotilla/base/text_file.h"
+#include "flotilla/cli/run_program_testing.h"
+#include "flotilla/fleet/command_line.h"
+
+namespace flotilla {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Rows "u7,i3,2.5,1": a click is likely if the user's and the item's number are equal modulo 5.
+std::string ClickRows(uint64_t seed, int rows,
+                      const std::string& header = "user,item,price,click\n") {
+  std::string text = header;
+  for (int row = 0; row < rows; ++row) {
+    const uint64_t bits = Mix64(seed * 1000003 + static_cast<uint64_t>(row));
+    const int user = static_cast<int>(bits % 60), item = static_cast<int>((bits >> 8) % 30);
+    const bool click = (bits >> 20) % 10 < (user % 5 == item % 5 ? 9u : 1u);
+    text += fmt::format("u{},i{},{}.5,{}\n", user, item, (bits >> 30) % 7, click ? 1 : 0);
+  }
+  return text;
+}
+
+class TrainSchemaTest : public ::testing::Test {
+ protected:
+  static ProgramRun Train(const std::string& model, std::vector<std::string> more) {
+    more.insert(more.begin(), {"train", model});
+    more.insert(more.end(), {"--threads", "1"});
+    return RunForTest(more);
+  }
+  static json Json(const std::string& model, std::vector<std::string> more) {
+    more.emplace_back("--json");
+    const ProgramRun run = Train(model, std::move(more));
+    EXPECT_EQ(run.code, kSuccess) << run.err;
+    return run.code == kSuccess ? json::parse(run.out) : json();
+  }
+  std::string Path(const std::string& name) const { return dir_.path() + "/" + name; }
+
+  const TempDir dir_;
+  const std::string train_ = dir_.Write("train.csv", ClickRows(1, 6000));
+  const std::string test_ = dir_.Write("test.csv", ClickRows(2, 1000));
+};
+
+TEST_F(TrainSchemaTest, ACsvFileNeedsNothingElse) {
+  const json linear = Json("lr", {"--data", train_, "--test", test_});
+  const json pairs =
+      Json("fm", {"--data", train_, "--test", test_, "--epochs", "6", "--learning_rate", "0.01"});
+  EXPECT_LT(linear["auc"], 0.6) << "the effect is one of pairs";
+  EXPECT_GT(pairs["auc"], 0.8);
+  EXPECT_EQ(linear["batch_size"], 6000 / 500);
+}
+
+TEST_F(TrainSchemaTest, TheModelKnowsItsSchema) {
+  const std::string out = Path("model");
+  const json trained = Json("lr", {"--data", train_, "--test", test_, "--out", out});
+  // Columns in another order, and one more.
+  const std::string other =
+      dir_.Write("other.csv", "click,extra,item,user,price\n1,x,i3,u8,2.5\n0,y,i3,u9,2.5\n");
+  const ProgramRun run = RunForTest({"infer", out, "--data", test_, "--json"});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_EQ(json::parse(run.out)["auc"], trained["auc"]);
+  EXPECT_EQ(RunForTest({"infer", out, "--data", other}).code, kSuccess);
+}
+
+TEST_F(TrainSchemaTest, StatisticsAreKeptBesideTheSchemaAndBelongToTheirFiles) {
+  const std::string schema = Path("clicks.schema");
+  ASSERT_EQ(RunForTest({"data", "schema", train_, "--out", schema}).code, kSuccess);
+  const json first = Json("lr", {"--data", train_, "--schema", schema});
+  EXPECT_TRUE(ReadWholeFile(schema + ".stats", 1 << 20).ok());
+  EXPECT_EQ(Json("lr", {"--data", train_, "--schema", schema})["train_loss"], first["train_loss"]);
+  const ProgramRun other = Train("lr", {"--data", test_, "--schema", schema});
+  EXPECT_EQ(other.code, kFailure);
+  EXPECT_THAT(other.err, HasSubstr("the statistics were made from train.csv"));
+}
+
+TEST_F(TrainSchemaTest, ARunThatStartsFromAModelReadsRowsAsItDid) {
+  const std::string out = Path("model");
+  ASSERT_EQ(Train("lr", {"--data", train_, "--out", out}).code, kSuccess);
+  // Other files have other vocabularies; ids must keep their meaning.
+  const ProgramRun more =
+      Train("lr", {"--data", test_, "--init_model", out, "--out", Path("more")});
+  ASSERT_EQ(more.code, kSuccess) << more.err;
+  EXPECT_THAT(more.err, HasSubstr("rows are read as the saved model's were"));
+  const ProgramRun resumed =
+      Train("lr", {"--data", train_, "--out", out, "--resume", "--epochs", "4"});
+  ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
+  EXPECT_THAT(resumed.err, HasSubstr("epoch 3 finished"));
+}
+
+TEST_F(TrainSchemaTest, TheLabelDecidesTheLoss) {
+  const json price = Json(
+      "wide_deep", {"--data", train_, "--label", "price", "--task", "regression", "--epochs", "1"});
+  EXPECT_TRUE(price["rmse"].is_number());
+  EXPECT_FALSE(price.contains("calibration"));
+  EXPECT_LT(price["rmse"], 3) << "the deviation is 2";
+  const json classes = Json("lr", {"--data", train_, "--task", "classes"});
+  EXPECT_TRUE(classes["logloss"].is_number());
+  EXPECT_TRUE(classes["auc"].is_null());
+  const std::string one = dir_.Write("one.csv", "user,click\na,1\nb,1\n");
+  EXPECT_THAT(Train("lr", {"--data", one, "--label", "click"}).err,
+              HasSubstr("every row has the same value, '1'"));
+  EXPECT_THAT(Train("fm", {"--data", train_, "--label", "item"}).err,
+              HasSubstr("has 30 classes: use one of lr, wide_deep, dcnv2, din"));
+}
+
+TEST_F(TrainSchemaTest, LabelsAreChosenByName) {
+  const std::string schema =
+      dir_.Write("two.schema", "header=yes user:category item:category price:label click:label");
+  const ProgramRun run = Train("lr", {"--data", train_, "--schema", schema});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("the data has 2 (price, click): name it with --label"));
+  EXPECT_GT(Json("lr", {"--data", train_, "--schema", schema, "--label", "click"})["auc"], 0.4);
+  EXPECT_THAT(Train("lr", {"--data", train_, "--schema", schema, "--label", "user"}).err,
+              HasSubstr("--label user: the label of the schema is price, click"));
+}
+
+TEST_F(TrainSchemaTest, LibsvmAndLibffmDescribeThemselves) {
+  std::string svm, ffm;
+  for (int row = 0; row < 4000; ++row) {
+    const uint64_t bits = Mix64(static_cast<uint64_t>(row));
+    const int a = static_cast<int>(bits % 8), b = static_cast<int>((bits >> 8) % 8);
+    const int label = (a + b) % 2 == 0 ? 1 : 2;
+    svm += fmt::format("{} {}:1 {}:1\n", label, a, 10 + b);
+    ffm += fmt::format("{} 0:{}:1 1:{}:1\n", label, a, 10 + b);
+  }
+  for (const std::string& file : {dir_.Write("rows.svm", svm), dir_.Write("rows.ffm", ffm)}) {
+    EXPECT_GT(Json("ffm", {"--data", file})["train_auc"], 0.99) << file;
+    EXPECT_LT(Json("lr", {"--data", file})["train_auc"], 0.6) << file;
+  }
+  const std::string uneven = dir_.Write("uneven.svm", svm + "1 3:1\n");
+  const ProgramRun refused = Train("ffm", {"--data", uneven});
+  EXPECT_EQ(refused.code, kFailure);
+  EXPECT_THAT(refused.err, HasSubstr("use lr or fm"));
+  EXPECT_EQ(Train("fm", {"--data", uneven}).code, kSuccess);
+}
+
+TEST_F(TrainSchemaTest, MistakesNameTheFlagOrTheColumn) {
+  const auto error = [&](const std::string& model, std::vector<std::string> more) {
+    const ProgramRun run = Train(model, std::move(more));
+    EXPECT_NE(run.code, kSuccess);
+    return run.err;
+  };
+  EXPECT_THAT(error("lr", {"--data", train_, "--label", "clik"}),
+              HasSubstr("there is no column 'clik'; the columns are user, item, price, click"));
+  EXPECT_THAT(error("lr", {"--data", "-"}), HasSubstr("standard input cannot be"));
+  EXPECT_THAT(error("lr", {"--data", train_, "--schema", Path("none")}), HasSubstr("no such file"));
+  EXPECT_THAT(error("lr", {"--data", train_, "--schema", "criteo", "--format", "libsvm"}),
+              HasSubstr("--schema describes csv and tsv rows"));
+  EXPECT_THAT(error("din", {"--data", train_}), HasSubstr("din needs a category and a sequence"));
+  EXPECT_THAT(error("lr", {"--data", train_, "--schedule", "cosine"}),
+              HasSubstr("--schedule_steps"));
+  EXPECT_THAT(error("lr", {"--data", train_, "--test", test_, "--watch", "gauc"}),
+              HasSubstr("the model has no metric 'gauc'"));
+  const std::string slots = dir_.Write("slots", "1 5 1 1\n1 6 1 0\n");
+  EXPECT_THAT(error("lr", {"--data", slots}), HasSubstr("do not say what they hold"));
+  const std::string weights = dir_.Write("weights.csv", "user,w,click\na,1,1\nb,-2,0\n");
+  const std::string schema =
+      dir_.Write("w.schema", "header=yes user:category w:weight click:label");
+  EXPECT_THAT(error("lr", {"--data", weights, "--schema", schema}),
+              HasSubstr(weights + ":3:3: column 2 (w)"));
+}
+
+TEST_F(TrainSchemaTest, EveryProcessOfAJobNeedsTheSameStatistics) {
+  const std::string schema = dir_.Write("s", "header=yes user:category click:label");
+  const ProgramRun run =
+      Train("lr", {"--data", train_, "--schema", schema, "--mode", "sync", "--role", "trainer",
+                   "--role_index", "0", "--servers", "127.0.0.1:1", "--trainers", "1"});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("`flotilla data stats TRAINING_FILES --schema FILE`"));
+}
+
+}  // namespace
+}  // namespace flotilla
