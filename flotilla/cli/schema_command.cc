@@ -181,6 +181,12 @@ void AddReachOf(CLI::App& command, SourceFlags& source) {
   AddThreadsFlag(command, &source.threads, "Threads; the results do not depend on it.");
 }
 
+template <typename Flags>
+Status Settle(Flags* flags) {
+  SettleDataFlags(flags->source.data_flags, &flags->source.data);
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void AddSchemaCommand(CLI::App& data, Action* action) {
@@ -204,13 +210,7 @@ void AddSchemaCommand(CLI::App& data, Action* action) {
       ->check(WholeNumber(0))
       ->capture_default_str();
   AddReachOf(*command, flags->source);
-  command->callback([flags, action] {
-    action->check = [flags] {
-      SettleDataFlags(flags->source.data_flags, &flags->source.data);
-      return absl::OkStatus();
-    };
-    action->run = [flags](Terminal& terminal) { return RunSchema(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Settle<SchemaFlags>, RunSchema);
 }
 
 void AddStatsCommand(CLI::App& data, Action* action) {
@@ -230,13 +230,7 @@ void AddStatsCommand(CLI::App& data, Action* action) {
                     "With --schema: skip up to N rows that cannot be parsed; one more is an error");
   command->add_flag("--json", flags->json, "Print the results as one JSON object");
   AddReachOf(*command, flags->source);
-  command->callback([flags, action] {
-    action->check = [flags] {
-      SettleDataFlags(flags->source.data_flags, &flags->source.data);
-      return absl::OkStatus();
-    };
-    action->run = [flags](Terminal& terminal) { return RunStats(*flags, terminal); };
-  });
+  SetAction(*command, action, flags, Settle<StatsFlags>, RunStats);
 }
 
 }  // namespace flotilla
