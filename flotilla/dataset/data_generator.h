@@ -26,13 +26,42 @@
 
 namespace flotilla {
 
+// What all outputs of a generator have: the rows as text, and the reason of a failure.
+class GeneratedText {
+ public:
+  // Reports that the line cannot be used: the program ends with this reason and a nonzero exit
+  // code, which fails the dataset. To skip a line instead, add no slot.
+  void Fail(std::string_view reason) {
+    if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
+  }
+  bool failed() const { return !reason_.empty(); }
+  const std::string& reason() const { return reason_; }
+
+  // The rows so far, as text; the caller clears it after writing them.
+  std::string& text() { return text_; }
+
+ protected:
+  // Moves the current row, whose words all end with a blank, to the text.
+  void FinishRow() {
+    row_.back() = '\n';
+    text_ += row_;
+    row_.clear();
+  }
+
+  std::string row_;
+
+ private:
+  std::string text_;
+  std::string reason_;
+};
+
 // Receives the slots of a row from the generator function, in the order of the model's inputs. A
 // row ends with EndRow, which is implied at the end of a line; so a line yields one row, or several
 // with EndRow between them, or none when no slot is added.
 //
 // Checked: every row has the same slots, in the same order and of the same kind; the
 // square of every number is a finite float32. A slot without values is legal for ids only.
-class MultiSlotOutput {
+class MultiSlotOutput : public GeneratedText {
  public:
   // Numbers of a dense input or a label.
   void Floats(std::string_view name, std::span<const float> values) {
@@ -69,21 +98,8 @@ class MultiSlotOutput {
     }
     known_ = true;
     slot_ = 0;
-    row_.back() = '\n';
-    text_ += row_;
-    row_.clear();
+    FinishRow();
   }
-
-  // Reports that the line cannot be used: the program ends with this reason and a nonzero exit
-  // code, which fails the dataset. To skip a line instead, add no slot.
-  void Fail(std::string_view reason) {
-    if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
-  }
-  bool failed() const { return !reason_.empty(); }
-  const std::string& reason() const { return reason_; }
-
-  // The rows so far, as text; the caller clears it after writing them.
-  std::string& text() { return text_; }
 
  private:
   struct Slot {
@@ -127,13 +143,10 @@ class MultiSlotOutput {
   std::vector<Slot> slots_;  // slots of the first row
   bool known_ = false;       // the first row is complete
   size_t slot_ = 0;          // number of slots of the current row so far
-  std::string row_;
-  std::string text_;
-  std::string reason_;
 };
 
 // Like MultiSlotOutput without names and checks, for values that are already text.
-class MultiSlotStringOutput {
+class MultiSlotStringOutput : public GeneratedText {
  public:
   void Slot(std::span<const std::string_view> values) {
     row_ += std::to_string(values.size());
@@ -147,22 +160,8 @@ class MultiSlotStringOutput {
     Slot(std::span<const std::string_view>(values.begin(), values.size()));
   }
   void EndRow() {
-    if (row_.empty()) return;
-    row_.back() = '\n';
-    text_ += row_;
-    row_.clear();
+    if (!row_.empty()) FinishRow();
   }
-  void Fail(std::string_view reason) {
-    if (reason_.empty()) reason_ = reason.empty() ? "failed" : reason;
-  }
-  bool failed() const { return !reason_.empty(); }
-  const std::string& reason() const { return reason_; }
-  std::string& text() { return text_; }
-
- private:
-  std::string row_;
-  std::string text_;
-  std::string reason_;
 };
 
 // Calls `generate` for every line of `in` (without its line end) and writes the rows to `out`.
