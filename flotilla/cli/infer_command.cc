@@ -8,6 +8,7 @@
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/infer_report.h"
+#include "flotilla/cli/infer_rows.h"
 #include "flotilla/cli/infer_words.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/fleet/command_line.h"
@@ -106,58 +107,8 @@ Status Check(InferFlags* flags) {
   return absl::OkStatus();
 }
 
-// The rows of --data, opened once for all models that parse them the same way.
-class SharedRows {
- public:
-  SharedRows(const InferFlags& flags, std::vector<std::string> files)
-      : flags_(flags), files_(std::move(files)) {}
-
-  // Opens the rows for the model unless they are already open. *load_seconds becomes the time
-  // that this call spent reading them into memory.
-  StatusOr<Dataset*> For(const Predictor& predictor, Terminal& terminal, double* load_seconds) {
-    FL_RETURN_IF_ERROR(Annotate(CheckFormat(predictor), predictor.dir()));
-    FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser,
-                        MakeModelParser(predictor.format(), predictor.inputs(), flags_.data));
-    const std::vector<InputSpec> inputs(predictor.inputs().begin(), predictor.inputs().end());
-    *load_seconds = 0;
-    if (opened_.dataset != nullptr && identity_ == parser->identity() && inputs_ == inputs) {
-      return opened_.dataset.get();
-    }
-    opened_ = {};  // frees the memory of the previous dataset first
-    identity_ = parser->identity();
-    inputs_ = inputs;
-    const OpenDataOptions what{.flag = "--data",
-                               .files = files_,
-                               .for_training = false,
-                               .batch = {.batch_size = flags_.batch_size},
-                               .threads = flags_.threads};
-    const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
-    FL_ASSIGN_OR_RETURN(opened_,
-                        OpenData(what, flags_.data, std::move(parser), terminal.clock, log));
-    *load_seconds = opened_.load_seconds;
-    return opened_.dataset.get();
-  }
-
- private:
-  Status CheckFormat(const Predictor& predictor) const {
-    const ParserSpec& trained = predictor.format();
-    if (trained.format.empty() && flags_.data.format.format.empty()) {
-      return InvalidArgument("the model does not store the format of its rows: give --format NAME");
-    }
-    if (flags_.data.ignore_format) return absl::OkStatus();
-    return CheckSameRows(trained, FormatOf(trained, predictor.inputs(), flags_.data),
-                         predictor.inputs());
-  }
-
-  const InferFlags& flags_;
-  const std::vector<std::string> files_;
-  OpenedData opened_;
-  std::string identity_;  // of the parser
-  std::vector<InputSpec> inputs_;
-};
-
-StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& flags,
-                                 SharedRows& rows, Terminal& terminal) {
+StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& flags, InferRows& rows,
+                                 Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<Predictor> predictor,
                       Predictor::Load(model, {.threads = flags.threads, .with_metrics = true}));
   InferResult result{.model = predictor->dir(), .step = predictor->manifest().info.step};
@@ -166,10 +117,16 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
     StatusOr<RunState> run = RunState::FromText(section->second);
     if (run.ok()) result.run = *std::move(run);
   }
-  FL_ASSIGN_OR_RETURN(Dataset* const dataset, rows.For(*predictor, terminal, &result.load_seconds));
-  EvaluateOptions options{.threads = flags.threads, .predictions = flags.predictions};
+  FL_ASSIGN_OR_RETURN(const InferredRows opened, rows.For(*predictor, terminal));
+  result.load_seconds = opened.load_seconds;
+  result.absent = opened.absent;
+  EvaluateOptions options{.threads = flags.threads,
+                          .predictions = flags.predictions,
+                          .kept_columns = opened.kept_columns,
+                          .kept = opened.kept};
   if (ToStandardOutput(flags)) options.predictions_stream = &terminal.out;
-  FL_ASSIGN_OR_RETURN(result.evaluation, Evaluate(*predictor, *dataset, terminal.clock, options));
+  FL_ASSIGN_OR_RETURN(result.evaluation,
+                      Evaluate(*predictor, *opened.dataset, terminal.clock, options));
   for (const std::string& bad : result.evaluation.bad_rows) {
     terminal.log.warn("skipped {}", bad);
   }
@@ -183,7 +140,11 @@ Status Infer(const InferFlags& flags, Terminal& terminal) {
   }
   FL_ASSIGN_OR_RETURN(std::vector<std::string> files, FindFiles("--data", flags.paths, flags.data));
   FL_RETURN_IF_ERROR(CheckNotRead("--predictions", flags.predictions, files));
-  SharedRows rows(flags, std::move(files));
+  InferRows rows({.files = std::move(files),
+                  .data = flags.data,
+                  .batch_size = flags.batch_size,
+                  .threads = flags.threads,
+                  .with_kept = !flags.predictions.empty()});
   for (const std::string& model : flags.models) {
     FL_ASSIGN_OR_RETURN(const InferResult result, InferModel(model, flags, rows, terminal));
     if (flags.json) {
@@ -237,11 +198,13 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
   command
       .add_option(
           "--predictions", flags->predictions,
-          "Write the scores to this file, one per line, in the order of the rows; -: to standard "
-          "output, the report then goes to standard error")
+          "Write the scores to this file, one per line, in the order of the rows; if the schema "
+          "has "
+          "columns to keep, tab-separated with these columns and a header; -: to standard output, "
+          "the report then goes to standard error")
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "Print the results as JSON (see below)");
-  command.add_option("--data", flags->paths, std::string("Rows with labels: ") + kPathsHelp)
+  command.add_option("--data", flags->paths, std::string("Rows to score: ") + kPathsHelp)
       ->type_name("PATH")
       ->group("Data sources and formats");
   AddFormatFlags(command, &flags->data, &flags->data_flags);

@@ -104,16 +104,21 @@ std::string InferJson(const InferResult& result) {
   if (!run.watch.empty()) json["test_" + run.watch] = run.last;
   json["best_epoch"] = known(run.best_epoch);
   if (!run.watch.empty()) json.emplace("best_" + run.watch, run.best);
-  for (const char* name : kMetrics) json[name] = evaluation.Metric(name);
+  // Of rows that lack a label or a group, only what could be computed.
+  const bool all = result.absent.empty();
+  for (const char* name : kMetrics) {
+    if (all || HasMetric(evaluation.metrics, name)) json[name] = evaluation.Metric(name);
+  }
   // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : evaluation.metrics) json[name] = value;
   for (const auto& [name, value] : evaluation.metric_details) json[name] = value;
-  json["calibration"] = evaluation.calibration;
+  const bool calibrated = all || !evaluation.deciles.empty();
+  if (calibrated) json["calibration"] = evaluation.calibration;
   json["examples"] = evaluation.rows;
   json["skipped"] = evaluation.skipped;
   json["seconds"] = result.seconds();
   json["examples_per_second"] = result.examples_per_second();
-  json["deciles"] = nlohmann::ordered_json::array();
+  if (calibrated) json["deciles"] = nlohmann::ordered_json::array();
   for (const CalibrationPart& part : evaluation.deciles) {
     json["deciles"].push_back({{"rows", WeightJson(part.rows)},
                                {"predicted", part.predicted},

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "flotilla/infer/evaluate.h"
 #include "flotilla/run/run_state.h"
@@ -18,6 +19,8 @@ struct InferResult {
   std::optional<RunState> run;
   Evaluation evaluation;
   double load_seconds = 0;  // reading the rows into memory, if that was done for this model
+  // Inputs of the model that the rows do not have. Metrics that need them are in no report.
+  std::vector<std::string> absent;
 
   double seconds() const { return load_seconds + evaluation.seconds; }
   double examples_per_second() const;
@@ -40,7 +43,9 @@ inline constexpr char kInferJsonHelp[] =
                                DIR/best; each of the four is null if it is not known, and those of
                                a metric are missing if none is watched
   auc, logloss, accuracy       metrics of the rows, null if the model has no such metric; its other
-                               metrics (gauc, ne, rmse, mae, ..) follow under their names
+                               metrics (gauc, ne, rmse, mae, ..) follow under their names; for
+                               rows without a label, a weight or a group, only the metrics that do
+                               not need it, calibration and deciles included
   gauc_groups, gauc_groups_left_out, gauc_rows_left_out, gauc_sample
                                of a gauc: groups that it covers; groups of one class, and their rows
                                with those without a group, which it leaves out; the share of the

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "flotilla/dataset/source.h"
 #include "flotilla/fleet/cli_fwd.h"
 #include "flotilla/fleet/data_flags.h"
 

@@ -1,5 +1,7 @@
 #include "flotilla/dataset/csv_parser.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -28,10 +30,11 @@ std::vector<bool> NeededSources(const Encoder& encoder) {
 }  // namespace
 
 StatusOr<std::unique_ptr<CsvParser>> CsvParser::Make(std::span<const InputSpec> inputs,
-                                                     const FittedSchema& schema) {
-  StatusOr<std::unique_ptr<Encoder>> encoder = Encoder::Make(schema, inputs);
+                                                     const FittedSchema& schema,
+                                                     const CsvOptions& options) {
+  StatusOr<std::unique_ptr<Encoder>> encoder = Encoder::Make(schema, inputs, options.absent);
   if (!encoder.ok()) return Annotate(encoder.status(), "csv");
-  return std::unique_ptr<CsvParser>(new CsvParser(*std::move(encoder)));
+  return std::unique_ptr<CsvParser>(new CsvParser(*std::move(encoder), options));
 }
 
 StatusOr<std::unique_ptr<CsvParser>> CsvParser::Make(std::span<const InputSpec> inputs,
@@ -41,10 +44,27 @@ StatusOr<std::unique_ptr<CsvParser>> CsvParser::Make(std::span<const InputSpec> 
   return Make(inputs, *fitted);
 }
 
-CsvParser::CsvParser(std::unique_ptr<Encoder> encoder)
+CsvParser::CsvParser(std::unique_ptr<Encoder> encoder, const CsvOptions& options)
     : encoder_(std::move(encoder)),
+      options_(options),
       schema_(encoder_->schema()),
-      fields_(schema_, NeededSources(*encoder_)) {}
+      fields_(schema_, NeededSources(*encoder_)),
+      inputs_(encoder_->inputs().begin(), encoder_->inputs().end()) {
+  if (options_.kept == nullptr) return;
+  inputs_.push_back({"kept", InputKind::kIds, 1});
+  const std::vector<int> sources = schema_.Sources();
+  for (size_t c = 0; c < sources.size(); ++c) {
+    if (schema_.columns[c].role == Role::kKeep) kept_sources_.push_back(sources[c]);
+  }
+}
+
+std::string CsvParser::identity() const {
+  std::string identity = encoder_->fitted().identity();
+  if (!options_.absent.empty()) {
+    identity += fmt::format(" absent={}", fmt::join(options_.absent, ","));
+  }
+  return options_.kept == nullptr ? identity : identity + " kept";
+}
 
 Status CsvParser::Parse(std::string_view line, Batch* batch) const {
   if (fields_.IsBlank(line)) return absl::OkStatus();
@@ -52,8 +72,24 @@ Status CsvParser::Parse(std::string_view line, Batch* batch) const {
   FL_RETURN_IF_ERROR(fields_.Split(line, &row));
   CellPlace place;
   const Status status = encoder_->Encode(row.sources(), batch, &place);
-  if (status.ok()) return status;
-  return BadRow(row.begin(place.source) + place.offset + 1, "{}", Message(status));
+  if (!status.ok()) {
+    return BadRow(row.begin(place.source) + place.offset + 1, "{}", Message(status));
+  }
+  if (options_.kept != nullptr) {
+    batch->fields.back().ids.ids.push_back(options_.kept->Add(KeptText(row)));
+  }
+  return absl::OkStatus();
+}
+
+std::string CsvParser::KeptText(const CsvRow& row) const {
+  std::string text;
+  for (size_t k = 0; k < kept_sources_.size(); ++k) {
+    if (k > 0) text += '\t';
+    const size_t begin = text.size();
+    text += row.sources()[kept_sources_[k]];
+    std::replace(text.begin() + static_cast<ptrdiff_t>(begin), text.end(), '\t', ' ');
+  }
+  return text;
 }
 
 std::vector<std::string> CsvParser::KeptNames() const {
@@ -62,18 +98,6 @@ std::vector<std::string> CsvParser::KeptNames() const {
     if (column.role == Role::kKeep) names.push_back(column.name);
   }
   return names;
-}
-
-Status CsvParser::Kept(std::string_view line, std::vector<std::string>* texts) const {
-  texts->clear();
-  if (fields_.IsBlank(line)) return absl::OkStatus();
-  CsvRow row;
-  FL_RETURN_IF_ERROR(fields_.Split(line, &row));
-  const std::vector<int> source_of = schema_.Sources();
-  for (size_t c = 0; c < schema_.columns.size(); ++c) {
-    if (schema_.columns[c].role == Role::kKeep) texts->emplace_back(row.sources()[source_of[c]]);
-  }
-  return absl::OkStatus();
 }
 
 StatusOr<std::vector<std::string>> AbsentInputs(const Schema& schema, std::string_view header) {

@@ -174,13 +174,36 @@ TEST(CsvParserTest, ColumnsOfLabelWeightAndGroupMayBeAbsentWhenTheyAreNotAskedFo
                  {"1,x", "3: column 4 (b): expected a number"}});
 }
 
-TEST(CsvParserTest, KeptColumnsAreReturnedAsText) {
-  const auto parser = MakeCsvParser("id:keep a:dense \"other id\":keep+dense");
+TEST(CsvParserTest, AbsentInputsAreFilledAndTheirColumnsNotNeeded) {
+  const Schema schema = *Schema::FromText("header=yes a:number y:label w:weight");
+  const FittedSchema fitted = *FittedSchema::Make(schema, std::nullopt);
+  const auto parser = *CsvParser::Make(schema.Inputs(), fitted, {.absent = {"y", "w"}});
+  ASSERT_TRUE(parser->CheckHeader("z,a").ok());
+  EXPECT_EQ(RowOf(*parser, "1,2"), "numbers=2 y=0 w=1");
+  EXPECT_EQ(parser->identity(), fitted.identity() + " absent=y,w");
+}
+
+TEST(CsvParserTest, KeptColumnsStayWithTheirRows) {
+  const Schema schema = *Schema::FromText("id:keep a:number \"other id\":keep+dense");
+  const FittedSchema fitted = *FittedSchema::Make(schema, std::nullopt);
+  const auto kept = std::make_shared<KeptTexts>();
+  const auto parser = *CsvParser::Make(schema.Inputs(), fitted, {.absent = {}, .kept = kept});
   EXPECT_THAT(parser->KeptNames(), ElementsAre("id", "other id"));
+  ASSERT_EQ(parser->inputs().size(), 3u);
+  Batch batch = EmptyBatchFor(*parser);
+  EXPECT_TRUE(parser->Parse("\"a\"\"b\tc\",1,7", &batch).ok());
+  EXPECT_FALSE(parser->Parse("bad,x,7", &batch).ok());
+  EXPECT_TRUE(parser->Parse("", &batch).ok());
+  EXPECT_TRUE(parser->Parse(",2,8", &batch).ok());
+  ASSERT_TRUE(batch.Check(parser->inputs()).ok());
+  ASSERT_EQ(batch.rows, 2);
   std::vector<std::string> texts;
-  ASSERT_TRUE(parser->Kept("\"a\"\"b\",1,7", &texts).ok());
-  EXPECT_THAT(texts, ElementsAre("a\"b", "7"));
-  EXPECT_EQ(RowOf(*parser, "x,1,7"), "a=1 other id=7");
+  std::vector<uint64_t> keys = batch.fields[2].ids.ids;
+  std::swap(keys[0], keys[1]);
+  kept->Take(keys, &texts);
+  EXPECT_THAT(texts, ElementsAre("\t8", "a\"b c\t7"));
+  EXPECT_EQ(kept->Add("x"), keys[1]) << "memory is used again";
+  EXPECT_EQ(parser->identity(), fitted.identity() + " kept");
 }
 
 TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {

@@ -63,8 +63,8 @@ Status CheckInputs(std::span<const InputSpec> model, std::span<const InputSpec> 
   return InvalidArgument("the model reads {} inputs, the data has {}", model.size(), data.size());
 }
 
-// One pass over a dataset. `file` may be null.
-StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int threads,
+// One pass over a dataset. `file` may be null, and so may `kept`.
+StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int threads, KeptTexts* kept,
                         WorkerMetrics* metrics, PredictionFile* file) {
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   FirstError error;
@@ -72,15 +72,20 @@ StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int thread
   const auto score = [&](int worker) -> Status {
     Batch batch;
     std::vector<float> scores;
+    std::vector<std::string> texts;
     while (!error.any()) {
       FL_ASSIGN_OR_RETURN(const bool more, dataset.Next(worker, &batch));
       if (!more) break;
+      if (kept != nullptr) {
+        kept->Take(batch.fields.back().ids.ids, &texts);
+        batch.fields.pop_back();  // the model does not know it
+      }
       FL_RETURN_IF_ERROR(predictor.Run(batch, [&](std::span<const FetchedValue> values) {
         metrics->Add(worker, batch.rows, values);
         if (file != nullptr) CopyScores(values[0], &scores);
       }));
       rows += batch.rows;
-      if (file != nullptr) FL_RETURN_IF_ERROR(file->Add(worker, batch.ordinal, scores));
+      if (file != nullptr) FL_RETURN_IF_ERROR(file->Add(worker, batch.ordinal, scores, texts));
     }
     return absl::OkStatus();
   };
@@ -99,12 +104,15 @@ double Evaluation::Metric(const std::string& name) const { return MetricValue(me
 
 StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, const Clock& clock,
                               const EvaluateOptions& options) {
-  FL_RETURN_IF_ERROR(CheckInputs(predictor.inputs(), dataset.inputs()));
+  const bool with_texts = options.kept != nullptr;
+  FL_RETURN_IF_ERROR(CheckInputs(
+      predictor.inputs(), dataset.inputs().first(dataset.inputs().size() - (with_texts ? 1 : 0))));
   FL_ASSIGN_OR_RETURN(const std::vector<MetricSpec> specs, SpecsOf(predictor));
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerMetrics> metrics,
                       WorkerMetrics::Make(specs, predictor.fetches(), options.threads));
   std::unique_ptr<PredictionFile> file;
-  const PredictionFileOptions file_options{.workers = options.threads};
+  const PredictionFileOptions file_options{.workers = options.threads,
+                                           .columns = options.kept_columns};
   if (options.predictions_stream != nullptr) {
     file = PredictionFile::ToStream(options.predictions_stream, file_options);
   } else if (!options.predictions.empty()) {
@@ -112,8 +120,8 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   }
   const int64_t start = clock.NowNanos();
   Evaluation result;
-  FL_ASSIGN_OR_RETURN(result.rows,
-                      Score(predictor, dataset, options.threads, metrics.get(), file.get()));
+  FL_ASSIGN_OR_RETURN(result.rows, Score(predictor, dataset, options.threads, options.kept.get(),
+                                         metrics.get(), file.get()));
   result.seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
   DatasetCounts counts = dataset.counts();
   result.skipped = counts.skipped;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <limits>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/kept_texts.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/metric/calibration.h"
 #include "flotilla/tensor/metric_values.h"
@@ -26,6 +28,10 @@ struct EvaluateOptions {
   // Alternatively, the stream to write the scores to, which receives the scores computed before an
   // error.
   std::ostream* predictions_stream = nullptr;
+  // Columns to write beside the scores (prediction_file.h), and their texts. The dataset then has
+  // one more input than the model, the last one, with the keys of the texts (CsvOptions::kept).
+  std::vector<std::string> kept_columns;
+  std::shared_ptr<KeptTexts> kept;
 };
 
 struct Evaluation {
@@ -48,11 +54,10 @@ struct Evaluation {
 };
 
 // One pass over the dataset. Metrics, those of predictor.metrics(), start at zero, independently of
-// training. Errors: inputs that
-// differ from the model's, those of the dataset (including no rows at all) and of Predict, and file
-// errors.
+// training. Errors: inputs that differ from the model's, those of the dataset (including no rows at
+// all) and of Predict, and file errors.
 // REQUIRES: the predictor was loaded with_metrics; for predictions the dataset delivers rows in
-// order (no shuffle, one reader).
+// order (no shuffle, one reader); kept texts are written to predictions, by this call only.
 StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, const Clock& clock,
                               const EvaluateOptions& options);
 

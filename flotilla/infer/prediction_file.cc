@@ -1,6 +1,7 @@
 #include "flotilla/infer/prediction_file.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <iterator>
@@ -10,11 +11,16 @@
 namespace flotilla {
 namespace {
 
+constexpr int64_t kStart = -1;  // before all ordinals
 constexpr int64_t kLeft = std::numeric_limits<int64_t>::max();
 
-std::string TextOf(std::span<const float> scores) {
+std::string TextOf(std::span<const float> scores, std::span<const std::string> texts) {
   fmt::memory_buffer text;
-  for (const float score : scores) fmt::format_to(std::back_inserter(text), "{}\n", score);
+  for (size_t i = 0; i < scores.size(); ++i) {
+    fmt::format_to(std::back_inserter(text), "{}", scores[i]);
+    if (!texts.empty()) fmt::format_to(std::back_inserter(text), "\t{}", texts[i]);
+    text.push_back('\n');
+  }
   return fmt::to_string(text);
 }
 
@@ -39,8 +45,14 @@ std::unique_ptr<PredictionFile> PredictionFile::ToStream(std::ostream* stream,
 }
 
 PredictionFile::PredictionFile(const PredictionFileOptions& options)
-    : window_(options.window), floors_(options.workers, -1) {
+    : window_(options.window),
+      has_columns_(!options.columns.empty()),
+      floors_(options.workers, kStart) {
   FL_CHECK(options.workers >= 1);
+  // The header precedes all batches.
+  if (has_columns_) {
+    waiting_.emplace(kStart, fmt::format("score\t{}\n", fmt::join(options.columns, "\t")));
+  }
 }
 
 Status PredictionFile::Write(std::string_view text) {
@@ -63,8 +75,10 @@ void PredictionFile::WriteReady() {
   moved_.notify_all();
 }
 
-Status PredictionFile::Add(int worker, int64_t ordinal, std::span<const float> scores) {
-  std::string text = TextOf(scores);
+Status PredictionFile::Add(int worker, int64_t ordinal, std::span<const float> scores,
+                           std::span<const std::string> texts) {
+  FL_CHECK(texts.size() == (has_columns_ ? scores.size() : 0));
+  std::string text = TextOf(scores, texts);
   MutexLock lock(mutex_);
   FL_CHECK(ordinal > floors_[worker]);
   floors_[worker] = ordinal;

@@ -1,5 +1,8 @@
 // Writes scores as text, one per line, in the order of the rows, while several workers compute
 // batches out of order. Memory is bounded: a worker that is far ahead of the slowest one waits.
+//
+// With columns beside the scores the file is tab-separated: a header line with `score` and the
+// names of the columns, then lines of the score and the texts of the row.
 #pragma once
 
 #include <cstdint>
@@ -22,6 +25,8 @@ struct PredictionFileOptions {
   int workers = 1;
   // Maximum number of batches that may wait for an earlier one.
   size_t window = 64;
+  // Names of the columns beside the scores; empty: the file has neither columns nor a header.
+  std::vector<std::string> columns;
 };
 
 // Thread-safe except for Make and Finish. Numbers have as many digits as needed to read back the
@@ -38,10 +43,13 @@ class PredictionFile {
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;
 
-  // Adds the scores of the batch with this ordinal. May wait for workers that are behind; those
-  // must go on to call Add or Leave. The first disk error is returned by every later call.
-  // REQUIRES: the ordinals of one worker ascend (gaps are fine), and it has not left.
-  Status Add(int worker, int64_t ordinal, std::span<const float> scores);
+  // Adds the scores of the batch with this ordinal. texts[i] has the columns of row i, separated by
+  // tabs. May wait for workers that are behind; those must go on to call Add or Leave. The first
+  // disk error is returned by every later call. REQUIRES: the ordinals of one worker ascend (gaps
+  // are fine), and it has not left; there are as many texts as scores if there are columns, none
+  // otherwise.
+  Status Add(int worker, int64_t ordinal, std::span<const float> scores,
+             std::span<const std::string> texts = {});
 
   // Reports that the worker has no more batches, or has failed. Every worker calls it exactly once.
   void Leave(int worker);
@@ -58,6 +66,7 @@ class PredictionFile {
   Status Write(std::string_view text) FL_REQUIRES(mutex_);
 
   const size_t window_;
+  const bool has_columns_;
   std::ostream* stream_ = nullptr;  // null: there is a file
 
   Mutex mutex_;

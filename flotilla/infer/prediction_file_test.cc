@@ -122,6 +122,19 @@ TEST(PredictionFileTest, AStreamGetsTheSameLines) {
   EXPECT_EQ(stream.str(), "1\n0.5\n");
 }
 
+TEST(PredictionFileTest, ColumnsStandBesideTheirScoresUnderAHeader) {
+  std::ostringstream stream;
+  auto file = PredictionFile::ToStream(&stream, {.workers = 2, .columns = {"id", "city"}});
+  const std::vector<float> scores = {1, 0.5f}, first = {0.25f};
+  const std::vector<std::string> texts = {"a\tRome", "\t"}, first_text = {"b\tOslo"};
+  ASSERT_TRUE(file->Add(1, 1, scores, texts).ok());
+  ASSERT_TRUE(file->Add(0, 0, first, first_text).ok());
+  file->Leave(0);
+  file->Leave(1);
+  ASSERT_TRUE(file->Finish().ok());
+  EXPECT_EQ(stream.str(), "score\tid\tcity\n0.25\tb\tOslo\n1\ta\tRome\n0.5\t\t\n");
+}
+
 TEST(PredictionFileTest, ErrorsOfTheDiskNameTheFile) {
   EXPECT_THAT(std::string(Message(PredictionFile::Make("/no/such/dir/f", {}).status())),
               HasSubstr("/no/such/dir/f: cannot be written: No such file"));

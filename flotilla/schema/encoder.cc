@@ -122,9 +122,10 @@ struct Encoder::Op {
 };
 
 StatusOr<std::unique_ptr<Encoder>> Encoder::Make(FittedSchema schema,
-                                                 std::span<const InputSpec> inputs) {
+                                                 std::span<const InputSpec> inputs,
+                                                 std::span<const std::string> absent) {
   std::unique_ptr<Encoder> encoder(new Encoder(std::move(schema), inputs));
-  FL_RETURN_IF_ERROR(encoder->FindFields());
+  FL_RETURN_IF_ERROR(encoder->FindFields(absent));
   return encoder;
 }
 
@@ -135,7 +136,7 @@ Encoder::Encoder(FittedSchema schema, std::span<const InputSpec> inputs)
 
 Encoder::~Encoder() = default;
 
-Status Encoder::FindFields() {
+Status Encoder::FindFields(std::span<const std::string> absent) {
   const std::vector<InputSpec> expected = schema().Inputs();
   auto find = [](std::span<const InputSpec> among, const std::string& name) {
     return static_cast<size_t>(
@@ -160,13 +161,20 @@ Status Encoder::FindFields() {
       if (column.role == Role::kIgnore || column.role == Role::kKeep) continue;
       if ((column.role == Role::kCross) != crosses) continue;
       const size_t field = find(inputs_, column.input_name());
+      const bool optional = column.role == Role::kLabel || column.role == Role::kWeight ||
+                            column.role == Role::kGroup;
       if (field == inputs_.size()) {
-        if (column.role == Role::kLabel || column.role == Role::kWeight ||
-            column.role == Role::kGroup) {
-          continue;
-        }
+        if (optional) continue;
         return InvalidArgument("{}: the model has no input {}", PlaceOf(schema(), c),
                                column.input_name());
+      }
+      if (std::find(absent.begin(), absent.end(), column.input_name()) != absent.end()) {
+        if (!optional) {
+          return InvalidArgument("{}: the model needs input {}", PlaceOf(schema(), c),
+                                 column.input_name());
+        }
+        absent_.emplace_back(static_cast<int>(field), column.role);
+        continue;
       }
       FL_RETURN_IF_ERROR(AddOp(c, static_cast<int>(field)));
       const bool is_list = column.role == Role::kBag || column.role == Role::kSequence;
@@ -425,6 +433,11 @@ Status Encoder::EncodeRow(std::span<const std::string_view> cells, Batch* batch,
                         op.kind == Op::Kind::kCross || op.kind == Op::Kind::kGroup;
     if (!one_id) continue;
     batch->fields[op.field].ids.ids.push_back(IdOf(op, codes[i]));
+  }
+  for (const auto& [index, role] : absent_) {
+    Field& field = batch->fields[index];
+    if (role == Role::kGroup) field.ids.ids.push_back(0);
+    if (role != Role::kGroup) field.values.push_back(role == Role::kWeight ? 1.0f : 0.0f);
   }
   return absl::OkStatus();
 }

@@ -9,6 +9,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/status.h"
@@ -30,11 +31,13 @@ struct CellPlace {
 class Encoder {
  public:
   // `inputs` are those of schema().Inputs() in any order, in the order of a batch's fields; those
-  // of labels, the weight and the group may be left out, and their fields are then not read.
-  // InvalidArgument with the name of the input when one is missing, unknown or of another kind or
-  // width.
+  // of labels, the weight and the group may be left out, and their fields are then not read. Nor
+  // are those of the inputs in `absent`, which must be of that kind: rows get the label 0, the
+  // weight 1 and the group 0. InvalidArgument with the name of the input when one is missing,
+  // unknown or of another kind or width.
   static StatusOr<std::unique_ptr<Encoder>> Make(FittedSchema schema,
-                                                 std::span<const InputSpec> inputs);
+                                                 std::span<const InputSpec> inputs,
+                                                 std::span<const std::string> absent = {});
   ~Encoder();
 
   const FittedSchema& fitted() const { return fitted_; }
@@ -46,7 +49,8 @@ class Encoder {
   // Appends a row to every field of `batch` and counts it in batch->rows. cells[i] is the text of
   // field i (Schema::Sources), without quotes and the blanks around it. On an error the batch is
   // unchanged, the message names the column, and *place says where it is.
-  // REQUIRES: cells.size() == schema().SourceCount(); batch->fields.size() == inputs().size().
+  // REQUIRES: cells.size() == schema().SourceCount(); batch->fields.size() >= inputs().size(),
+  // further fields are not touched.
   Status Encode(std::span<const std::string_view> cells, Batch* batch, CellPlace* place) const;
 
   // Sequences that were cut to their maximal length so far.
@@ -57,7 +61,7 @@ class Encoder {
   struct Op;
 
   Encoder(FittedSchema schema, std::span<const InputSpec> inputs);
-  Status FindFields();
+  Status FindFields(std::span<const std::string> absent);
   Status AddOp(size_t column, int field);
   Status FindMembers(const Column& column, Op* op) const;
   uint64_t IdOf(const Op& op, uint64_t code) const;
@@ -73,10 +77,11 @@ class Encoder {
 
   const FittedSchema fitted_;
   const std::vector<InputSpec> inputs_;
-  std::vector<std::unique_ptr<IdTable>> tables_;  // by vocabulary
-  std::vector<Op> ops_;                           // in the order of the columns, crosses last
-  std::vector<bool> reads_;                       // by source
-  std::vector<int> bags_;                         // the fields that keep offsets
+  std::vector<std::unique_ptr<IdTable>> tables_;      // by vocabulary
+  std::vector<Op> ops_;                               // in the order of the columns, crosses last
+  std::vector<std::pair<int, Column::Role>> absent_;  // fields of absent inputs
+  std::vector<bool> reads_;                           // by source
+  std::vector<int> bags_;                             // the fields that keep offsets
   mutable std::atomic<int64_t> cut_ = 0;
 };
 

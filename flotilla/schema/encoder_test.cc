@@ -183,6 +183,27 @@ TEST_F(EncoderTest, WeightGroupAndLabel) {
   EXPECT_THAT(Add({"1", "1", "u", "maybe"}), HasSubstr("column 4 (y): expected one of the 2"));
 }
 
+TEST_F(EncoderTest, AbsentInputsGetValuesWithoutTheirColumns) {
+  const Schema schema = SchemaOf("x:number y:label(no,yes) w:weight user:group");
+  const FittedSchema fitted = Fitted(schema, EmptyStatistics(schema));
+  const std::vector<InputSpec> inputs = schema.Inputs();
+  const std::vector<std::string> absent = {"y", "w", "user"};
+  auto encoder = Encoder::Make(fitted, inputs, absent);
+  ASSERT_TRUE(encoder.ok()) << encoder.status();
+  encoder_ = *std::move(encoder);
+  batch_.fields.resize(inputs.size());
+  EXPECT_EQ(Add({"2", "", "", ""}), "");
+  EXPECT_EQ(Add({"3", "maybe", "-1", "u"}), "");
+  EXPECT_THAT(batch_.fields[0].values, ElementsAre(2, 3));
+  EXPECT_THAT(batch_.fields[1].values, ElementsAre(0, 0));
+  EXPECT_THAT(batch_.fields[2].values, ElementsAre(1, 1));
+  EXPECT_THAT(ids(3), ElementsAre(0, 0));
+  for (int source = 0; source < 4; ++source) EXPECT_EQ(encoder_->reads(source), source == 0);
+  const std::vector<std::string> needed = {"numbers"};
+  EXPECT_THAT(std::string(Message(Encoder::Make(fitted, inputs, needed).status())),
+              HasSubstr("the model needs input numbers"));
+}
+
 TEST_F(EncoderTest, LabelWeightAndGroupMayBeLeftOut) {
   const Schema schema = SchemaOf("a:number w:weight q:group y:label");
   Use(Fitted(schema, EmptyStatistics(schema)), {{"numbers", InputKind::kDense, 1}});
