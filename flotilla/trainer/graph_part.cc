@@ -27,8 +27,10 @@ StatusOr<Gradients*> GraphPart::Compute() {
   for (size_t k = 0; k < parts_.plan->options().fetches.size(); ++k) {
     fetched_.push_back(step_.fetched(static_cast<int>(k)));
   }
-  result_ = {
-      .rows = batch_.rows, .loss = gradients == nullptr ? 0 : gradients->loss, .fetched = fetched_};
+  result_ = {.rows = batch_.rows,
+             .ordinal = batch_.ordinal,
+             .loss = gradients == nullptr ? 0 : gradients->loss,
+             .fetched = fetched_};
   return gradients;
 }
 

@@ -33,7 +33,7 @@ StatusOr<Gradients*> JoinedRound::Compute() {
   batches_ = 0;
   FL_RETURN_IF_ERROR(RunChunks());
   JoinFetched();
-  result_ = {.rows = batch_.rows, .fetched = fetched_};
+  result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .fetched = fetched_};
   if (!parts_.plan->training()) return nullptr;
   Gradients* gradients = &chunks_[0].gradients;
   if (used_ > 1) {

@@ -15,7 +15,8 @@ namespace flotilla {
 
 // The results of one batch.
 struct BatchResult {
-  int64_t rows = 0;  // of text: words
+  int64_t rows = 0;     // of text: words
+  int64_t ordinal = 0;  // of the batch in its epoch
   double loss = 0;
   double rate = 0;                        // learning rate, if the computation applies it itself
   std::span<const FetchedValue> fetched;  // valid until the next Read

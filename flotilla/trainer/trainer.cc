@@ -55,6 +55,7 @@ RoundLoopOptions Trainer::EvaluateLoopOptions() {
     for (BatchResult result : round.results()) {
       result.loss = result.fetched.back().values[0];
       Count(first++, result);
+      if (keep_predictions_) KeepPredictions(result);
     }
   };
   return loop;
@@ -77,6 +78,11 @@ Status Trainer::Init() {
   for (const int var : options_.fetches) train_fetches.push_back(var);
   FL_ASSIGN_OR_RETURN(train_plan_, Plan::Make(graph, {.loss = loss, .fetches = train_fetches}));
   loss_is_mean_ = !train_plan_->grows_with_rows(loss);
+  if (model_->predict.valid()) {
+    const auto known = std::find(fetches.begin(), fetches.end(), model_->predict.index());
+    predict_fetch_ = static_cast<int>(known - fetches.begin());
+    if (known == fetches.end()) fetches.push_back(model_->predict.index());
+  }
   fetches.push_back(loss);
   FL_ASSIGN_OR_RETURN(evaluate_plan_, Plan::Make(graph, {.loss = -1, .fetches = fetches}));
   FL_ASSIGN_OR_RETURN(
@@ -169,13 +175,32 @@ void Trainer::TakeTimes(std::span<const RoundLoop::Rounds> rounds) {
   }
 }
 
-StatusOr<Report> Trainer::Evaluate(Dataset& dataset) {
+StatusOr<Report> Trainer::Evaluate(Dataset& dataset, std::vector<float>* predictions) {
+  FL_CHECK(predictions == nullptr || predict_fetch_ >= 0);
   FL_RETURN_IF_ERROR(StartRun());
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   source_ = &dataset;
+  keep_predictions_ = predictions != nullptr;
+  {
+    MutexLock lock(mutex_);
+    predictions_.clear();  // of an evaluation that failed
+  }
   FL_RETURN_IF_ERROR(evaluate_loop_.Run(evaluate_));
   TakeTimes(evaluate_);
+  if (predictions != nullptr) {
+    predictions->clear();
+    MutexLock lock(mutex_);
+    for (const auto& [ordinal, values] : std::exchange(predictions_, {})) {
+      predictions->insert(predictions->end(), values.begin(), values.end());
+    }
+  }
   return FinishRun(dataset);
+}
+
+void Trainer::KeepPredictions(const BatchResult& result) {
+  const auto values = result.fetched[static_cast<size_t>(predict_fetch_)].values;
+  MutexLock lock(mutex_);
+  predictions_[result.ordinal].assign(values.begin(), values.end());
 }
 
 void Trainer::TellFetched(std::span<const FetchedValue> fetched) {

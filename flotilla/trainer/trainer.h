@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -89,8 +90,10 @@ class Trainer {
 
   // Evaluates one pass of the dataset: forward only, in inference mode; no parameter changes and no
   // row is created. Metrics start at zero; if workers share a batch, metrics do not depend on the
-  // number of workers either.
-  StatusOr<Report> Evaluate(Dataset& dataset);
+  // number of workers either. If `predictions` is not null, it receives the model's prediction for
+  // every row, (rows, columns), in the order of the batches' ordinals. REQUIRES: it is null, or
+  // model.predict is set.
+  StatusOr<Report> Evaluate(Dataset& dataset, std::vector<float>* predictions = nullptr);
 
   // Sets the metrics of a Progress from the counts of the workers in the current epoch so far.
   // Thread-safe.
@@ -130,6 +133,7 @@ class Trainer {
   // Passes the extra values of a batch to on_fetch if a call is due. The extra values are the last
   // of `fetched`.
   void TellFetched(std::span<const FetchedValue> fetched);
+  void KeepPredictions(const BatchResult& result);
   bool StopWanted() const { return options_.stop && options_.stop(); }
   // The sum of the sample weights of a batch; without weights, the number of its rows.
   double WeightOf(const BatchResult& result) const;
@@ -145,7 +149,8 @@ class Trainer {
   std::unique_ptr<Plan> train_plan_;
   std::unique_ptr<Plan> evaluate_plan_;  // forward only; its last fetch is the loss
   bool loss_is_mean_ = false;
-  int weight_fetch_ = -1;  // index of the sample weights in the fetches of both plans; -1: none
+  int predict_fetch_ = -1;  // index of model.predict in the fetches of evaluate_plan_; -1: not set
+  int weight_fetch_ = -1;   // index of the sample weights in the fetches of both plans; -1: none
 
   WorkerPool pool_;
   Dataset* source_ = nullptr;  // where rounds read
@@ -162,6 +167,9 @@ class Trainer {
   Mutex mutex_;
   int64_t progress_rows_ FL_GUARDED_BY(mutex_) = 0;
   int64_t progress_batches_ FL_GUARDED_BY(mutex_) = 0;
+  // The predictions of an evaluation, by the ordinal of the batch.
+  std::map<int64_t, std::vector<float>> predictions_ FL_GUARDED_BY(mutex_);
+  bool keep_predictions_ = false;
 };
 
 }  // namespace flotilla

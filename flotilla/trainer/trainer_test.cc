@@ -8,6 +8,7 @@
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/graph/layers.h"
+#include "flotilla/metric/delong.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/gradient_clip.h"
 #include "flotilla/optim/sgd.h"
@@ -54,7 +55,8 @@ Model SmallModel(const ModelOptions& options = {}) {
   return {.graph = std::move(g),
           .loss = loss,
           .optimizer = options.optimizer,
-          .metrics = {Auc(predict, label), LogLossMetric(predict, label)}};
+          .metrics = {Auc(predict, label), LogLossMetric(predict, label)},
+          .predict = predict};
 }
 
 // A model with its parameters and a trainer, as a program would hold them.
@@ -199,6 +201,30 @@ TEST(TrainerTest, EvaluationChangesNothingAndMakesNoRows) {
   EXPECT_EQ(session.Parameters(), before);
   EXPECT_EQ(first->Metric("auc"), second->Metric("auc"));  // metrics start at zero
   EXPECT_NEAR(first->loss, first->Metric("logloss"), 1e-5);
+}
+
+TEST(TrainerTest, EvaluationReturnsThePredictionsInTheOrderOfTheRows) {
+  Batch rows{.fields = std::vector<Field>(2 + kClickSlots)};
+  for (int64_t r = 0; r < 1030; ++r) AppendClickRow(r, 30, &rows);
+  auto dataset = *InMemoryDataset::FromRows(ClickInputs(), rows, {.batch_size = 100});
+  std::vector<float> labels(rows.fields.back().values.begin(), rows.fields.back().values.end());
+  std::vector<float> first;
+  for (const bool joined : {false, true}) {
+    for (const int workers : {1, 3}) {
+      Session session({}, joined, {.workers = workers, .chunk_rows = 32});
+      std::vector<float> predictions{1, 2, 3};  // replaced
+      const auto report = session.trainer->Evaluate(*dataset, &predictions);
+      ASSERT_TRUE(report.ok()) << report.status();
+      ASSERT_EQ(predictions.size(), 2u * 1030);  // two columns
+      std::vector<float> scores;
+      for (size_t row = 0; row < 1030; ++row) scores.push_back(predictions[2 * row + 1]);
+      EXPECT_NEAR(DelongTest(scores, scores, labels)->a, report->Metric("auc"), 1e-9);
+      if (first.empty()) first = predictions;
+      for (size_t i = 0; i < first.size(); ++i) EXPECT_NEAR(predictions[i], first[i], 1e-6);
+      const auto again = session.trainer->Evaluate(*dataset);
+      ASSERT_TRUE(again.ok()) << again.status();
+    }
+  }
 }
 
 TEST(TrainerTest, LossIsPerRowWhetherTheModelSumsOrAverages) {
