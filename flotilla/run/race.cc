@@ -1,0 +1,165 @@
+#include "flotilla/run/race.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+#include <utility>
+
+#include "flotilla/base/rng.h"
+#include "flotilla/communicator/local_communicator.h"
+#include "flotilla/dataset/shuffle.h"
+#include "flotilla/trainer/trainer.h"
+
+namespace flotilla {
+namespace {
+
+// Of the rows held back, which are only scored.
+constexpr int64_t kTestBatch = 1000;
+
+bool IsBetter(double value, double than, bool larger_is_better) {
+  if (std::isnan(value)) return false;
+  return std::isnan(than) || (larger_is_better ? value > than : value < than);
+}
+
+// One racer on its way.
+class Lap {
+ public:
+  Lap(const Racer& racer, const RaceOptions& options, const Clock& clock)
+      : racer_(racer), options_(options), clock_(clock) {}
+
+  Status Prepare(InMemoryDataset& rows, const RaceRows& parts);
+  StatusOr<RaceResult> Run();
+
+ private:
+  Status RunEpoch();
+
+  const Racer& racer_;
+  const RaceOptions& options_;
+  const Clock& clock_;
+  WatchedMetric watched_;
+  std::unique_ptr<InMemoryDataset> train_, test_;
+  std::unique_ptr<LocalCommunicator> parameters_;
+  std::unique_ptr<Trainer> trainer_;
+  RaceResult result_;
+};
+
+Status Lap::Prepare(InMemoryDataset& rows, const RaceRows& parts) {
+  result_.name = racer_.name;
+  FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(racer_.model));
+  if (watched_.name.empty()) return InvalidArgument("the model has no metric to watch");
+  FL_ASSIGN_OR_RETURN(train_, rows.View({.batch_size = racer_.batch_size,
+                                         .shuffle_rows = kWholeEpoch,
+                                         .seed = options_.seed},
+                                        parts.train));
+  FL_ASSIGN_OR_RETURN(test_, rows.View({.batch_size = kTestBatch}, parts.test));
+  FL_ASSIGN_OR_RETURN(parameters_, LocalCommunicator::Make(SpecOf(racer_.model, options_.seed),
+                                                           {.joined = options_.deterministic}));
+  TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
+  if (options_.on_progress) {
+    trainer.on_progress = [this](const Progress& progress) {
+      options_.on_progress(racer_, progress);
+    };
+  }
+  trainer.stop = options_.stop;
+  FL_ASSIGN_OR_RETURN(trainer_,
+                      Trainer::Make(&racer_.model, parameters_.get(), &clock_, std::move(trainer)));
+  return absl::OkStatus();
+}
+
+Status Lap::RunEpoch() {
+  const int64_t start = clock_.NowNanos();
+  const auto epoch = static_cast<int64_t>(result_.epochs.size());
+  FL_ASSIGN_OR_RETURN(const Report train, trainer_->TrainEpoch(*train_, epoch));
+  if (train.stopped) return absl::CancelledError("the race was stopped");
+  std::vector<float> predictions;
+  FL_ASSIGN_OR_RETURN(const Report test, trainer_->Evaluate(*test_, &predictions));
+  const double before = result_.value();
+  result_.epochs.push_back({.value = test.Metric(watched_.name),
+                            .loss = train.loss,
+                            .seconds = static_cast<double>(clock_.NowNanos() - start) * 1e-9});
+  if (IsBetter(result_.epochs.back().value, before, watched_.larger_is_better)) {
+    result_.best_epochs = epoch + 1;
+    result_.predictions = std::move(predictions);
+  }
+  if (options_.on_epoch) options_.on_epoch(racer_, result_.epochs.back());
+  return absl::OkStatus();
+}
+
+StatusOr<RaceResult> Lap::Run() {
+  int64_t done = 0;
+  while (done < racer_.max_epochs && done - result_.best_epochs < options_.patience) {
+    FL_RETURN_IF_ERROR(RunEpoch());
+    ++done;
+  }
+  return std::move(result_);
+}
+
+}  // namespace
+
+double RaceResult::seconds() const {
+  return std::accumulate(epochs.begin(), epochs.end(), 0.0,
+                         [](double sum, const RaceEpoch& epoch) { return sum + epoch.seconds; });
+}
+
+RaceRows HoldBack(int64_t rows, double share, bool last, int64_t max_train) {
+  std::vector<uint32_t> order;
+  if (last) {
+    order.resize(static_cast<size_t>(rows));
+    std::iota(order.begin(), order.end(), 0);
+  } else {
+    ShuffledOrder(RngKey(0).With("hold back"), static_cast<uint64_t>(rows), &order);
+  }
+  const auto share_of = [&](int64_t of) {
+    return static_cast<int64_t>(std::llround(share * static_cast<double>(of)));
+  };
+  const int64_t test =
+      std::clamp<int64_t>(std::min(share_of(rows), share_of(max_train)), rows > 1 ? 1 : 0, rows);
+  const int64_t train = std::min(rows - test, max_train);
+  const auto end = order.end() - test;
+  RaceRows parts{.train = {end - train, end}, .test = {end, order.end()}};
+  // In the order of the files, which is faster to read than a random one.
+  std::sort(parts.train.begin(), parts.train.end());
+  std::sort(parts.test.begin(), parts.test.end());
+  return parts;
+}
+
+StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemoryDataset& rows,
+                                          const RaceRows& parts, const RaceOptions& options,
+                                          const Clock& clock) {
+  std::vector<RaceResult> results;
+  for (const Racer& racer : racers) {
+    Lap lap(racer, options, clock);
+    FL_RETURN_IF_ERROR(Annotate(lap.Prepare(rows, parts), racer.name));
+    StatusOr<RaceResult> result = lap.Run();
+    if (!result.ok()) return Annotate(result.status(), racer.name);
+    results.push_back(*std::move(result));
+  }
+  return results;
+}
+
+StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
+                                  const LabelledRows& rows) {
+  std::vector<int> order;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].best_epochs > 0) order.push_back(static_cast<int>(i));
+  }
+  if (order.empty()) {
+    return InvalidArgument(
+        "no model has a value of its metric on the {} rows held back: they may have one class "
+        "only, hold back others or more of them",
+        rows.labels.size());
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return IsBetter(results[a].value(), results[b].value(), larger_is_better);
+  });
+  RaceChoice choice{.members = {order[0]}};
+  if (order.size() == 1) return choice;
+  const std::vector<float>& best = results[order[0]].predictions;
+  const std::vector<float> mean = MeanPrediction(rows, best, results[order[1]].predictions);
+  FL_ASSIGN_OR_RETURN(choice.mean, CompareModels(rows, mean, best));
+  if (choice.mean->gain > choice.mean->values.standard_error) choice.members.push_back(order[1]);
+  return choice;
+}
+
+}  // namespace flotilla

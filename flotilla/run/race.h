@@ -1,0 +1,95 @@
+// A race of models on the same rows in memory: each is trained on one part of the rows, with
+// batches of its own, and scored on the rest after every epoch; it leaves the race when its scores
+// no longer get better. The best number of epochs differs by a factor of ten between models, so it
+// is as much a result as the winner. The race prints nothing and keeps no parameters: the models
+// that it chooses are trained again on all rows.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "flotilla/base/clock.h"
+#include "flotilla/base/status.h"
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/run/compare_models.h"
+#include "flotilla/trainer/model.h"
+#include "flotilla/trainer/report.h"
+
+namespace flotilla {
+
+// A model of the race. REQUIRES: model.predict is set.
+struct Racer {
+  std::string name;
+  Model model;
+  int64_t batch_size = 1000;
+  int64_t max_epochs = 1;
+};
+
+// One epoch of a racer.
+struct RaceEpoch {
+  double value = kUndefined;  // of the watched metric on the rows held back
+  double loss = 0;            // of the training rows
+  double seconds = 0;         // of training and scoring
+};
+
+struct RaceResult {
+  std::string name;
+  std::vector<RaceEpoch> epochs;  // of this racer, the first at index 0
+  int64_t best_epochs = 0;        // number of epochs with the best value; 0: no value is defined
+  // After that many epochs, for the rows held back: (rows, columns).
+  std::vector<float> predictions;
+
+  // NaN if no value is defined.
+  double value() const { return best_epochs == 0 ? kUndefined : epochs[best_epochs - 1].value; }
+  double seconds() const;
+};
+
+// Rows by number: those to train on, and those held back to score.
+struct RaceRows {
+  std::vector<uint32_t> train;
+  std::vector<uint32_t> test;
+};
+
+// Holds back a share of the rows: the last ones, or rows at random places that depend on the number
+// of rows only. At most max_train of the others are trained on, and the share of max_train are held
+// back: of the rest a random sample, or those next to the rows held back. REQUIRES: 0 < share < 1.
+RaceRows HoldBack(int64_t rows, double share, bool last, int64_t max_train);
+
+struct RaceOptions {
+  int threads = 1;
+  uint64_t seed = 0;
+  bool deterministic = false;
+  // A racer leaves after N epochs without a better value.
+  int64_t patience = 1;
+  // Called during training, by one worker at a time, and after every epoch. May be empty.
+  std::function<void(const Racer& racer, const Progress& progress)> on_progress;
+  std::function<void(const Racer& racer, const RaceEpoch& epoch)> on_epoch;
+  // Ends the race with Cancelled once it returns true. May be empty.
+  std::function<bool()> stop;
+};
+
+// Results in the order of the racers. All of them watch the same metric. Errors name the racer:
+// those of the model, the rows and the training. REQUIRES: the dataset has the inputs of every
+// model, in their order.
+StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemoryDataset& rows,
+                                          const RaceRows& parts, const RaceOptions& options,
+                                          const Clock& clock);
+
+// What to train after a race.
+struct RaceChoice {
+  std::vector<int> members;  // indices of the best racer, or of the two best, the better first
+  // The mean of the two best against the best alone; not set if there is only one result.
+  std::optional<ModelComparison> mean;
+};
+
+// The racer with the best value; or the two best, if the mean of their predictions is better than
+// the best alone by more than the standard error of the difference. InvalidArgument if no racer has
+// a value. `rows` are those held back.
+StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
+                                  const LabelledRows& rows);
+
+}  // namespace flotilla
