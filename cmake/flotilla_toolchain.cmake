@@ -24,8 +24,8 @@ endif()
 # Kernels that want a fused multiply-add ask for it by name.
 # GCC 12 sees overlaps in std::string where there are none (its bug 105651): -Wno-restrict.
 # Designated initialisers leave out members on purpose: those have defaults.
-add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers -Wno-restrict
-                    -ffp-contract=off)
+add_compile_options(-Wall -Wextra -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers
+                    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> -ffp-contract=off)
 # gRPC asks for it above rpc/: everywhere, so that all can use the same precompiled headers.
 add_compile_options(-pthread)
 if(FLOTILLA_SANITIZE)
