@@ -1,7 +1,10 @@
 // The beginning and the end of a client: handshake with the servers, stop, abort.
 #include <algorithm>
 #include <chrono>
+#include <optional>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include "flotilla/base/mutex.h"
 #include "flotilla/client/ps_client.h"
@@ -20,6 +23,10 @@ constexpr int64_t kMaxPauseMs = 200;
 constexpr int64_t kHandshakeTimeoutMs = 5'000;
 // How long an error may take to reach the servers when this process ends.
 constexpr int64_t kAbortTimeoutMs = 2'000;
+// A connection to a server that was restarted is made anew within one or two such pauses.
+constexpr int64_t kAbortPauseMs = 100;
+// After so many repeats a server whose address refuses connections is not told: it has ended.
+constexpr int kAbortRepeats = 3;
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
@@ -30,7 +37,32 @@ using std::chrono::steady_clock;
 struct PsClient::Aborts {
   Mutex mutex;
   CondVar changed;
+  Payload request FL_GUARDED_BY(mutex);
   int under_way FL_GUARDED_BY(mutex) = 0;
+  std::vector<int> missed FL_GUARDED_BY(mutex);  // servers to tell again
+  int repeats FL_GUARDED_BY(mutex) = 0;
+  std::optional<steady_clock::time_point> end FL_GUARDED_BY(mutex);  // of the wait for them
+
+  // The answer may come when the client is gone.
+  static void Send(const std::shared_ptr<Aborts>& aborts, Transport* transport, int server) {
+    Payload request;
+    {
+      MutexLock lock(aborts->mutex);
+      request = aborts->request;
+      ++aborts->under_way;
+    }
+    transport->Call(
+        server, std::move(request), kAbortTimeoutMs,
+        [aborts, server](const StatusOr<Payload>& reply) { aborts->Take(server, reply.status()); });
+  }
+
+  void Take(int server, const Status& status) {
+    MutexLock lock(mutex);
+    --under_way;
+    const bool ended = IsNobodyListening(status) && repeats >= kAbortRepeats;
+    if (absl::IsUnavailable(status) && !ended) missed.push_back(server);
+    changed.notify_all();
+  }
 };
 
 std::shared_ptr<PsClient::Aborts> PsClient::MakeAborts() { return std::make_shared<Aborts>(); }
@@ -175,26 +207,33 @@ void PsClient::TellServers(const Status& error) {
   wire::RequestHead head = MakeHead(wire::METHOD_ABORT);
   head.mutable_abort()->set_code(static_cast<uint32_t>(error.code()));
   head.mutable_abort()->set_message(std::string(Message(error).substr(0, kMaxCauseBytes)));
-  const Payload request = EncodeRequest(std::move(head), {});
+  {
+    MutexLock lock(aborts_->mutex);
+    aborts_->request = EncodeRequest(std::move(head), {});
+  }
   for (int s = 0; s < servers(); ++s) {
     if (server_lives_[s] == 0) continue;  // it may serve another process with this trainer's index
-    {
-      MutexLock lock(aborts_->mutex);
-      ++aborts_->under_way;
-    }
-    control()->Call(s, request, kAbortTimeoutMs, [aborts = aborts_](const StatusOr<Payload>&) {
-      MutexLock lock(aborts->mutex);
-      --aborts->under_way;
-      aborts->changed.notify_all();
-    });
+    Aborts::Send(aborts_, control(), s);
   }
 }
 
 void PsClient::WaitForAborts() {
   Aborts& aborts = *aborts_;
   MutexLock lock(aborts.mutex);
-  aborts.changed.wait_for(aborts.mutex, milliseconds(kAbortTimeoutMs),
-                          [&]() FL_REQUIRES(aborts.mutex) { return aborts.under_way == 0; });
+  if (!aborts.end.has_value()) aborts.end = steady_clock::now() + milliseconds(kAbortTimeoutMs);
+  const auto end = *aborts.end;
+  while (aborts.changed.wait_until(aborts.mutex, end, [&]() FL_REQUIRES(aborts.mutex) {
+    return aborts.under_way == 0 || !aborts.missed.empty();
+  })) {
+    if (aborts.missed.empty() || steady_clock::now() >= end) return;
+    // The connection has broken: the server may have been restarted, and would wait for trainers.
+    const std::vector<int> missed = std::exchange(aborts.missed, {});
+    ++aborts.repeats;
+    lock.unlock();
+    std::this_thread::sleep_for(milliseconds(kAbortPauseMs));
+    for (const int server : missed) Aborts::Send(aborts_, control(), server);
+    lock.lock();
+  }
 }
 
 }  // namespace flotilla

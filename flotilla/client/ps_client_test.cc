@@ -332,6 +332,25 @@ TEST_F(PsClientTest, AnErrorThatEndsTheJobIsToldOnceToAllServersThroughTheContro
   EXPECT_EQ(sent_->size(), before);
 }
 
+TEST_F(PsClientTest, AServerWhoseConnectionHasBrokenIsToldOfAFailureOverANewOne) {
+  std::vector<int> told(3);
+  const Script answer = [&](const Sent& request) -> StatusOr<Payload> {
+    if (request.head.method() != wire::METHOD_ABORT) return Empty();
+    EXPECT_EQ(request.head.abort().message(), "cause");
+    const int times = ++told[request.server];
+    if (request.server == 1 && times < 3) return absl::UnavailableError("connection reset");
+    if (request.server == 2) return NobodyListens("refused");
+    return Empty();
+  };
+  control_ = std::make_unique<FakeServers>(3, std::make_shared<SentLog>(), answer);
+  const auto client = Make(3, [](const Sent&) { return Welcome(); });
+  ASSERT_TRUE(client->WaitForServers(60'000).ok());
+  client->Abort(absl::DataLossError("cause"));
+  EXPECT_EQ(told[0], 1);
+  EXPECT_EQ(told[1], 3) << "until it was reached";
+  EXPECT_EQ(told[2], 4) << "a process that has ended is given up";
+}
+
 TEST_F(PsClientTest, ServersThatDoNotKnowTheTrainerAreNotToldOfItsFailure) {
   const auto client = Make(1, [](const Sent&) { return Empty(); });
   client->Abort(absl::DataLossError("before the handshake"));
