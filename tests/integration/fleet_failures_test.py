@@ -12,7 +12,7 @@ import socket
 import sys
 import unittest
 
-from fleet_job import END_SECONDS, MODES, PROGRAM, JobTest, free_port, wait_until
+from fleet_job import END_SECONDS, MODES, PATIENCE, PROGRAM, JobTest, free_port, wait_until
 
 ALL = sys.argv[2] == "all"
 slow = unittest.skipUnless(ALL, "takes long")
@@ -21,6 +21,8 @@ TRAIN = [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "4", "--batch_s
          "1000000", "--threads", "1", "--data_split", "none"]
 # Exit codes: 200, a peer was lost and a restart may help; 1, it will not.
 PEER_LOST, PERMANENT = 200, 1
+# For processes that do start.
+START_SECONDS = int(10 * PATIENCE)
 
 
 class FailuresTest(JobTest):
@@ -37,7 +39,7 @@ class FailuresTest(JobTest):
 
     def launch(self, job, script, *more):
         """`script` as two servers and two trainers under `flotilla launch`; $TRAIN is the command."""
-        words = " ".join(f"'{a}'" for a in self.train("--start_timeout", 10))
+        words = " ".join(f"'{a}'" for a in self.train("--start_timeout", START_SECONDS))
         job.start("launcher", [PROGRAM, "launch", "--log_dir", job.log, *more, "--", "/bin/sh", "-c", script],
                   TRAIN=words)
 
@@ -177,7 +179,7 @@ class FailuresTest(JobTest):
     def start_by_hand(self, mode, *more, **variables):
         job = self.job()
         servers = [f"127.0.0.1:{free_port()}" for _ in range(2)]
-        train = self.train("--mode", mode, "--start_timeout", 10, *more)
+        train = self.train("--mode", mode, "--start_timeout", START_SECONDS, *more)
         # Starts a process again, or a second time.
         job.start_again = lambda **role: job.start_role(train, servers, 2, **role, **variables)
         for s in range(2):

@@ -18,8 +18,14 @@ MARK = "FLOTILLA_TEST_JOB"
 # The promise: after a failure everything has ended within so many seconds.
 END_SECONDS = 15
 MODES = ("sync", "half-async", "async", "geo")
-# How much longer than usual programs may take: they were built with a sanitizer.
+# How much longer than usual everything that is waited for may take: programs were built with a
+# sanitizer.
 PATIENCE = float(os.environ.get("FLOTILLA_TEST_PATIENCE", 1))
+# The first line of what a sanitizer reports.
+REPORT = re.compile(r"(ERROR|WARNING|SUMMARY): \w+Sanitizer|: runtime error: ")
+
+# Under nohup it is ignored, here and in every process that a test starts.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 def environment(**more):
@@ -29,17 +35,33 @@ def environment(**more):
 
 
 def run(*command, seconds=120, **how):
-    """A program that ends by itself within this time: its exit code and what it printed."""
-    return subprocess.run([str(a) for a in command], capture_output=True, text=True,
+    """A program that ends by itself within this time, times PATIENCE: its exit code and what it
+    printed."""
+    done = subprocess.run([str(a) for a in command], capture_output=True, text=True,
                           timeout=seconds * PATIENCE, **{"env": environment(), **how})
+    logs = [command[i + 1] for i, a in enumerate(command[:-1]) if a == "--log_dir"]
+    check_reports(done.stderr, *(text_of(f) for log in logs for f in pathlib.Path(log).glob("*log.*")))
+    return done
+
+
+def text_of(path):
+    return path.read_text(errors="replace")
+
+
+def check_reports(*texts):
+    """Fails if a sanitizer has reported an error. A test that expects a failure would take it for that."""
+    for text in texts:
+        if found := REPORT.search(text):
+            raise AssertionError(text[max(0, found.start() - 1000):found.end() + 10000])
 
 
 def wait_until(condition, what, seconds=60):
-    """Returns what condition() gives as soon as that is true; fails after so many seconds."""
-    deadline = time.monotonic() + seconds
+    """Returns what condition() gives as soon as that is true; fails after so many seconds, times
+    PATIENCE."""
+    deadline = time.monotonic() + seconds * PATIENCE
     while not (result := condition()):
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {seconds} s in vain for {what}")
+            raise AssertionError(f"waited {seconds * PATIENCE:g} s in vain for {what}")
         time.sleep(0.02)
     return result
 
@@ -147,11 +169,11 @@ class Job:
         os.kill(self.pid(member), number)
 
     def wait(self, name="launcher", seconds=END_SECONDS):
-        """The exit code of a process that must end within this time."""
+        """The exit code of a process that must end within this time, times PATIENCE."""
         try:
-            return self.started[name].wait(seconds)
+            return self.started[name].wait(seconds * PATIENCE)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"{name} still runs after {seconds} s:\n{self.text(name)}") from None
+            raise AssertionError(f"{name} still runs after {seconds * PATIENCE:g} s:\n{self.text(name)}") from None
 
     def check_clean(self, test, files=True):
         """Nothing is left: no process, and so no port, and no file but logs."""
@@ -163,13 +185,14 @@ class Job:
             test.assertEqual(left, [])
 
     def close(self):
-        """Ends what a failed test left running."""
+        """Ends what a failed test left running, then looks for reports of sanitizers."""
         for process in self.all:
             if process.poll() is None:
                 process.kill()
             process.wait()
         for pid in processes_with(self.mark):
             os.kill(pid, signal.SIGKILL)
+        check_reports(*(text_of(f) for f in [*self.dir.glob("*.err"), *self.log.glob("*log.*")]))
 
 
 def make_rows(program, directory, rows):

@@ -12,7 +12,7 @@ import tempfile
 import time
 import unittest
 
-from fleet_job import MODES, PROGRAM, Job, make_rows
+from fleet_job import MODES, PATIENCE, PROGRAM, Job, make_rows
 
 WANTED = sys.argv[2:] or MODES
 FEW, MANY = 4, 32
@@ -54,7 +54,7 @@ class ManyTrainersTest(unittest.TestCase):
         peak = 0
         while job.started["launcher"].poll() is None:
             peak = max(peak, *(peak_mb(pid) for pid in servers))
-            self.assertLess(time.monotonic() - start, 300, job.text("launcher"))
+            self.assertLess(time.monotonic() - start, 300 * PATIENCE, job.text("launcher"))
             time.sleep(0.02)
         self.assertEqual(job.wait(), 0, job.text("launcher"))
         result = json.loads((job.dir / "launcher.out").read_text())
@@ -69,8 +69,9 @@ class ManyTrainersTest(unittest.TestCase):
                 many, many_seconds = self.run_job(mode, MANY)
                 print(f"{mode}: peak of a server {few:.0f} MB with {FEW} trainers ({few_seconds:.1f} s), "
                       f"{many:.0f} MB with {MANY} ({many_seconds:.1f} s)", flush=True)
-                # One slice on its way in and one out, and a fifth for what surrounds them.
-                self.assertLess(many - few, (MANY - FEW) * 2 * SLICE_MB * 1.2)
+                if PATIENCE == 1:  # a sanitizer keeps memory that was freed
+                    # One slice on its way in and one out, and a fifth for what surrounds them.
+                    self.assertLess(many - few, (MANY - FEW) * 2 * SLICE_MB * 1.2)
 
 
 if __name__ == "__main__":

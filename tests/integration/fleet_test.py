@@ -91,7 +91,7 @@ class FleetTest(unittest.TestCase):
                           self.command("--mode", "async", "--threads", 1, "--role", role,
                                        "--role_index", index, "--servers", servers, "--trainers", 2))
         for name in job.started:
-            self.assertEqual(job.wait(name, 60 * fleet_job.PATIENCE), 0, job.text(name))
+            self.assertEqual(job.wait(name, 60), 0, job.text(name))
         result = json.loads((directory / "trainer0.out").read_text())
         self.assertEqual(result["examples"], 6000)
 
