@@ -173,12 +173,6 @@ StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
   return files;
 }
 
-SourceOptions SourceOf(const DataOptions& options) {
-  return {.pipe_command = options.pipe_command,
-          .idle_timeout_ms = options.pipe_timeout_seconds * 1000,
-          .scheme_commands = options.schemes};
-}
-
 Status CheckNotRead(std::string_view flag, const std::string& output,
                     std::span<const std::string> files) {
   for (const std::string& file : files) {
