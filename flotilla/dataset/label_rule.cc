@@ -53,44 +53,43 @@ std::vector<std::string> LabelRule::ClassNames() const {
   return names;
 }
 
+bool LabelRule::Convert(double number, float* label) const {
+  switch (kind_) {
+    case kBinary:
+      *label = number == 1 ? 1 : 0;
+      return number == 1 || number == 0 || number == -1;
+    case kWhole:
+      *label = static_cast<float>(number);
+      return std::trunc(number) == number && std::fabs(number) <= kMaxLabel;
+    case kNumber:
+      return ToFloat(number, label);
+    case kClasses:
+      break;
+  }
+  const auto found =
+      std::lower_bound(classes_.begin(), classes_.end(), number,
+                       [](const std::pair<double, float>& a, double b) { return a.first < b; });
+  if (found == classes_.end() || found->first != number) return false;
+  *label = found->second;
+  return true;
+}
+
+Status LabelRule::Unexpected(std::string_view line, const char* p) const {
+  const char* const end = line.data() + line.size();
+  std::string expected = "-1, 0 or 1";
+  if (kind_ == kWhole) expected = fmt::format("a whole number of at most {}", kMaxLabel);
+  if (kind_ == kNumber) expected = "a number";
+  if (kind_ == kClasses) expected = fmt::format("one of {}", text_);
+  return BadRow(p - line.data() + 1, "label: expected {}, found '{}'{}", expected,
+                ShownWord(p, end), kind_ == kNumber ? TooLargeNote(p, end) : "");
+}
+
 Status LabelRule::Read(std::string_view line, const char** p, float* label) const {
   const char* const end = line.data() + line.size();
   double number = 0;
   const char* const stop = ScanDouble(*p, end, &number);
   const bool is_number = stop != nullptr && (stop == end || IsBlank(*stop));
-  const auto unexpected = [&](std::string_view expected, std::string_view note = {}) {
-    return BadRow(*p - line.data() + 1, "label: expected {}, found '{}'{}", expected,
-                  ShownWord(*p, end), note);
-  };
-  switch (kind_) {
-    case kBinary:
-      if (!is_number || (number != -1 && number != 0 && number != 1)) {
-        return unexpected("-1, 0 or 1");
-      }
-      *label = number == 1 ? 1 : 0;
-      break;
-    case kNumber:
-      if (!is_number || !ToFloat(number, label)) {
-        return unexpected("a number", TooLargeNote(*p, end));
-      }
-      break;
-    case kWhole:
-      if (!is_number || std::trunc(number) != number || std::fabs(number) > kMaxLabel) {
-        return unexpected(fmt::format("a whole number of at most {}", kMaxLabel));
-      }
-      *label = static_cast<float>(number);
-      break;
-    case kClasses: {
-      const auto found =
-          std::lower_bound(classes_.begin(), classes_.end(), number,
-                           [](const std::pair<double, float>& a, double b) { return a.first < b; });
-      if (!is_number || found == classes_.end() || found->first != number) {
-        return unexpected(fmt::format("one of {}", text_));
-      }
-      *label = found->second;
-      break;
-    }
-  }
+  if (!is_number || !Convert(number, label)) return Unexpected(line, *p);
   *p = stop;
   return absl::OkStatus();
 }

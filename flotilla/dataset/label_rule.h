@@ -36,6 +36,11 @@ class LabelRule {
   Status Read(std::string_view line, const char** p, float* label) const;
 
  private:
+  // False when the number is not a label.
+  bool Convert(double number, float* label) const;
+  // The error for the word at `p`.
+  Status Unexpected(std::string_view line, const char* p) const;
+
   Kind kind_;
   std::string text_;
   std::vector<std::pair<double, float>> classes_;  // kClasses: number and class, by number

@@ -18,18 +18,30 @@ const char* ScanPrefix(const char* p, const char* end, uint64_t* value) {
   return stop != nullptr && stop < end && *stop == ':' ? stop + 1 : nullptr;
 }
 
+// Reads a feature at `p`; returns where it ends, null when there is none.
+inline const char* ScanFeature(const char* p, const char* end, LibffmFeature* feature) {
+  const char* stop = ScanPrefix(p, end, &feature->field);
+  if (stop != nullptr) stop = ScanPrefix(stop, end, &feature->index);
+  if (stop != nullptr) stop = ScanFloat(stop, end, &feature->value);
+  return stop != nullptr && (stop == end || IsBlank(*stop)) ? stop : nullptr;
+}
+
+// The error for a word at `p` that is not a feature.
+Status BadFeature(std::string_view line, const char* p) {
+  const char* const end = line.data() + line.size();
+  LibffmFeature feature;
+  const char* number = ScanPrefix(p, end, &feature.field);
+  if (number != nullptr) number = ScanPrefix(number, end, &feature.index);
+  return BadRow(p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'{}",
+                ShownWord(p, end), number != nullptr ? TooLargeNote(number, end) : "");
+}
+
 }  // namespace
 
 Status ReadLibffmFeature(std::string_view line, const char** p, LibffmFeature* feature) {
   const char* const end = line.data() + line.size();
-  const char* stop = ScanPrefix(*p, end, &feature->field);
-  if (stop != nullptr) stop = ScanPrefix(stop, end, &feature->index);
-  const char* const number = stop;
-  if (stop != nullptr) stop = ScanFloat(stop, end, &feature->value);
-  if (stop == nullptr || (stop < end && !IsBlank(*stop))) {
-    return BadRow(*p - line.data() + 1, "expected <field>:<index>:<number>, found '{}'{}",
-                  ShownWord(*p, end), number != nullptr ? TooLargeNote(number, end) : "");
-  }
+  const char* const stop = ScanFeature(*p, end, feature);
+  if (stop == nullptr) return BadFeature(line, *p);
   *p = SkipBlanks(stop, end);
   return absl::OkStatus();
 }
@@ -147,10 +159,11 @@ Status LibffmParser::AddFeature(size_t column, const LibffmFeature& feature, Bat
 Status LibffmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
   while (!AtEndOrComment(p, end)) {
-    const size_t column = p - line.data() + 1;
     LibffmFeature feature;
-    FL_RETURN_IF_ERROR(ReadLibffmFeature(line, &p, &feature));
-    FL_RETURN_IF_ERROR(AddFeature(column, feature, batch));
+    const char* const stop = ScanFeature(p, end, &feature);
+    if (stop == nullptr) return BadFeature(line, p);
+    FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, feature, batch));
+    p = SkipBlanks(stop, end);
   }
   return EndInputs(line, batch);
 }

@@ -75,11 +75,10 @@ std::string LibsvmParser::identity() const {
       options_.positions > 0 ? fmt::format(" positions={}", options_.positions) : "");
 }
 
-Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, uint64_t number,
-                                Batch* batch) const {
-  if (number < position_fields_.size()) {
-    PushWeighted(index, value, &batch->fields[position_fields_[number]].ids);
-  }
+// Used in this file only; `inline` lets the compiler inline it even in position-independent code.
+inline Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value,
+                                       Batch* batch) const {
+  if (value == 0) return absl::OkStatus();
   if (ids_field_ >= 0) PushWeighted(index, value, &batch->fields[ids_field_].ids);
   if (dense_field_ < 0) return absl::OkStatus();
   const uint64_t width = static_cast<uint64_t>(inputs_[dense_field_].width);
@@ -95,9 +94,10 @@ Status LibsvmParser::AddFeature(size_t column, uint64_t index, float value, uint
   return absl::OkStatus();
 }
 
+template <bool kByPosition>
 Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* batch) const {
   const char* const end = line.data() + line.size();
-  uint64_t count = 0;
+  size_t count = 0;  // kByPosition: of the features that have a value
   while (!AtEndOrComment(p, end)) {
     uint64_t index = 0;
     float value = 0;
@@ -109,12 +109,17 @@ Status LibsvmParser::ParseFeatures(std::string_view line, const char* p, Batch* 
       return BadRow(p - line.data() + 1, "expected <index>:<number>, found '{}'{}",
                     ShownWord(p, end), number ? TooLargeNote(colon + 1, end) : "");
     }
-    if (value != 0) {
-      FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value, count++, batch));
+    if constexpr (!kByPosition) {
+      FL_RETURN_IF_ERROR(AddFeature(p - line.data() + 1, index, value, batch));
+    } else if (value != 0) {
+      if (count < position_fields_.size()) {
+        PushWeighted(index, value, &batch->fields[position_fields_[count]].ids);
+      }
+      ++count;
     }
     p = SkipBlanks(stop, end);
   }
-  if (position_fields_.empty() || count == position_fields_.size()) return absl::OkStatus();
+  if (!kByPosition || count == position_fields_.size()) return absl::OkStatus();
   return BadRow(line.size() + 1, "expected {} features, as in every row of training, found {}",
                 position_fields_.size(), count);
 }
@@ -155,7 +160,10 @@ Status LibsvmParser::Parse(std::string_view line, Batch* batch) const {
   }
   p = SkipBlanks(p, end);
   Status status = ParseGroup(line, &p, batch);
-  if (status.ok()) status = ParseFeatures(line, p, batch);
+  if (status.ok()) {
+    status = position_fields_.empty() ? ParseFeatures<false>(line, p, batch)
+                                      : ParseFeatures<true>(line, p, batch);
+  }
   if (status.ok() && ids_field_ >= 0) status = EndBag(line, &batch->fields[ids_field_].ids);
   return EndRow(inputs_, std::move(status), batch);
 }

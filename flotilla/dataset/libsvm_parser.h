@@ -47,11 +47,10 @@ class LibsvmParser : public Parser {
   Status CheckInputs() const;
   // Appends the features that begin at `p` to the fields. On an error some of them may have been
   // appended.
+  template <bool kByPosition>
   Status ParseFeatures(std::string_view line, const char* p, Batch* batch) const;
-  // Appends one feature, whose index begins at `column`. `number` counts the features of the row
-  // that have a value.
-  Status AddFeature(size_t column, uint64_t index, float value, uint64_t number,
-                    Batch* batch) const;
+  // Appends one feature, whose index begins at `column`.
+  Status AddFeature(size_t column, uint64_t index, float value, Batch* batch) const;
   // Reads the group at *p, if rows have one, and advances *p behind it.
   Status ParseGroup(std::string_view line, const char** p, Batch* batch) const;
 
