@@ -3,6 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+#include <map>
+#include <sstream>
+
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/parser_testing.h"
@@ -12,7 +16,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 using Kind = Feature::Kind;
 using Params = std::map<std::string, std::string>;
 
@@ -233,6 +236,22 @@ TEST_F(DescribeRowsTest, SeveralThreadsFindTheSame) {
   EXPECT_EQ(one.format, three.format);
   EXPECT_EQ(one.features, three.features);
   EXPECT_EQ(one.features.features.size(), 8u);
+}
+
+TEST_F(DescribeRowsTest, RealRowsHaveTheirFieldsOrABag) {
+  const char* const data = std::getenv("FLOTILLA_TEST_DATA");
+  if (data == nullptr) GTEST_SKIP() << "skipped: no data (FLOTILLA_TEST_DATA)";
+  const std::string dir = std::string(data) + "/other/";
+  const auto frappe = DescribeRows({.format = "libsvm"}, {dir + "frappe.validation.libfm.zst"}, {});
+  ASSERT_TRUE(frappe.ok()) << frappe.status();
+  EXPECT_EQ(FeaturesText(frappe->features),
+            "F0:id F1:id F2:id F3:id F4:id F5:id F6:id F7:id F8:id F9:id");
+  EXPECT_EQ(frappe->format.params, (Params{{"labels", "binary"}, {"positions", "10"}}));
+  EXPECT_NEAR(frappe->features.labels[0].mean, 1.0 / 3, 0.01);
+  const auto a9a = DescribeRows({.format = "libsvm"}, {dir + "a9a.zst"}, {});
+  ASSERT_TRUE(a9a.ok()) << a9a.status();
+  EXPECT_EQ(FeaturesText(a9a->features), "features:bag");
+  EXPECT_NEAR(a9a->features.labels[0].mean, 0.2408, 0.0001);
 }
 
 TEST_F(DescribeRowsTest, CriteoRowsNeedNoPass) {
