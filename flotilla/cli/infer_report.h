@@ -43,9 +43,9 @@ inline constexpr char kInferJsonHelp[] =
                                DIR/best; each of the four is null if it is not known, and those of
                                a metric are missing if none is watched
   auc, logloss, accuracy       metrics of the rows, null if the model has no such metric; its other
-                               metrics (gauc, ne, rmse, mae, ..) follow under their names; for
-                               rows without a label, a weight or a group, only the metrics that do
-                               not need it, calibration and deciles included
+                               metrics (gauc, ne, rmse, mae, ..) follow under their names; those
+                               that need a label or a group that the rows do not have are missing,
+                               and so are calibration and deciles
   gauc_groups, gauc_groups_left_out, gauc_rows_left_out, gauc_sample
                                of a gauc: groups that it covers; groups of one class, and their rows
                                with those without a group, which it leaves out; the share of the

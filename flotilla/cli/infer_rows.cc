@@ -11,7 +11,7 @@
 namespace flotilla {
 namespace {
 
-// "wage_class" or "no columns"; for a message that compares two files.
+// "all columns" or "no wage_class", for a message that compares two files.
 std::string LackText(const std::vector<std::string>& absent) {
   return absent.empty() ? "all columns" : fmt::format("no {}", fmt::join(absent, ", "));
 }

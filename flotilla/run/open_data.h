@@ -50,9 +50,6 @@ StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
                                              std::span<const std::string> paths,
                                              const DataOptions& options);
 
-// How files are opened: the commands, and how long they may be silent.
-SourceOptions SourceOf(const DataOptions& options);
-
 // InvalidArgument, which names the flag of the output, if `output` is one of the files that are
 // read: writing it would destroy them.
 Status CheckNotRead(std::string_view flag, const std::string& output,
