@@ -16,9 +16,10 @@ StatusOr<Var> DeepFmLogits(const ModelInputs& inputs, const Config& config) {
         "or give them buckets in the schema");
   }
   // The same rows of the table serve both parts: they are looked up once per batch.
-  const Var x = NetworkInput(inputs, Embed(inputs, inputs.Table("factors", dim, Normal(0, 0.01))));
+  const EmbeddingOptions table = inputs.Table("factors", dim, Normal(0, 0.01));
+  const Var x = NetworkInput(inputs, Embed(inputs, table));
   const Var deep = Fc(hidden.Apply(x), 1, nullptr, {.use_bias = false});
-  return LinearPart(inputs) + FmPart(inputs, dim) + deep;
+  return LinearPart(inputs) + FmPart(inputs, table) + deep;
 }
 
 }  // namespace flotilla

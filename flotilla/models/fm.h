@@ -14,8 +14,12 @@ namespace flotilla {
 // The logits of ZooModel (zoo.h).
 StatusOr<Var> FmLogits(const ModelInputs& inputs, const Config& config);
 
-// The second-order term alone, (B, 1): of the table `factors` with `dim` numbers per id. Features
-// with several ids count every pair of ids. REQUIRES: there are ids.
-Var FmPart(const ModelInputs& inputs, int64_t dim);
+// The table of a model that consists of inner products. They grow with the square of the vectors,
+// so vectors learn more slowly than linear weights do.
+EmbeddingOptions FmTable(const ModelInputs& inputs, int64_t dim);
+
+// The second-order term alone, (B, 1): of the vectors in `table`. Features with several ids count
+// every pair of ids. REQUIRES: there are ids.
+Var FmPart(const ModelInputs& inputs, EmbeddingOptions table);
 
 }  // namespace flotilla

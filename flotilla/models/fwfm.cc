@@ -1,5 +1,6 @@
 #include "flotilla/models/fwfm.h"
 
+#include "flotilla/models/fm.h"
 #include "flotilla/models/hidden_layers.h"
 
 namespace flotilla {
@@ -13,7 +14,7 @@ StatusOr<Var> FwfmLogits(const ModelInputs& inputs, const Config& config) {
         "use lr or fm",
         fields);
   }
-  const Var vectors = Concat(Embed(inputs, inputs.Table("factors", dim, Normal(0, 0.01))));
+  const Var vectors = Concat(Embed(inputs, FmTable(inputs, dim)));
   return LinearPart(inputs) + FwfmInteraction(vectors, fields);
 }
 

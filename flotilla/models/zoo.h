@@ -22,9 +22,10 @@ namespace flotilla {
 // The defaults of a model, as measured best on the data sets of docs/models.md. How many epochs and
 // how large batches a model needs is as much a part of it as its learning rate.
 struct Recipe {
-  std::string_view optimizer = "adam";
-  double learning_rate = 1e-3;
-  double embedding_l2 = 0;
+  std::string_view optimizer = "adagrad";
+  double learning_rate = 0.02;
+  double initial_accumulator = 1e-3;  // of adagrad
+  double embedding_l2 = 0.2;
   int64_t epochs = 1;
   int64_t batch_size = 1000;
 };
