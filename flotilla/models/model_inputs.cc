@@ -56,7 +56,8 @@ Var LinearPart(const ModelInputs& inputs) {
   }
   if (!inputs.numbers.valid()) return sum;
   const Var numbers =
-      Fc(inputs.numbers, outputs, nullptr, {.weight = {.init = Constant(0)}, .use_bias = false});
+      Fc(inputs.numbers, outputs, nullptr,
+         {.name = "linear_numbers", .weight = {.init = Constant(0)}, .use_bias = false});
   return sum.valid() ? sum + numbers : numbers;
 }
 

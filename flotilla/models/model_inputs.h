@@ -45,8 +45,9 @@ ModelInputs DeclareInputs(const Features& features, Graph* graph);
 // sequence the mean of its rows.
 std::vector<Var> Embed(const ModelInputs& inputs, const EmbeddingOptions& table);
 
-// The linear part of a model: a weight for each id in the table `linear`, which starts at 0, and a
-// weight for each number: (B, outputs). Without a bias, which the model's output has.
+// The linear part of a model: a weight for each id in the table `linear` and a weight for each
+// number in `linear_numbers.w_0`, which start at 0: (B, outputs). Without a bias, which the model's
+// output has.
 Var LinearPart(const ModelInputs& inputs);
 
 }  // namespace flotilla
