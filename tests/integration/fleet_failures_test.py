@@ -261,7 +261,8 @@ class FailuresTest(JobTest):
                 job.started["serverlog.1"].kill()
                 job.started["serverlog.1"].wait()
                 job.start_again(server=1)
-                job.wait_for_line("serverlog.1", "listens on")
+                # The first process has written such a line too.
+                wait_until(lambda: job.text("serverlog.1").count("listens on") == 2, "the new server to listen")
                 for trainer in trainers:
                     trainer.send_signal(signal.SIGCONT)
                 self.check_survivors(job, r"server 1 .*the server was restarted and has lost its parameters. Restart "
