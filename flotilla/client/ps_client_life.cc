@@ -23,10 +23,10 @@ constexpr int64_t kMaxPauseMs = 200;
 constexpr int64_t kHandshakeTimeoutMs = 5'000;
 // How long an error may take to reach the servers when this process ends.
 constexpr int64_t kAbortTimeoutMs = 2'000;
-// A connection to a server that was restarted is made anew within one or two such pauses.
+// The control connection is made anew after at most three such pauses (grpc_transport.cc).
 constexpr int64_t kAbortPauseMs = 100;
 // After so many repeats a server whose address refuses connections is not told: it has ended.
-constexpr int kAbortRepeats = 3;
+constexpr int kAbortRepeats = 5;
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;

@@ -348,7 +348,7 @@ TEST_F(PsClientTest, AServerWhoseConnectionHasBrokenIsToldOfAFailureOverANewOne)
   client->Abort(absl::DataLossError("cause"));
   EXPECT_EQ(told[0], 1);
   EXPECT_EQ(told[1], 3) << "until it was reached";
-  EXPECT_EQ(told[2], 4) << "a process that has ended is given up";
+  EXPECT_EQ(told[2], 6) << "a process that has ended is given up";
 }
 
 TEST_F(PsClientTest, ServersThatDoNotKnowTheTrainerAreNotToldOfItsFailure) {
