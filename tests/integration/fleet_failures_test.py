@@ -241,8 +241,9 @@ class FailuresTest(JobTest):
         job.start_again(trainer=0)
         self.assertEqual(job.wait("workerlog.0"), PEER_LOST, job.text("workerlog.0"))
         self.assertIn("A trainer cannot be started twice", job.text("workerlog.0"))
-        for name in ("serverlog.0", "serverlog.1"):
-            self.assertIn("trainer 0 was refused", job.text(name))
+        # The first refusal ends it: the other server may not have answered by then.
+        logs = job.text("serverlog.0") + job.text("serverlog.1")
+        self.assertIn("trainer 0 was refused", logs)
         seen = [self.status(job, t).stat().st_mtime_ns for t in range(2)]
         for t in range(2):
             wait_until(lambda: self.status(job, t).stat().st_mtime_ns > seen[t], f"trainer {t} to go on")
