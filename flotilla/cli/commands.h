@@ -39,6 +39,7 @@ AddCommand AddLaunchCommand;   // launch: starts and monitors the processes of a
 AddCommand AddSimilarCommand;  // similar: the nearest words, and how well word vectors score
 
 // Of `train`.
+AddCommand AddTrainAutoCommand;      // auto: chooses a model, or compares several; run/auto_train.h
 AddCommand AddTrainWord2VecCommand;  // word2vec: the flags and results of run/word2vec_task.h
 
 // Of `data`.

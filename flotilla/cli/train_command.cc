@@ -104,6 +104,7 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
 void AddTrainCommand(CLI::App& app, Action* action) {
   CLI::App* train = app.add_subcommand("train", "Trains a model and reports its quality");
   train->require_subcommand(1);
+  AddTrainAutoCommand(*train, action);
   for (const ZooModel& model : Zoo()) AddZooModel(*train, model, action);
   for (const BuiltinModel& model : BuiltinModels()) AddModel(*train, model, action);
   AddTrainWord2VecCommand(*train, action);

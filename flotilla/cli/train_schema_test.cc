@@ -54,8 +54,8 @@ class TrainSchemaTest : public ::testing::Test {
 
 TEST_F(TrainSchemaTest, ACsvFileNeedsNothingElse) {
   const json linear = Json("lr", {"--data", train_, "--test", test_});
-  const json pairs =
-      Json("fm", {"--data", train_, "--test", test_, "--epochs", "6", "--learning_rate", "0.01"});
+  const json pairs = Json("fm", {"--data", train_, "--test", test_, "--epochs", "6", "--optimizer",
+                                 "adam", "--learning_rate", "0.01", "--embedding_l2", "0"});
   EXPECT_LT(linear["auc"], 0.6) << "the effect is one of pairs";
   EXPECT_GT(pairs["auc"], 0.8);
   EXPECT_EQ(linear["batch_size"], 6000 / 500);

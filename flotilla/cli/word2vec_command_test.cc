@@ -342,7 +342,8 @@ TEST(Word2VecCommandTest, FlagsThatWouldSayNothingAreUsageErrors) {
   EXPECT_THAT(error({"--half_dense"}), HasSubstr("no dense"));
   const ProgramRun late = RunForTest({"train", "--data", text, "word2vec"});
   EXPECT_EQ(late.code, kUsageError);
-  EXPECT_THAT(late.err, HasSubstr("--data comes after the model: first give one of lr, fm, "));
+  EXPECT_THAT(late.err,
+              HasSubstr("--data comes after the model: first give one of auto, lr, fm, "));
 }
 
 TEST(Word2VecCommandTest, BadInputIsAClearMessageOrADefinedResult) {

@@ -34,13 +34,32 @@ StreamOptions StreamOf(const OpenDataOptions& what, const DataOptions& options,
   return stream;
 }
 
-Status LoadInMemory(const OpenDataOptions& what, const StreamOptions& options,
-                    std::shared_ptr<const Parser> parser, const Clock& clock, OpenedData* data) {
+void LogFiles(const OpenDataOptions& what, const LogLine& log) {
+  if (what.files.empty()) {
+    log(fmt::format("{}: no file for this trainer: there are fewer files than trainers",
+                    what.flag));
+    return;
+  }
+  log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
+                  what.files.size() == 1 ? "file" : "files", what.files[0]));
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> LoadFiles(const OpenDataOptions& what,
+                                                     const StreamOptions& options,
+                                                     std::shared_ptr<const Parser> parser,
+                                                     const Clock& clock, double* seconds) {
   const int64_t start = clock.NowNanos();
   FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::Load(what.files, std::move(parser), options));
-  data->load_seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
+  *seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
   options.log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
-                          dataset->rows(), data->load_seconds, dataset->skipped()));
+                          dataset->rows(), *seconds, dataset->skipped()));
+  return dataset;
+}
+
+Status LoadInMemory(const OpenDataOptions& what, const StreamOptions& options,
+                    std::shared_ptr<const Parser> parser, const Clock& clock, OpenedData* data) {
+  FL_ASSIGN_OR_RETURN(auto dataset,
+                      LoadFiles(what, options, std::move(parser), clock, &data->load_seconds));
   if (what.exchange != nullptr) {
     FL_RETURN_IF_ERROR(Annotate(dataset->GlobalShuffle(0, what.exchange), "--global_shuffle"));
     options.log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows()));
@@ -187,13 +206,7 @@ StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& op
                               std::shared_ptr<const Parser> parser, const Clock& clock,
                               const LogLine& log) {
   OpenedData data;
-  if (what.files.empty()) {
-    log(fmt::format("{}: no file for this trainer: there are fewer files than trainers",
-                    what.flag));
-  } else {
-    log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
-                    what.files.size() == 1 ? "file" : "files", what.files[0]));
-  }
+  LogFiles(what, log);
   const StreamOptions stream = StreamOf(what, options, log);
   if (options.in_memory) {
     FL_RETURN_IF_ERROR(LoadInMemory(what, stream, std::move(parser), clock, &data));
@@ -201,6 +214,31 @@ StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& op
     FL_ASSIGN_OR_RETURN(data.dataset, MakeStream(what.files, std::move(parser), stream));
   }
   return data;
+}
+
+BatchOptions TrainBatches(const TrainOptions& options, int64_t batch_size) {
+  return {.batch_size = batch_size,
+          .drop_last = options.data.drop_last,
+          .shuffle_rows = options.data.shuffle ? kWholeEpoch : 0,
+          .seed = options.seed};
+}
+
+StatusOr<LoadedRows> LoadRows(const TrainOptions& options,
+                              const std::shared_ptr<const Parser>& parser,
+                              const Interrupt* interrupt, const Clock& clock, const LogLine& log) {
+  LoadedRows rows;
+  const auto load = [&](std::string_view flag, const std::vector<std::string>& paths,
+                        double* seconds) -> StatusOr<std::unique_ptr<InMemoryDataset>> {
+    OpenDataOptions what{.flag = flag, .threads = options.threads, .interrupt = interrupt};
+    FL_ASSIGN_OR_RETURN(what.files, FindFiles(flag, paths, options.data));
+    LogFiles(what, log);
+    return LoadFiles(what, StreamOf(what, options.data, log), parser, clock, seconds);
+  };
+  FL_ASSIGN_OR_RETURN(rows.train, load("--data", options.data.train, &rows.seconds));
+  if (options.data.test.empty()) return rows;
+  double test_seconds = 0;
+  FL_ASSIGN_OR_RETURN(rows.test, load("--test", options.data.test, &test_seconds));
+  return rows;
 }
 
 }  // namespace flotilla

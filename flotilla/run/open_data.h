@@ -14,6 +14,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/row_exchange.h"
 #include "flotilla/dataset/source.h"
 #include "flotilla/run/train_options.h"
@@ -80,5 +81,21 @@ struct OpenDataOptions {
 StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& options,
                               std::shared_ptr<const Parser> parser, const Clock& clock,
                               const LogLine& log);
+
+// The rows of a run in memory, for several tasks that share them through views.
+struct LoadedRows {
+  std::unique_ptr<InMemoryDataset> train;
+  std::unique_ptr<InMemoryDataset> test;  // null: none
+  double seconds = 0;                     // reading and parsing the training rows
+};
+
+// Reads the files of options.data. Errors name the flag and the file. `interrupt` may be null.
+// REQUIRES: options.data.in_memory; clock outlives the call.
+StatusOr<LoadedRows> LoadRows(const TrainOptions& options,
+                              const std::shared_ptr<const Parser>& parser,
+                              const Interrupt* interrupt, const Clock& clock, const LogLine& log);
+
+// How the rows of a view become batches for training.
+BatchOptions TrainBatches(const TrainOptions& options, int64_t batch_size);
 
 }  // namespace flotilla

@@ -57,6 +57,7 @@ Status Lap::Prepare(InMemoryDataset& rows, const RaceRows& parts) {
                                                            {.joined = options_.deterministic}));
   TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
   if (options_.on_progress) {
+    trainer.progress_batches = 1;
     trainer.on_progress = [this](const Progress& progress) {
       options_.on_progress(racer_, progress);
     };

@@ -108,7 +108,18 @@ StatusOr<std::map<std::string, std::string>> RowTask::Settings() {
   return PositionSettings(options_, train_files_, WithDefaults(FormatOf(model_, data)));
 }
 
+Status RowTask::OpenLoaded() {
+  FL_ASSIGN_OR_RETURN(train_.dataset,
+                      loaded_->train->View(TrainBatches(options_, options_.batch_size)));
+  train_.rows = loaded_->train->rows();
+  train_.load_seconds = loaded_->seconds;
+  if (!has_test()) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(test_.dataset, loaded_->test->View({.batch_size = options_.batch_size}));
+  return absl::OkStatus();
+}
+
 Status RowTask::OpenData() {
+  if (loaded_ != nullptr) return OpenLoaded();
   FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
                       MakeModelParser(model_, options_.data));
   OpenDataOptions train{.flag = "--data",
@@ -152,6 +163,10 @@ StatusOr<Report> RowTask::TrainEpoch(int64_t epoch, const std::optional<DatasetP
                                      const Report& before) {
   return position ? trainer_->ResumeEpoch(*train_.dataset, *position, before)
                   : trainer_->TrainEpoch(*train_.dataset, epoch);
+}
+
+StatusOr<Report> RowTask::Test() {
+  return trainer_->Evaluate(*test_.dataset, loaded_ == nullptr ? nullptr : &test_predictions_);
 }
 
 StatusOr<Sections> RowTask::sections() const {

@@ -33,8 +33,10 @@ Status CheckWatch(const Model& model, const TrainOptions& options);
 
 class RowTask : public Task {
  public:
-  RowTask(TrainOptions options, MakeRowModel make)
-      : options_(std::move(options)), make_(std::move(make)) {}
+  // If `loaded` is not null, the rows are those, and no files are read. REQUIRES: it outlives the
+  // task and has the inputs of the model, in their order; the task is alone in its job.
+  RowTask(TrainOptions options, MakeRowModel make, LoadedRows* loaded = nullptr)
+      : options_(std::move(options)), make_(std::move(make)), loaded_(loaded) {}
 
   Status Prepare(Terminal& terminal, const Interrupt* interrupt) override;
   const Model& model() const override { return model_; }
@@ -58,20 +60,27 @@ class RowTask : public Task {
   DatasetCounts counts() const override { return train_.dataset->counts(); }
   void AddMetrics(Progress* progress) const override { trainer_->AddMetrics(progress); }
   bool has_test() const override { return !options_.data.test.empty(); }
-  StatusOr<Report> Test() override { return trainer_->Evaluate(*test_.dataset); }
+  StatusOr<Report> Test() override;
+  // The predictions of the last Test, (rows, columns), in the order of the rows; only of loaded
+  // rows.
+  const std::vector<float>& test_predictions() const { return test_predictions_; }
   StatusOr<Sections> sections() const override;
 
  private:
+  // Views of the rows that are loaded.
+  Status OpenLoaded();
   // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser);
 
   TrainOptions options_;
   const MakeRowModel make_;
+  LoadedRows* const loaded_;
   Model model_;
   std::optional<DescribedRows> rows_;
   const TaskRun* run_ = nullptr;
   std::vector<std::string> train_files_, test_files_;
   OpenedData train_, test_;
+  std::vector<float> test_predictions_;
   std::unique_ptr<Trainer> trainer_;
 };
 

@@ -320,6 +320,11 @@ Status Run::Stop() {
     }
     return absl::OkStatus();
   }
+  if (!task_.can_resume()) {
+    terminal_.log.warn("stopped by signal {}; nothing was saved, and the run cannot be continued",
+                       signal_.signal());
+    return saves_->Wait();
+  }
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
   // A trainer of a job does not know the command that started the job.

@@ -97,6 +97,9 @@ class Task {
   // The sections of a saved model besides the state of the run.
   virtual StatusOr<Sections> sections() const = 0;
 
+  // Whether a stopped run can be continued (--resume).
+  virtual bool can_resume() const { return true; }
+
   // Whether the run has a result besides the models in --out.
   virtual bool has_results() const { return false; }
   // Writes and measures them, at the end of the run. Called by trainer 0 only.

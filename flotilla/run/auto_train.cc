@@ -1,0 +1,407 @@
+#include "flotilla/run/auto_train.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+
+#include "flotilla/base/interrupt.h"
+#include "flotilla/base/stop_signal.h"
+#include "flotilla/dataset/prepare/describe_rows.h"
+#include "flotilla/models/mean_model.h"
+#include "flotilla/run/compare_models.h"
+#include "flotilla/run/mean_task.h"
+#include "flotilla/run/open_data.h"
+#include "flotilla/run/race.h"
+#include "flotilla/run/row_features.h"
+#include "flotilla/run/row_task.h"
+#include "flotilla/run/run.h"
+#include "flotilla/run/run_dir.h"
+#include "flotilla/run/task_progress.h"
+#include "flotilla/run/time_order.h"
+#include "flotilla/run/train_report.h"
+
+namespace flotilla {
+namespace {
+
+// The models that race: cheap ones of different kinds, whose mean is better than each of them.
+// Those that the features of the data do not allow are left out.
+constexpr std::string_view kRacers[] = {"lr", "ffm", "wide_deep"};
+
+// A racer may need more epochs than its recipe, which was measured on other data; it leaves when
+// they do not help.
+int64_t MostEpochs(const Recipe& recipe) { return std::max<int64_t>(15, recipe.epochs * 2); }
+
+// The rows of a run and what they are.
+struct Rows {
+  DescribedRows described;
+  LoadedRows loaded;
+};
+
+StatusOr<Model> MakeFor(const ZooModel& model, const DescribedRows& rows) {
+  FL_ASSIGN_OR_RETURN(Model made, MakeZooModel(model, rows.features, Config()));
+  FL_RETURN_IF_ERROR(made.graph.status());
+  made.format = rows.format;
+  return made;
+}
+
+// The options of the runs: the flags of the format have served to find the rows' format, which the
+// models have now.
+TrainOptions WithoutFormat(const TrainOptions& options) {
+  TrainOptions own = options;
+  own.data.format = {};
+  return own;
+}
+
+// Reports an --out that cannot be used before minutes are spent on training; the run locks it
+// later.
+Status CheckOut(const KeepOptions& keep, const Terminal& terminal) {
+  if (keep.out.empty()) return absl::OkStatus();
+  return RunDir::Open({.dir = keep.out,
+                       .resume = keep.resume,
+                       .overwrite = keep.overwrite,
+                       .command = terminal.command_line},
+                      [](std::string_view) {})
+      .status();
+}
+
+StatusOr<Rows> ReadRows(const TrainOptions& options, Terminal& terminal,
+                        const Interrupt* interrupt) {
+  Rows rows;
+  FL_ASSIGN_OR_RETURN(rows.described,
+                      FindRowFeatures(options, /*fields=*/true, terminal, interrupt));
+  // All models of the zoo have the same inputs, in the same order.
+  FL_ASSIGN_OR_RETURN(const Model any, MakeFor(Zoo()[0], rows.described));
+  FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
+                      MakeModelParser(any, WithoutFormat(options).data));
+  FL_ASSIGN_OR_RETURN(rows.loaded,
+                      LoadRows(options, parser, interrupt, terminal.clock,
+                               [&](std::string_view line) { terminal.log.info("{}", line); }));
+  rows.described.features.rows = rows.loaded.train->rows();
+  return rows;
+}
+
+// Runs `work` so that a signal ends it with Cancelled and the exit code of the signal.
+template <typename Work>
+Status UnlessStopped(Terminal& terminal, Work work) {
+  Interrupt interrupt;
+  const StopSignal signal(&interrupt);
+  const Status status = work(&interrupt, [&] { return signal.stopped(); });
+  if (!signal.stopped()) return status;
+  terminal.console.EndTask();
+  terminal.exit_code = signal.exit_code();
+  return absl::CancelledError(
+      fmt::format("stopped by signal {}; nothing was saved", signal.signal()));
+}
+
+// From the rows to what is trained on all of them.
+class Race {
+ public:
+  Race(const TrainOptions& options, const AutoOptions& race, Terminal& terminal)
+      : options_(options), race_(race), terminal_(terminal) {}
+
+  Status Run(Rows* rows, const std::function<bool()>& stop);
+  Status TrainChoice(Rows* rows);
+
+ private:
+  Status MakeRacers(const DescribedRows& rows);
+  Status Choose(const Rows& rows);
+  // The names of the chosen models, with or without the numbers of their epochs.
+  std::string ChosenText(bool epochs) const;
+  std::string ChoiceText() const;
+  std::string ResultText(const TrainOptions& options, const RunResult& result) const;
+  // The options of the run that trains the choice.
+  TrainOptions ChoiceOptions() const;
+  const RaceResult& member(size_t i) const { return results_[choice_.members[i]]; }
+
+  const TrainOptions& options_;
+  const AutoOptions& race_;
+  Terminal& terminal_;
+  std::vector<const ZooModel*> models_;  // of the racers
+  std::vector<Racer> racers_;
+  int64_t all_rows_ = 0;
+  RaceRows parts_;
+  bool last_ = false;  // whether the last rows are held back
+  WatchedMetric watched_;
+  std::vector<RaceResult> results_;
+  RaceChoice choice_;
+};
+
+Status Race::MakeRacers(const DescribedRows& rows) {
+  std::vector<std::string_view> names(std::begin(kRacers), std::end(kRacers));
+  const auto& features = rows.features.features;
+  if (std::any_of(features.begin(), features.end(), [](const Feature& feature) {
+        return feature.kind == Feature::Kind::kSequence;
+      })) {
+    names.push_back("din");
+  }
+  for (const std::string_view name : names) {
+    const ZooModel* const model = FindZooModel(name);
+    FL_CHECK(model != nullptr);
+    StatusOr<Model> made = MakeFor(*model, rows);
+    if (!made.ok()) {
+      terminal_.log.info("{} takes no part: {}", name, Message(made.status()));
+      continue;
+    }
+    models_.push_back(model);
+    racers_.push_back({.name = std::string(name),
+                       .model = *std::move(made),
+                       .batch_size = DefaultBatchSize(model->recipe, rows.features),
+                       .max_epochs = MostEpochs(model->recipe)});
+  }
+  if (racers_.empty()) return InvalidArgument("no model fits the data");
+  return absl::OkStatus();
+}
+
+Status Race::Run(Rows* rows, const std::function<bool()>& stop) {
+  FL_RETURN_IF_ERROR(MakeRacers(rows->described));
+  all_rows_ = rows->loaded.train->rows();
+  FL_ASSIGN_OR_RETURN(const bool in_order,
+                      InTimeOrder(*rows->loaded.train, rows->described.format));
+  last_ = race_.last.value_or(in_order);
+  parts_ = HoldBack(all_rows_, race_.holdout, last_, race_.max_rows);
+  FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(racers_[0].model));
+  terminal_.log.info("{} models race on {} rows, {} {} are held back", racers_.size(),
+                     parts_.train.size(), last_ ? "the last" : "random", parts_.test.size());
+  TaskProgress progress(terminal_, "rows");
+  RaceOptions race{.threads = options_.threads,
+                   .seed = options_.seed,
+                   .deterministic = options_.deterministic,
+                   .stop = stop};
+  race.on_progress = [&](const Racer& racer, const Progress& moment) {
+    progress.Update(moment.rows,
+                    static_cast<double>(moment.rows) / static_cast<double>(parts_.train.size()),
+                    fmt::format("{}, epoch {}", racer.name, moment.epoch));
+  };
+  race.on_epoch = [&](const Racer& racer, const RaceEpoch& epoch) {
+    terminal_.log.info("{}: {} {:.4f}, {:.2f} s", racer.name, watched_.name, epoch.value,
+                       epoch.seconds);
+  };
+  FL_ASSIGN_OR_RETURN(results_,
+                      RunRace(racers_, *rows->loaded.train, parts_, race, terminal_.clock));
+  return Choose(*rows);
+}
+
+Status Race::Choose(const Rows& rows) {
+  FL_ASSIGN_OR_RETURN(const auto held_back, rows.loaded.train->View({}, parts_.test));
+  const LabelledRows labelled = LabelledRows::Of(*held_back, rows.described.features.labels.at(0));
+  FL_ASSIGN_OR_RETURN(choice_, ChooseRacers(results_, watched_.larger_is_better, labelled));
+  terminal_.log.info("training {} on all {} rows", ChosenText(/*epochs=*/true), all_rows_);
+  return absl::OkStatus();
+}
+
+std::string Race::ChosenText(bool epochs) const {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < choice_.members.size(); ++i) {
+    const int64_t count = member(i).best_epochs;
+    names.push_back(member(i).name);
+    if (epochs) names.back() += fmt::format(" ({} {})", count, count == 1 ? "epoch" : "epochs");
+  }
+  return fmt::format("{}{}", names.size() > 1 ? "the mean of " : "", fmt::join(names, " and "));
+}
+
+std::string Race::ChoiceText() const {
+  std::string text =
+      fmt::format("{:<14}{:>12}{:>8}{:>10}   {} {} of {} rows held back\n", "race", watched_.name,
+                  "epochs", "seconds", last_ ? "last" : "random", parts_.test.size(), all_rows_);
+  for (const RaceResult& result : results_) {
+    text += fmt::format("{:<14}{:>12.4f}{:>8}{:>10.1f}\n", result.name, result.value(),
+                        result.best_epochs, result.seconds());
+  }
+  text += fmt::format("{:<14}{}", "chosen", ChosenText(/*epochs=*/false));
+  if (choice_.mean) {
+    const PairedDifference& mean = choice_.mean->values;
+    const bool both = choice_.members.size() > 1;
+    text += fmt::format("{} {} {:.4f}, {:+.4f} +- {:.4f} against {} alone",
+                        both ? ":" : ": the mean has", choice_.mean->metric, mean.a,
+                        mean.difference, mean.standard_error, member(0).name);
+  }
+  return text + "\n";
+}
+
+std::string Race::ResultText(const TrainOptions& options, const RunResult& result) const {
+  if (!options.view.json) return ChoiceText() + ResultTable(options, result);
+  auto json = nlohmann::ordered_json::parse(ResultJson(options, result));
+  nlohmann::ordered_json models = nlohmann::ordered_json::array();
+  for (const RaceResult& each : results_) {
+    models.push_back({{"model", each.name},
+                      {watched_.name, each.value()},
+                      {"epochs", each.best_epochs},
+                      {"seconds", each.seconds()}});
+  }
+  json["race"] = {{"rows", parts_.train.size()},
+                  {"held_back", parts_.test.size()},
+                  {"last", last_},
+                  {"models", models}};
+  if (choice_.mean) {
+    const PairedDifference& mean = choice_.mean->values;
+    json["race"]["mean"] = {{std::string(choice_.mean->metric), mean.a},
+                            {"difference", mean.difference},
+                            {"standard_error", mean.standard_error},
+                            {"p_value", mean.p_value}};
+  }
+  json["chosen"] = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < choice_.members.size(); ++i) json["chosen"].push_back(member(i).name);
+  return json.dump() + "\n";
+}
+
+TrainOptions Race::ChoiceOptions() const {
+  TrainOptions options = WithoutFormat(options_);
+  options.epochs = 0;
+  options.model_name.clear();
+  for (size_t i = 0; i < choice_.members.size(); ++i) {
+    options.epochs += member(i).best_epochs;
+    options.model_name += (i > 0 ? "+" : "") + member(i).name;
+  }
+  options.batch_size = racers_[choice_.members[0]].batch_size;
+  // The mean is complete after the last epoch.
+  if (choice_.members.size() > 1) options.keep.every_epochs = 0;
+  return options;
+}
+
+Status Race::TrainChoice(Rows* rows) {
+  const TrainOptions options = ChoiceOptions();
+  const auto text = [&](const RunResult& result) { return ResultText(options, result); };
+  if (choice_.members.size() == 1) {
+    const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
+      return RowModel{.model = std::move(racers_[choice_.members[0]].model)};
+    };
+    RowTask task(options, make, &rows->loaded);
+    return RunAndReport(options, task, text, terminal_);
+  }
+  std::vector<MeanPart> parts;
+  std::vector<MeanMember> members;
+  for (size_t i = 0; i < choice_.members.size(); ++i) {
+    Racer& racer = racers_[choice_.members[i]];
+    parts.push_back({.model = models_[choice_.members[i]]});
+    members.push_back({.scope = ScopeOf(parts.back()),
+                       .model = std::move(racer.model),
+                       .batch_size = racer.batch_size,
+                       .epochs = member(i).best_epochs});
+  }
+  FL_ASSIGN_OR_RETURN(Model mean, MakeMeanModel(parts, rows->described.features));
+  FL_RETURN_IF_ERROR(mean.graph.status());
+  mean.format = rows->described.format;
+  MeanTask task(options, std::move(mean), std::move(members), &rows->loaded);
+  return RunAndReport(options, task, text, terminal_);
+}
+
+// ---- Several models ----
+
+// A model of `--models` and its results.
+struct TrainedModel {
+  TrainOptions options;
+  RunResult result;
+  std::vector<float> predictions;  // of the test rows
+};
+
+StatusOr<TrainedModel> TrainOne(const TrainOptions& common, const ModelsOptions& models,
+                                const ZooModel& model, Rows* rows, Terminal& terminal) {
+  TrainedModel trained{.options = WithoutFormat(common)};
+  TrainOptions& options = trained.options;
+  options.model_name = model.name;
+  options.epochs = models.epochs.value_or(model.recipe.epochs);
+  options.batch_size =
+      models.batch_size.value_or(DefaultBatchSize(model.recipe, rows->described.features));
+  if (!options.keep.out.empty()) options.keep.out += "/" + std::string(model.name);
+  const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
+    FL_ASSIGN_OR_RETURN(Model made, MakeFor(model, rows->described));
+    return RowModel{.model = std::move(made)};
+  };
+  RowTask task(options, make, &rows->loaded);
+  FL_ASSIGN_OR_RETURN(trained.result, RunTraining(options, task, terminal));
+  trained.predictions = task.test_predictions();
+  return trained;
+}
+
+std::string ModelsText(const std::vector<TrainedModel>& models, const std::string& watch) {
+  std::string text = fmt::format("{:<14}{:>12}{:>12}{:>8}{:>10}\n", "model", watch, "test loss",
+                                 "epochs", "seconds");
+  for (const TrainedModel& model : models) {
+    text += fmt::format("{:<14}{:>12.4f}{:>12.4f}{:>8}{:>10.1f}\n", model.options.model_name,
+                        model.result.test->Metric(watch), model.result.test->loss,
+                        model.options.epochs, model.result.summary.train_seconds);
+  }
+  return text;
+}
+
+// The differences of all pairs, as lines of text or as JSON.
+Status Differences(const std::vector<TrainedModel>& models, const LabelledRows& rows,
+                   std::string* text, nlohmann::ordered_json* json) {
+  *text = "paired differences on the test rows\n";
+  *json = nlohmann::ordered_json::array();
+  for (size_t a = 0; a < models.size(); ++a) {
+    for (size_t b = a + 1; b < models.size(); ++b) {
+      FL_ASSIGN_OR_RETURN(const ModelComparison pair,
+                          CompareModels(rows, models[a].predictions, models[b].predictions));
+      const std::string& first = models[a].options.model_name;
+      const std::string& second = models[b].options.model_name;
+      *text += fmt::format("{:<26}{:>8} {:+.4f} +- {:.4f}, p {:.2g}\n",
+                           fmt::format("{} - {}", first, second), pair.metric,
+                           pair.values.difference, pair.values.standard_error, pair.values.p_value);
+      json->push_back({{"models", {first, second}},
+                       {"metric", pair.metric},
+                       {"difference", pair.values.difference},
+                       {"standard_error", pair.values.standard_error},
+                       {"p_value", pair.values.p_value}});
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+Status TrainAuto(const TrainOptions& options, const AutoOptions& auto_options, Terminal& terminal) {
+  FL_RETURN_IF_ERROR(CheckOut(options.keep, terminal));
+  Rows rows;
+  Race race(options, auto_options, terminal);
+  FL_RETURN_IF_ERROR(UnlessStopped(terminal, [&](const Interrupt* interrupt, auto stop) -> Status {
+    FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
+    return race.Run(&rows, stop);
+  }));
+  return race.TrainChoice(&rows);
+}
+
+Status TrainModels(const TrainOptions& options, const ModelsOptions& models, Terminal& terminal) {
+  for (const ZooModel* model : models.models) {
+    KeepOptions keep = options.keep;
+    if (!keep.out.empty()) keep.out += "/" + std::string(model->name);
+    FL_RETURN_IF_ERROR(CheckOut(keep, terminal));
+  }
+  Rows rows;
+  FL_RETURN_IF_ERROR(UnlessStopped(terminal, [&](const Interrupt* interrupt, auto) -> Status {
+    FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
+    return absl::OkStatus();
+  }));
+  std::vector<TrainedModel> trained;
+  for (const ZooModel* model : models.models) {
+    StatusOr<TrainedModel> one = TrainOne(options, models, *model, &rows, terminal);
+    if (!one.ok()) return Annotate(one.status(), std::string(model->name));
+    if (one->result.stopped) return absl::OkStatus();
+    trained.push_back(*std::move(one));
+  }
+  const LabelledRows labelled =
+      LabelledRows::Of(*rows.loaded.test, rows.described.features.labels.at(0));
+  std::string text;
+  nlohmann::ordered_json differences;
+  FL_RETURN_IF_ERROR(Differences(trained, labelled, &text, &differences));
+  if (!options.view.json) {
+    terminal.out << ModelsText(trained, trained[0].result.watch) << text;
+    return absl::OkStatus();
+  }
+  nlohmann::ordered_json json;
+  json["models"] = nlohmann::ordered_json::array();
+  for (const TrainedModel& model : trained) {
+    json["models"].push_back(
+        nlohmann::ordered_json::parse(ResultJson(model.options, model.result)));
+  }
+  json["differences"] = differences;
+  terminal.out << json.dump() << "\n";
+  return absl::OkStatus();
+}
+
+}  // namespace flotilla
