@@ -26,7 +26,7 @@ constexpr char kFooter[] = R"(
   race                         with the race: rows, held_back, last (whether they are the last rows),
                                models (model, value, epochs, seconds of each), mean (of the two best,
                                against the best alone: value, difference, standard_error, p_value)
-  chosen                       the model that was trained, or the two whose mean was
+  chosen                       the model that was trained, or the two whose mean was (model, epochs)
 With --models: models, an object like the above for each, and differences, the paired differences
 on the test rows: models, metric, difference, standard_error, p_value.
 

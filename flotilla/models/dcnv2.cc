@@ -7,7 +7,7 @@
 namespace flotilla {
 
 StatusOr<Var> DcnV2Logits(const ModelInputs& inputs, const Config& config) {
-  const int64_t dim = ReadDim(config, 10);
+  const int64_t dim = ReadDim(config, 8);
   const int64_t crosses = config.Get("crosses", 2, "Number of cross layers");
   const std::string form = config.Get(
       "form", "parallel", "parallel: crosses beside the hidden layers; stacked: below them");

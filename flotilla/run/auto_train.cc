@@ -30,7 +30,7 @@ namespace {
 
 // The models that race: cheap ones of different kinds, whose mean is better than each of them.
 // Those that the features of the data do not allow are left out.
-constexpr std::string_view kRacers[] = {"lr", "ffm", "wide_deep"};
+constexpr std::string_view kRacers[] = {"lr", "fm", "ffm", "deepfm", "dcnv2"};
 
 // A racer may need more epochs than its recipe, which was measured on other data; it leaves when
 // they do not help.
@@ -110,13 +110,13 @@ class Race {
  private:
   Status MakeRacers(const DescribedRows& rows);
   Status Choose(const Rows& rows);
-  // The names of the chosen models, with or without the numbers of their epochs.
-  std::string ChosenText(bool epochs) const;
+  // The names of racers and the numbers of their epochs.
+  std::string NamesOf(const std::vector<RaceMember>& members) const;
   std::string ChoiceText() const;
   std::string ResultText(const TrainOptions& options, const RunResult& result) const;
   // The options of the run that trains the choice.
   TrainOptions ChoiceOptions() const;
-  const RaceResult& member(size_t i) const { return results_[choice_.members[i]]; }
+  const std::string& name(const RaceMember& member) const { return results_[member.racer].name; }
 
   const TrainOptions& options_;
   const AutoOptions& race_;
@@ -190,16 +190,15 @@ Status Race::Choose(const Rows& rows) {
   FL_ASSIGN_OR_RETURN(const auto held_back, rows.loaded.train->View({}, parts_.test));
   const LabelledRows labelled = LabelledRows::Of(*held_back, rows.described.features.labels.at(0));
   FL_ASSIGN_OR_RETURN(choice_, ChooseRacers(results_, watched_.larger_is_better, labelled));
-  terminal_.log.info("training {} on all {} rows", ChosenText(/*epochs=*/true), all_rows_);
+  terminal_.log.info("training {} on all {} rows", NamesOf(choice_.members), all_rows_);
   return absl::OkStatus();
 }
 
-std::string Race::ChosenText(bool epochs) const {
+std::string Race::NamesOf(const std::vector<RaceMember>& members) const {
   std::vector<std::string> names;
-  for (size_t i = 0; i < choice_.members.size(); ++i) {
-    const int64_t count = member(i).best_epochs;
-    names.push_back(member(i).name);
-    if (epochs) names.back() += fmt::format(" ({} {})", count, count == 1 ? "epoch" : "epochs");
+  for (const RaceMember& member : members) {
+    names.push_back(fmt::format("{} ({} {})", name(member), member.epochs,
+                                member.epochs == 1 ? "epoch" : "epochs"));
   }
   return fmt::format("{}{}", names.size() > 1 ? "the mean of " : "", fmt::join(names, " and "));
 }
@@ -212,13 +211,16 @@ std::string Race::ChoiceText() const {
     text += fmt::format("{:<14}{:>12.4f}{:>8}{:>10.1f}\n", result.name, result.value(),
                         result.best_epochs, result.seconds());
   }
-  text += fmt::format("{:<14}{}", "chosen", ChosenText(/*epochs=*/false));
+  text += fmt::format("{:<14}{}", "chosen", NamesOf(choice_.members));
   if (choice_.mean) {
     const PairedDifference& mean = choice_.mean->values;
-    const bool both = choice_.members.size() > 1;
-    text += fmt::format("{} {} {:.4f}, {:+.4f} +- {:.4f} against {} alone",
-                        both ? ":" : ": the mean has", choice_.mean->metric, mean.a,
-                        mean.difference, mean.standard_error, member(0).name);
+    if (choice_.members.size() == 1) {
+      text += fmt::format("; {} has", NamesOf(choice_.pair));
+    } else {
+      text += ":";
+    }
+    text += fmt::format(" {} {:.4f}, {:+.4f} +- {:.4f} against {} alone", choice_.mean->metric,
+                        mean.a, mean.difference, mean.standard_error, name(choice_.best));
   }
   return text + "\n";
 }
@@ -245,7 +247,9 @@ std::string Race::ResultText(const TrainOptions& options, const RunResult& resul
                             {"p_value", mean.p_value}};
   }
   json["chosen"] = nlohmann::ordered_json::array();
-  for (size_t i = 0; i < choice_.members.size(); ++i) json["chosen"].push_back(member(i).name);
+  for (const RaceMember& member : choice_.members) {
+    json["chosen"].push_back({{"model", name(member)}, {"epochs", member.epochs}});
+  }
   return json.dump() + "\n";
 }
 
@@ -253,11 +257,11 @@ TrainOptions Race::ChoiceOptions() const {
   TrainOptions options = WithoutFormat(options_);
   options.epochs = 0;
   options.model_name.clear();
-  for (size_t i = 0; i < choice_.members.size(); ++i) {
-    options.epochs += member(i).best_epochs;
-    options.model_name += (i > 0 ? "+" : "") + member(i).name;
+  for (const RaceMember& member : choice_.members) {
+    options.epochs += member.epochs;
+    options.model_name += (options.model_name.empty() ? "" : "+") + name(member);
   }
-  options.batch_size = racers_[choice_.members[0]].batch_size;
+  options.batch_size = racers_[choice_.members[0].racer].batch_size;
   // The mean is complete after the last epoch.
   if (choice_.members.size() > 1) options.keep.every_epochs = 0;
   return options;
@@ -268,20 +272,20 @@ Status Race::TrainChoice(Rows* rows) {
   const auto text = [&](const RunResult& result) { return ResultText(options, result); };
   if (choice_.members.size() == 1) {
     const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
-      return RowModel{.model = std::move(racers_[choice_.members[0]].model)};
+      return RowModel{.model = std::move(racers_[choice_.members[0].racer].model)};
     };
     RowTask task(options, make, &rows->loaded);
     return RunAndReport(options, task, text, terminal_);
   }
   std::vector<MeanPart> parts;
   std::vector<MeanMember> members;
-  for (size_t i = 0; i < choice_.members.size(); ++i) {
-    Racer& racer = racers_[choice_.members[i]];
-    parts.push_back({.model = models_[choice_.members[i]]});
+  for (const RaceMember& member : choice_.members) {
+    Racer& racer = racers_[member.racer];
+    parts.push_back({.model = models_[member.racer]});
     members.push_back({.scope = ScopeOf(parts.back()),
                        .model = std::move(racer.model),
                        .batch_size = racer.batch_size,
-                       .epochs = member(i).best_epochs});
+                       .epochs = member.epochs});
   }
   FL_ASSIGN_OR_RETURN(Model mean, MakeMeanModel(parts, rows->described.features));
   FL_RETURN_IF_ERROR(mean.graph.status());

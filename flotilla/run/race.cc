@@ -22,6 +22,16 @@ bool IsBetter(double value, double than, bool larger_is_better) {
   return std::isnan(than) || (larger_is_better ? value > than : value < than);
 }
 
+// The racer after its best number of epochs, and after every later one.
+std::vector<RaceMember> SinceBest(std::span<const RaceResult> results, const RaceMember& best) {
+  std::vector<RaceMember> members;
+  const auto last = static_cast<int64_t>(results[best.racer].epochs.size());
+  for (int64_t epochs = best.epochs; epochs <= last; ++epochs) {
+    members.push_back({best.racer, epochs});
+  }
+  return members;
+}
+
 // One racer on its way.
 class Lap {
  public:
@@ -73,16 +83,15 @@ Status Lap::RunEpoch() {
   const auto epoch = static_cast<int64_t>(result_.epochs.size());
   FL_ASSIGN_OR_RETURN(const Report train, trainer_->TrainEpoch(*train_, epoch));
   if (train.stopped) return absl::CancelledError("the race was stopped");
-  std::vector<float> predictions;
-  FL_ASSIGN_OR_RETURN(const Report test, trainer_->Evaluate(*test_, &predictions));
-  const double before = result_.value();
-  result_.epochs.push_back({.value = test.Metric(watched_.name),
-                            .loss = train.loss,
-                            .seconds = static_cast<double>(clock_.NowNanos() - start) * 1e-9});
-  if (IsBetter(result_.epochs.back().value, before, watched_.larger_is_better)) {
+  RaceEpoch done{.loss = train.loss};
+  FL_ASSIGN_OR_RETURN(const Report test, trainer_->Evaluate(*test_, &done.predictions));
+  done.value = test.Metric(watched_.name);
+  done.seconds = static_cast<double>(clock_.NowNanos() - start) * 1e-9;
+  if (IsBetter(done.value, result_.value(), watched_.larger_is_better)) {
+    for (RaceEpoch& earlier : result_.epochs) earlier.predictions = {};
     result_.best_epochs = epoch + 1;
-    result_.predictions = std::move(predictions);
   }
+  result_.epochs.push_back(std::move(done));
   if (options_.on_epoch) options_.on_epoch(racer_, result_.epochs.back());
   return absl::OkStatus();
 }
@@ -141,9 +150,9 @@ StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemor
 
 StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
                                   const LabelledRows& rows) {
-  std::vector<int> order;
+  std::vector<RaceMember> order;  // the best first
   for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].best_epochs > 0) order.push_back(static_cast<int>(i));
+    if (results[i].best_epochs > 0) order.push_back({static_cast<int>(i), results[i].best_epochs});
   }
   if (order.empty()) {
     return InvalidArgument(
@@ -151,15 +160,41 @@ StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larg
         "only, hold back others or more of them",
         rows.labels.size());
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return IsBetter(results[a].value(), results[b].value(), larger_is_better);
+  std::stable_sort(order.begin(), order.end(), [&](const RaceMember& a, const RaceMember& b) {
+    return IsBetter(results[a.racer].value(), results[b.racer].value(), larger_is_better);
   });
-  RaceChoice choice{.members = {order[0]}};
-  if (order.size() == 1) return choice;
-  const std::vector<float>& best = results[order[0]].predictions;
-  const std::vector<float> mean = MeanPrediction(rows, best, results[order[1]].predictions);
-  FL_ASSIGN_OR_RETURN(choice.mean, CompareModels(rows, mean, best));
-  if (choice.mean->gain > choice.mean->values.standard_error) choice.members.push_back(order[1]);
+  const auto predictions = [&](const RaceMember& member) -> const std::vector<float>& {
+    return results[member.racer].epochs[member.epochs - 1].predictions;
+  };
+  RaceChoice choice{.best = order[0]};
+  for (const RaceMember& simpler : order) {
+    if (simpler.racer >= choice.best.racer) continue;
+    FL_ASSIGN_OR_RETURN(const ModelComparison better,
+                        CompareModels(rows, predictions(order[0]), predictions(simpler)));
+    if (!(better.gain > better.values.standard_error)) choice.best = simpler;
+  }
+  choice.members = {choice.best};
+  const auto try_pair = [&](const RaceMember& a, const RaceMember& b) -> Status {
+    const std::vector<float> mean = MeanPrediction(rows, predictions(a), predictions(b));
+    FL_ASSIGN_OR_RETURN(const ModelComparison pair,
+                        CompareModels(rows, mean, predictions(choice.best)));
+    if (choice.mean && !(pair.gain > choice.mean->gain)) return absl::OkStatus();
+    choice.pair = {a, b};
+    choice.mean = pair;
+    return absl::OkStatus();
+  };
+  for (auto a = order.begin(); a != order.end(); ++a) {
+    for (auto b = a + 1; b != order.end(); ++b) {
+      for (const RaceMember& first : SinceBest(results, *a)) {
+        for (const RaceMember& second : SinceBest(results, *b)) {
+          FL_RETURN_IF_ERROR(try_pair(first, second));
+        }
+      }
+    }
+  }
+  if (choice.mean && choice.mean->gain > choice.mean->values.standard_error) {
+    choice.members = choice.pair;
+  }
   return choice;
 }
 

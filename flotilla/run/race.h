@@ -34,14 +34,14 @@ struct RaceEpoch {
   double value = kUndefined;  // of the watched metric on the rows held back
   double loss = 0;            // of the training rows
   double seconds = 0;         // of training and scoring
+  // For the rows held back, (rows, columns). Kept from the best epoch on.
+  std::vector<float> predictions;
 };
 
 struct RaceResult {
   std::string name;
   std::vector<RaceEpoch> epochs;  // of this racer, the first at index 0
   int64_t best_epochs = 0;        // number of epochs with the best value; 0: no value is defined
-  // After that many epochs, for the rows held back: (rows, columns).
-  std::vector<float> predictions;
 
   // NaN if no value is defined.
   double value() const { return best_epochs == 0 ? kUndefined : epochs[best_epochs - 1].value; }
@@ -79,16 +79,32 @@ StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemor
                                           const RaceRows& parts, const RaceOptions& options,
                                           const Clock& clock);
 
+// A racer and the number of epochs to train it for.
+struct RaceMember {
+  int racer = 0;  // index in the results
+  int64_t epochs = 0;
+
+  bool operator==(const RaceMember&) const = default;
+};
+
 // What to train after a race.
 struct RaceChoice {
-  std::vector<int> members;  // indices of the best racer, or of the two best, the better first
-  // The mean of the two best against the best alone; not set if there is only one result.
+  // The first racer that is not worse than the one with the best value by more than the standard
+  // error of the difference.
+  RaceMember best;
+  std::vector<RaceMember> members;  // to train: `best`, or `pair`
+  // The pair with the best mean, and that mean against `best`. Empty and not set if there is only
+  // one result.
+  std::vector<RaceMember> pair;
   std::optional<ModelComparison> mean;
 };
 
-// The racer with the best value; or the two best, if the mean of their predictions is better than
-// the best alone by more than the standard error of the difference. InvalidArgument if no racer has
-// a value. `rows` are those held back.
+// The simplest of the best racers, if simple ones come first in `results`; or the pair with the
+// best mean of predictions, if that mean is better than that racer alone by more than the standard
+// error of the difference. All pairs are tried, since the two best racers are often alike, and with
+// every member after its best number of epochs or later: what a model learns too much of its rows
+// is noise, which a mean dampens. InvalidArgument if no racer has a value. `rows` are those held
+// back.
 StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
                                   const LabelledRows& rows);
 

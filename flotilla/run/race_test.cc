@@ -21,6 +21,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kRaceRows = 3000;
 
@@ -122,9 +123,10 @@ TEST(RaceTest, EveryRacerHasTheResultThatItHasAlone) {
     }
     std::vector<float> predictions;
     ASSERT_TRUE(trainer->Evaluate(*test, &predictions).ok());
-    ASSERT_EQ(predictions.size(), result.predictions.size());
+    const std::vector<float>& raced = result.epochs[result.best_epochs - 1].predictions;
+    ASSERT_EQ(predictions.size(), raced.size());
     for (size_t row = 0; row < predictions.size(); ++row) {
-      EXPECT_NEAR(predictions[row], result.predictions[row], 1e-6);
+      EXPECT_NEAR(predictions[row], raced[row], 1e-6);
     }
   }
   EXPECT_GT((*results)[1].value(), (*results)[0].value() + 0.05);
@@ -155,13 +157,14 @@ struct Chosen {
     for (size_t i = 0; i < noises.size(); ++i) {
       RaceResult& result = results.emplace_back();
       result.name = fmt::format("m{}", i);
+      std::vector<float> predictions;
       for (int row = 0; row < 400; ++row) {
         const double noise = 2 * key.With(i).Uniform(row) - 1;
         const double logit = 2 * rows.labels[row] - 1 + noises[i] * noise;
-        result.predictions.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
+        predictions.push_back(static_cast<float>(1 / (1 + std::exp(-logit))));
       }
-      const auto same = CompareModels(rows, result.predictions, result.predictions);
-      result.epochs = {{.value = 0.1}, {.value = same->values.a}};
+      const auto same = CompareModels(rows, predictions, predictions);
+      result.epochs = {{.value = 0.1}, {.value = same->values.a, .predictions = predictions}};
       result.best_epochs = 2;
     }
   }
@@ -171,23 +174,49 @@ TEST(ChooseRacersTest, TheMeanOfTwoWithDifferentErrorsIsChosen) {
   const Chosen alike({5, 3, 3.6});
   const auto choice = ChooseRacers(alike.results, true, alike.rows);
   ASSERT_TRUE(choice.ok()) << choice.status();
-  EXPECT_THAT(choice->members, ElementsAre(1, 2));
+  EXPECT_THAT(choice->members, ElementsAre(RaceMember{1, 2}, RaceMember{2, 2}));
   EXPECT_GT(choice->mean->gain, choice->mean->values.standard_error);
   EXPECT_DOUBLE_EQ(choice->mean->values.b, alike.results[1].value());
+}
+
+TEST(ChooseRacersTest, TheBestPairNeedNotBeTheTwoBestNorTheirBestEpochs) {
+  // The second model repeats the errors of the first, the third has its own.
+  Chosen chosen({3, 100, 3.6});
+  chosen.results[1] = chosen.results[0];
+  chosen.results[1].epochs[1].value -= 1e-9;
+  // An epoch later the third is worse alone and better in the mean.
+  const Chosen later({3, 100, 3});
+  const double best = chosen.results[2].value();
+  chosen.results[2].epochs.push_back(later.results[2].epochs[1]);
+  chosen.results[2].epochs[2].value = best - 1e-9;
+  const auto choice = ChooseRacers(chosen.results, true, chosen.rows);
+  ASSERT_TRUE(choice.ok()) << choice.status();
+  EXPECT_THAT(choice->pair, UnorderedElementsAre(RaceMember{0, 2}, RaceMember{2, 3}));
+  EXPECT_EQ(choice->members, choice->pair);
+}
+
+TEST(ChooseRacersTest, ASimplerModelIsPreferredToOneThatIsNotBetter) {
+  Chosen chosen({3, 3, 1});
+  chosen.results.pop_back();
+  chosen.results[1] = chosen.results[0];
+  chosen.results[1].epochs[1].value += 1e-9;
+  EXPECT_EQ(ChooseRacers(chosen.results, true, chosen.rows)->best, (RaceMember{0, 2}));
+  const Chosen clear({30, 1});
+  EXPECT_EQ(ChooseRacers(clear.results, true, clear.rows)->best, (RaceMember{1, 2}));
 }
 
 TEST(ChooseRacersTest, OtherwiseTheBestAlone) {
   Chosen apart({100, 3});
   const auto choice = ChooseRacers(apart.results, true, apart.rows);
   ASSERT_TRUE(choice.ok()) << choice.status();
-  EXPECT_THAT(choice->members, ElementsAre(1));
+  EXPECT_THAT(choice->members, ElementsAre(RaceMember{1, 2}));
   EXPECT_LT(choice->mean->gain, choice->mean->values.standard_error);
   // Where smaller values are better the order turns around.
-  EXPECT_EQ(ChooseRacers(apart.results, false, apart.rows)->members[0], 0);
+  EXPECT_EQ(ChooseRacers(apart.results, false, apart.rows)->best, (RaceMember{0, 2}));
   // A racer without a value takes no part.
   apart.results[1].best_epochs = 0;
   const auto only = ChooseRacers(apart.results, true, apart.rows);
-  EXPECT_THAT(only->members, ElementsAre(0));
+  EXPECT_THAT(only->members, ElementsAre(RaceMember{0, 2}));
   EXPECT_FALSE(only->mean.has_value());
   apart.results[0].best_epochs = 0;
   EXPECT_THAT(std::string(Message(ChooseRacers(apart.results, true, apart.rows).status())),
