@@ -266,9 +266,12 @@ class FailuresTest(JobTest):
                 wait_until(lambda: job.text("serverlog.1").count("listens on") == 2, "the new server to listen")
                 for trainer in trainers:
                     trainer.send_signal(signal.SIGCONT)
-                self.check_survivors(job, r"server 1 .*the server was restarted and has lost its parameters. Restart "
-                                     "the job with --resume", "serverlog.0", "serverlog.1", "workerlog.0",
-                                     "workerlog.1")
+                # The first trainer that reaches the new server ends the job. The new server may be gone when the
+                # other one tries, which then cannot know more than that nobody listens there.
+                names = ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1")
+                restarted = "the server was restarted and has lost its parameters. Restart the job with --resume"
+                self.check_survivors(job, rf"server 1.*({restarted}|Connection refused)", *names)
+                self.assertTrue(any(restarted in job.text(f"workerlog.{t}") for t in range(2)))
 
     @slow
     def test_without_a_launcher_a_paused_server_is_taken_for_dead(self):
