@@ -69,7 +69,10 @@ Status MeanTask::Start(const TaskRun* run) {
         LocalCommunicator::Make(SpecOf(model, options_.seed), {.joined = options_.deterministic}));
     TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
     trainer.progress_batches = 1;
-    trainer.on_progress = run->on_progress;
+    trainer.on_progress = [this](Progress progress) {
+      progress.epoch += now_->first_epoch;  // of the run
+      run_->on_progress(progress);
+    };
     trainer.stop = run->stop;
     FL_ASSIGN_OR_RETURN(training.trainer, Trainer::Make(&model, training.parameters.get(), clock,
                                                         std::move(trainer)));
