@@ -5,8 +5,8 @@
 set(FLOTILLA_hot_OPTIONS "")
 set(FLOTILLA_cold_OPTIONS $<$<CONFIG:Release>:-O1>)
 # Half of a build is tests, and most of a test is compiled to run once: what is tested is optimised,
-# the tests are not.
-set(FLOTILLA_test_OPTIONS $<$<CONFIG:Release>:-O0>)
+# the tests are not. With sanitizers that halves the time that tests take to compile.
+set(FLOTILLA_test_OPTIONS $<$<CONFIG:Release,RelWithDebInfo>:-O0>)
 
 # Not for clang, whose precompiled headers ccache uses only with more options.
 set(FLOTILLA_PRECOMPILE OFF)
