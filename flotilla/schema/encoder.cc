@@ -358,8 +358,12 @@ Status Encoder::EncodeList(const Op& op, std::string_view cell, Field* field,
   const auto length = static_cast<size_t>(op.spec->length);
   if (op.kind == Op::Kind::kList && length > 0 && count > length) {
     // The newest values stand last.
-    const auto first = ids.ids.begin() + static_cast<ptrdiff_t>(before);
-    ids.ids.erase(first, first + static_cast<ptrdiff_t>(count - length));
+    const auto cut = [&](auto* values) {
+      const auto first = values->begin() + static_cast<ptrdiff_t>(before);
+      values->erase(first, first + static_cast<ptrdiff_t>(count - length));
+    };
+    cut(&ids.ids);
+    if (op.spec->weighted) cut(&ids.weights);
     cut_.fetch_add(1, std::memory_order_relaxed);
   }
   return absl::OkStatus();

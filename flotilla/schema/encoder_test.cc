@@ -169,6 +169,22 @@ TEST_F(EncoderTest, SequenceKeepsItsLastValuesAndCountsTheCut) {
   EXPECT_THAT(batch_.fields[1].ids.offsets, ElementsAre(0, 2, 4));
 }
 
+TEST_F(EncoderTest, SequencesHaveWeightsThatAreCutWithTheirValues) {
+  const Schema schema = SchemaOf("h:sequence(length=2,weighted)");
+  Statistics statistics = EmptyStatistics(schema);
+  statistics.vocabularies[0].keys = KeysOf("h", {"a", "b", "c"});
+  Use(Fitted(schema, statistics));
+  EXPECT_TRUE(Fitted(schema, statistics).features().features[0].weighted);
+  EXPECT_EQ(Add({"a:0.5"}), "");
+  EXPECT_EQ(Add({"a:1|b:2|c|a:4"}), "");
+  EXPECT_EQ(Add({""}), "");
+  EXPECT_EQ(Add({"b:6|c:7"}), "");
+  EXPECT_THAT(ids(0), ElementsAre(2, 4, 2, 3, 4));
+  EXPECT_THAT(batch_.fields[0].ids.weights, ElementsAre(0.5f, 1.f, 4.f, 6.f, 7.f));
+  EXPECT_THAT(batch_.fields[0].ids.offsets, ElementsAre(0, 1, 3, 3, 5));
+  EXPECT_EQ(encoder_->cut_sequences(), 1);
+}
+
 TEST_F(EncoderTest, WeightGroupAndLabel) {
   UseWords("a:number w:weight q:group y:label(no,yes)");
   EXPECT_EQ(Add({"1", "2.5", "u5", "yes"}), "");

@@ -30,7 +30,7 @@ struct Feature {
   std::string input;  // name of the input in the batch
   Kind kind = Kind::kId;
   int64_t width = 1;      // kNumber
-  bool weighted = false;  // kBag: every id has a weight
+  bool weighted = false;  // kBag, kSequence: every id has a weight
   int64_t length = 0;     // kSequence: the maximum
   // Features with the same vocabulary have the same id for the same value; empty for kNumber.
   std::string vocabulary;

@@ -219,9 +219,8 @@ bool FitsRole(const Column& column) {
   const bool fills = role != Role::kIgnore && role != Role::kKeep;
   return (is_dense || !is_scaled) && (role == Role::kId || role == Role::kBag || !column.number) &&
          (IsList(column) || column.separator == plain.separator) &&
-         (role == Role::kBag || !column.weighted) &&
-         (role == Role::kSequence || column.length == 0) && (is_hashed || !is_coded) &&
-         (role == Role::kBucket || !HasBorders(column)) &&
+         (IsList(column) || !column.weighted) && (role == Role::kSequence || column.length == 0) &&
+         (is_hashed || !is_coded) && (role == Role::kBucket || !HasBorders(column)) &&
          (role == Role::kCross || column.members.empty()) &&
          (role == Role::kTime || (column.time == plain.time && column.part == plain.part)) &&
          (role == Role::kLabel || (column.classes.empty() && !column.task)) &&

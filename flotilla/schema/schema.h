@@ -74,7 +74,7 @@ struct Column {
   bool number = false;
   // kBag, kSequence: separates the values of a field.
   char separator = '|';
-  // kBag: values have the form VALUE:WEIGHT; without a weight it is 1.
+  // kBag, kSequence: values have the form VALUE:WEIGHT; without a weight it is 1.
   bool weighted = false;
   // kSequence: longer ones are cut to their last `length` values.
   int64_t length = 0;

@@ -221,7 +221,7 @@ StatusOr<bool> ReadCodingArgument(const Argument& argument, Column* column) {
 StatusOr<bool> ReadListArgument(const Argument& argument, Column* column) {
   if (argument.key == "separator") {
     FL_ASSIGN_OR_RETURN(column->separator, ReadCharacter(argument.value));
-  } else if (argument.text == "weighted" && column->role == Role::kBag) {
+  } else if (argument.text == "weighted") {
     column->weighted = true;
   } else if (argument.key == "length" && column->role == Role::kSequence) {
     FL_ASSIGN_OR_RETURN(column->length, ReadCount(argument.value));
