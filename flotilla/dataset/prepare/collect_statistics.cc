@@ -48,6 +48,18 @@ struct SliceTally {
   std::vector<std::string> bad;
 };
 
+// By source: whether the files must have it. Columns to keep fill nothing, but a headerless file
+// has them in their places.
+std::vector<bool> SourcesToCount(const Schema& schema) {
+  const std::vector<int> sources = schema.Sources();
+  std::vector<bool> needed(static_cast<size_t>(schema.SourceCount()));
+  for (size_t c = 0; c < sources.size(); ++c) {
+    if (sources[c] < 0) continue;
+    if (!schema.header || schema.columns[c].role != Role::kKeep) needed[sources[c]] = true;
+  }
+  return needed;
+}
+
 class Collector {
  public:
   Collector(const Schema& schema, const CollectOptions& options)
@@ -55,7 +67,7 @@ class Collector {
         options_(options),
         sources_(schema.Sources()),
         vocabulary_of_(schema.VocabularyIndexes()),
-        fields_(schema, std::vector<bool>(static_cast<size_t>(schema.SourceCount()), true)),
+        fields_(schema, SourcesToCount(schema)),
         total_(Empty()),
         bad_rows_(options.max_bad_rows, options.log) {
     for (size_t c = 0; c < schema.columns.size(); ++c) {
@@ -213,7 +225,8 @@ class Collector {
     const Column& column = schema_.columns[c];
     std::vector<uint64_t>& codes = scratch->lists[c];
     codes.clear();
-    if (!column.is_counted() || readers_[c].IsMissing(cell)) return absl::OkStatus();
+    const bool used = column.is_counted() || column.length > 0;
+    if (!used || readers_[c].IsMissing(cell)) return absl::OkStatus();
     ForEachItem(cell, column.separator, schema_.trim, [&](std::string_view item, size_t) {
       if (column.weighted) item = item.substr(0, item.rfind(':'));
       uint64_t code = 0;

@@ -87,6 +87,28 @@ TEST_F(CollectStatisticsTest, EncoderFindsEveryCountedValue) {
   }
 }
 
+TEST_F(CollectStatisticsTest, SequencesOfHashesAreCutAndCountedToo) {
+  std::vector<std::string> log;
+  options_.log = [&](std::string_view line) { log.emplace_back(line); };
+  const StatusOr<Statistics> found =
+      Collect("h:sequence(hash,length=2) y:label", "a|b|c,1\na|b,0\na|a|a,1\n");
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_EQ(found->cut[0], 2);
+  EXPECT_THAT(log, ElementsAre(HasSubstr("column 1 (h): 2 of 3 sequences are longer than 2")));
+}
+
+TEST_F(CollectStatisticsTest, ColumnsToKeepMayBeAbsentWhereThereIsAHeader) {
+  const char* const words = "header=yes name:keep a:category y:label";
+  for (const char* text : {"a,y\nx,1\nz,0\n", "name,y,a\nu,1,x\nv,0,z\n"}) {
+    const StatusOr<Statistics> found = Collect(words, text);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_EQ(found->vocabularies[0].distinct, 2);
+  }
+  EXPECT_THAT(CollectError(words, "name,y\nu,1\n"), HasSubstr("the file has no column 'a'"));
+  EXPECT_THAT(CollectError("name:keep a:category y:label", "x,1\n"),
+              HasSubstr("expected 3 columns, the line ends after 2"));
+}
+
 TEST_F(CollectStatisticsTest, ResultDoesNotDependOnThreads) {
   const RngKey key = RngKey(1).With("rows");
   std::string text;
