@@ -136,6 +136,7 @@ class RowDescriber {
     if (total_.rows == 0) return InvalidArgument("{}: there is no row in the files", files[0]);
     if (total_.most == 0) return InvalidArgument("{}: no row has a feature", files[0]);
     DescribedRows described{.format = format_, .features = {}};
+    described.features.rows = total_.rows;
     FL_RETURN_IF_ERROR(Annotate(DescribeLabel(&described), "label"));
     FL_RETURN_IF_ERROR(is_libffm() ? DescribeFields(&described) : DescribeFeatures(&described));
     return described;
@@ -284,7 +285,6 @@ class RowDescriber {
 
   Status DescribeFeatures(DescribedRows* described) const {
     Features& features = described->features;
-    features.rows = total_.rows;
     if (total_.grouped > 0 && total_.grouped < total_.rows) {
       return InvalidArgument("{} of {} rows have a group, qid:<number>: all of them must, or none",
                              total_.grouped, total_.rows);

@@ -67,6 +67,7 @@ class DescribeRowsTest : public ::testing::Test {
     std::istringstream text(rows);
     for (std::string line; std::getline(text, line);) lines.push_back(line);
     const std::vector<std::string> texts = RowsOf(**parser, lines);
+    EXPECT_EQ(described->features.rows, static_cast<int64_t>(texts.size()));
     if (parsed != nullptr) *parsed = texts;
     return *described;
   }
