@@ -112,6 +112,10 @@ HWY_INLINE void ForEachVector(int64_t n, Body body) {
 template <class Body>
 HWY_INLINE void WithDim(int64_t dim, Body body) {
   switch (dim) {
+    case 1:
+      return body(std::integral_constant<int64_t, 1>());
+    case 4:
+      return body(std::integral_constant<int64_t, 4>());
     case 8:
       return body(std::integral_constant<int64_t, 8>());
     case 10:

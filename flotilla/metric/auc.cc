@@ -67,7 +67,7 @@ double AucMeter::Counts::Area() const {
 }
 
 std::string AucMeter::Hint() const {
-  const std::vector<ScoreCounts::Count> counts = all_.scores.Sorted();
+  const std::vector<ScoreCounts::Count>& counts = all_.scores.Sorted();
   double negatives = 0, positives = 0;
   for (const ScoreCounts::Count& count : counts) {
     (count.row % 2 == 0 ? negatives : positives) += count.rows;

@@ -14,6 +14,8 @@ double RowLoss(std::span<const float> p, float label) {
   if (p.size() == 1) {
     if (!(label >= 0 && label <= 1)) return NAN;
     const double y = label;
+    // The usual labels need one logarithm: the other has the factor 0.
+    if (y == 0 || y == 1) return MinusLog(y == 0 ? 1 - static_cast<double>(p[0]) : p[0]);
     return y * MinusLog(p[0]) + (1 - y) * MinusLog(1 - static_cast<double>(p[0]));
   }
   if (!(label >= 0 && label < static_cast<float>(p.size()))) return NAN;

@@ -1,6 +1,8 @@
 #include "flotilla/metric/score_counts.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 #include <utility>
 
 #include "flotilla/metric/metric.h"
@@ -9,64 +11,136 @@ namespace flotilla {
 namespace {
 
 constexpr int kKeyBits = 31;
-constexpr size_t kFirstSlots = 1024;
 
-// Radix sort: several times faster than std::sort here.
-void SortByRow(std::vector<ScoreCounts::Count>* counts) {
+// Radix sort, several times faster than std::sort here. row_of(element) is the key.
+template <typename T, typename RowOf>
+void SortByRow(std::vector<T>* rows, RowOf row_of) {
   constexpr int kDigitBits = 11;
   constexpr uint32_t kDigits = 1 << kDigitBits;
-  std::vector<ScoreCounts::Count> scratch(counts->size());
+  if (rows->size() < kDigits / 8) {  // less work than counting digits
+    std::sort(rows->begin(), rows->end(),
+              [&](const T& a, const T& b) { return row_of(a) < row_of(b); });
+    return;
+  }
+  std::vector<T> scratch(rows->size());
   for (int shift = 0; shift < 32; shift += kDigitBits) {
     std::array<uint32_t, kDigits + 1> begin = {};
-    for (const auto& count : *counts) ++begin[(count.row >> shift) % kDigits + 1];
+    for (const T& each : *rows) ++begin[(row_of(each) >> shift) % kDigits + 1];
     for (uint32_t digit = 1; digit < kDigits; ++digit) begin[digit] += begin[digit - 1];
-    for (const auto& count : *counts) scratch[begin[(count.row >> shift) % kDigits]++] = count;
-    counts->swap(scratch);
+    for (const T& each : *rows) scratch[begin[(row_of(each) >> shift) % kDigits]++] = each;
+    rows->swap(scratch);
   }
+}
+
+// Appends a count to ascending counts.
+void Append(const ScoreCounts::Count& count, std::vector<ScoreCounts::Count>* counts) {
+  if (!counts->empty() && counts->back().row == count.row) {
+    counts->back().rows += count.rows;
+  } else {
+    counts->push_back(count);
+  }
+}
+
+// The counts, in ascending order before and after, with keys that have lost some more bits.
+std::vector<ScoreCounts::Count> WithoutBits(const std::vector<ScoreCounts::Count>& counts,
+                                            int bits) {
+  std::vector<ScoreCounts::Count> kept;
+  kept.reserve(counts.size());
+  // Keys keep their order, but the classes of a key may come in any order now.
+  for (size_t i = 0; i < counts.size();) {
+    const uint32_t key = counts[i].row >> 1 >> bits;
+    std::array<ScoreCounts::Count, 2> classes;
+    for (; i < counts.size() && counts[i].row >> 1 >> bits == key; ++i) {
+      ScoreCounts::Count& sum = classes[counts[i].row % 2];
+      sum.row = key << 1 | counts[i].row % 2;
+      sum.rows += counts[i].rows;
+    }
+    for (const ScoreCounts::Count& sum : classes) {
+      if (sum.row != ScoreCounts::kNoRow) kept.push_back(sum);
+    }
+  }
+  return kept;
 }
 
 }  // namespace
 
-ScoreCounts::ScoreCounts(size_t max_counts) : max_counts_(max_counts) { Rebuild(kFirstSlots, 0); }
-
 void ScoreCounts::Reset() {
   dropped_bits_ = 0;
-  used_ = 0;
-  std::fill(slots_.begin(), slots_.end(), Count{});
+  counts_.clear();
+  fresh_.clear();
+  weighted_.clear();
 }
 
-void ScoreCounts::Insert(size_t i, Count count) {
-  slots_[i] = count;
-  ++used_;
-  while (used_ > max_counts_) Rebuild(slots_.size(), 1);
-  if (2 * used_ > slots_.size()) Rebuild(2 * slots_.size(), 0);
+int ScoreCounts::dropped_bits() const {
+  CountFresh();
+  return dropped_bits_;
 }
 
-void ScoreCounts::Rebuild(size_t slots, int bits) {
-  const std::vector<Count> old = std::exchange(slots_, std::vector<Count>(slots));
-  slot_shift_ = 33 - std::bit_width(slots);
+const std::vector<ScoreCounts::Count>& ScoreCounts::Sorted() const {
+  CountFresh();
+  return counts_;
+}
+
+void ScoreCounts::CountFresh() const {
+  const int dropped = dropped_bits_;
+  if (!fresh_.empty()) {
+    std::vector<Count> more;
+    SortByRow(&fresh_, [](uint32_t row) { return row; });
+    for (const uint32_t row : fresh_) Append({row, 1}, &more);
+    fresh_.clear();
+    Merge(std::move(more), dropped);
+  }
+  if (!weighted_.empty()) {
+    std::vector<Count> more;
+    SortByRow(&weighted_, [](const Count& count) { return count.row; });
+    for (const Count& count : weighted_) Append(count, &more);
+    weighted_.clear();
+    Merge(std::move(more), dropped);
+  }
+}
+
+void ScoreCounts::Merge(std::vector<Count> more, int dropped) const {
+  if (dropped > dropped_bits_) Drop(dropped - dropped_bits_);
+  if (dropped < dropped_bits_) more = WithoutBits(more, dropped_bits_ - dropped);
+  std::vector<Count> merged;
+  merged.reserve(counts_.size() + more.size());
+  auto mine = counts_.begin();
+  for (const Count& count : more) {
+    for (; mine != counts_.end() && mine->row <= count.row; ++mine) merged.push_back(*mine);
+    Append(count, &merged);
+  }
+  merged.insert(merged.end(), mine, counts_.end());
+  counts_ = std::move(merged);
+  if (counts_.size() > max_counts_) Drop(BitsToDrop());
+}
+
+// Two keys of a class become equal when all bits in which they differ have been dropped, and then
+// so have all keys between them.
+int ScoreCounts::BitsToDrop() const {
+  std::array<size_t, kKeyBits + 1> merging = {};  // keys that become equal to the one before them
+  std::array<uint32_t, 2> before = {kNoRow, kNoRow};
+  for (const Count& count : counts_) {
+    uint32_t& last = before[count.row % 2];
+    if (last != kNoRow) ++merging[std::bit_width((last ^ count.row) >> 1)];
+    last = count.row;
+  }
+  size_t left = counts_.size();
+  int bits = 0;
+  while (left > max_counts_) left -= merging[++bits];
+  return bits;
+}
+
+void ScoreCounts::Drop(int bits) const {
   dropped_bits_ += bits;
-  used_ = 0;
-  for (const Count& count : old) {
-    if (count.row != kNoRow) AddRows({Shifted(count.row, bits), count.rows});
-  }
-}
-
-std::vector<ScoreCounts::Count> ScoreCounts::Sorted() const {
-  std::vector<Count> counts;
-  counts.reserve(used_);
-  for (const Count& count : slots_) {
-    if (count.row != kNoRow) counts.push_back(count);
-  }
-  SortByRow(&counts);
-  return counts;
+  counts_ = WithoutBits(counts_, bits);
 }
 
 void ScoreCounts::AppendState(std::vector<double>* state) const {
-  state->reserve(state->size() + 2 + 2 * used_);
-  state->push_back(static_cast<double>(1 + 2 * used_));
+  const std::vector<Count>& counts = Sorted();
+  state->reserve(state->size() + 2 + 2 * counts.size());
+  state->push_back(static_cast<double>(1 + 2 * counts.size()));
   state->push_back(dropped_bits_);
-  for (const Count& count : Sorted()) {
+  for (const Count& count : counts) {
     state->push_back(count.row);
     state->push_back(count.rows);
   }
@@ -90,11 +164,13 @@ Status ScoreCounts::MergeState(std::span<const double>* state) {
     return InvalidArgument("counts of scores: {} rows of {} are out of order or range",
                            numbers[i + 1], numbers[i]);
   }
-  if (dropped > dropped_bits_) Rebuild(slots_.size(), dropped - dropped_bits_);
+  CountFresh();
+  std::vector<Count> more;
+  more.reserve(numbers.size() / 2);
   for (size_t i = 1; i < numbers.size(); i += 2) {
-    // The table may drop bits during the loop.
-    AddRows({Shifted(static_cast<uint32_t>(numbers[i]), dropped_bits_ - dropped), numbers[i + 1]});
+    more.push_back({static_cast<uint32_t>(numbers[i]), numbers[i + 1]});
   }
+  Merge(std::move(more), dropped);
   *state = state->subspan(1 + numbers.size());
   return absl::OkStatus();
 }

@@ -74,15 +74,23 @@ class ScoreCounts {
   };
 
   // REQUIRES: max_counts >= 2.
-  explicit ScoreCounts(size_t max_counts);
+  explicit ScoreCounts(size_t max_counts) : max_counts_(max_counts) {}
 
   // REQUIRES: IsMetricWeight(weight).
-  void Add(uint32_t row, double weight = 1) { AddRows({Shifted(row, dropped_bits_), weight}); }
+  void Add(uint32_t row, double weight = 1) {
+    if (weight == 1) {
+      fresh_.push_back(Shifted(row, dropped_bits_));
+    } else {
+      weighted_.push_back({Shifted(row, dropped_bits_), weight});
+    }
+    if (fresh_.size() + weighted_.size() == kMaxFresh) CountFresh();
+  }
   void Reset();
 
-  int dropped_bits() const { return dropped_bits_; }
-  // Ascending by row: by score, negatives before positives.
-  std::vector<Count> Sorted() const;
+  int dropped_bits() const;
+  // Ascending by row: by score, negatives before positives. Valid until the next call of a method
+  // that is not const.
+  const std::vector<Count>& Sorted() const;
 
   // Appends the counts as numbers to `state`: how many follow, then dropped bits and Sorted().
   void AppendState(std::vector<double>* state) const;
@@ -91,32 +99,27 @@ class ScoreCounts {
   Status MergeState(std::span<const double>* state);
 
  private:
+  // Rows are sorted so many at a time: two arrays of them fit the L2 cache.
+  static constexpr size_t kMaxFresh = size_t{1} << 16;
+
   static uint32_t Shifted(uint32_t row, int bits) { return row >> 1 >> bits << 1 | (row & 1); }
 
-  void AddRows(Count count) {
-    size_t i = SlotOf(count.row);
-    while (slots_[i].row != count.row) {
-      if (slots_[i].row == kNoRow) {
-        Insert(i, count);
-        return;
-      }
-      i = (i + 1) & (slots_.size() - 1);
-    }
-    slots_[i].rows += count.rows;
-  }
-  // Fibonacci hashing: the upper bits of the product.
-  size_t SlotOf(uint32_t row) const { return row * 0x9E3779B1u >> slot_shift_; }
-  // Fills the empty slot i and keeps the table within its bounds.
-  void Insert(size_t i, Count count);
-  // Moves everything to a table of that many slots, a power of two; keys lose `bits` more bits.
-  void Rebuild(size_t slots, int bits);
+  // Moves the fresh rows to counts_. Const, since only the representation changes.
+  void CountFresh() const;
+  // Adds counts in ascending order, whose keys have lost `dropped` bits, to counts_.
+  void Merge(std::vector<Count> more, int dropped) const;
+  // Drops bits of all keys.
+  void Drop(int bits) const;
+  // The smallest number of bits that must be dropped to stay within max_counts_.
+  int BitsToDrop() const;
 
   const size_t max_counts_;
-  int dropped_bits_ = 0;
-  // A hash table with linear probing, at most half full.
-  std::vector<Count> slots_;
-  int slot_shift_;
-  size_t used_ = 0;
+  mutable int dropped_bits_ = 0;
+  // Ascending and distinct, at most max_counts_.
+  mutable std::vector<Count> counts_;
+  // Added since, in any order; their keys have lost dropped_bits_ bits.
+  mutable std::vector<uint32_t> fresh_;  // of weight 1
+  mutable std::vector<Count> weighted_;
 };
 
 }  // namespace flotilla

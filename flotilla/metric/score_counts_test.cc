@@ -87,6 +87,34 @@ TEST(ScoreCountsTest, DropsTheFewestBitsThatKeepItWithinItsBound) {
                 {negative(1), 4}, {negative(2), 1}, {negative(5), 1}, {positive(5), 1}}));
 }
 
+// Rows of weight 1 and others, so many that they are counted in several portions: the counts of a
+// map whose keys lose bits, one by one, while it is too large.
+TEST(ScoreCountsTest, CountsWeightedRowsLikeAMapThatDropsBits) {
+  constexpr size_t kMost = 300;
+  for (const uint32_t keys : {100u, 5000u, 1u << 30}) {
+    ScoreCounts counts(kMost);
+    std::map<uint32_t, double> expected;
+    int dropped = 0;
+    const std::vector<uint32_t> rows = RandomScoreRows(180'000, keys, keys);
+    for (size_t i = 0; i < rows.size(); ++i) {
+      const double weight = i % 3 == 0 ? static_cast<double>(i % 5) / 4 : 1;
+      counts.Add(rows[i], weight);
+      expected[rows[i] >> 1 >> dropped << 1 | (rows[i] & 1)] += weight;
+      while (expected.size() > kMost) {
+        std::map<uint32_t, double> smaller;
+        for (const auto& [row, sum] : expected) smaller[row >> 2 << 1 | (row & 1)] += sum;
+        expected = std::move(smaller);
+        ++dropped;
+      }
+      if (i == 70'001) counts.Sorted();  // reading changes nothing
+    }
+    std::vector<ScoreCounts::Count> sorted;
+    for (const auto& [row, sum] : expected) sorted.push_back({row, sum});
+    EXPECT_EQ(counts.dropped_bits(), dropped) << keys;
+    EXPECT_EQ(counts.Sorted(), sorted) << keys;  // exact: weights are quarters
+  }
+}
+
 // The state depends only on the set of rows: not on their order, on parts that dropped different
 // bits before they were merged, or on reads in between.
 TEST(ScoreCountsTest, DependsOnTheRowsOnly) {
