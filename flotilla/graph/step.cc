@@ -22,7 +22,10 @@ Step::Step(const Plan* plan, StepOptions options)
   const GraphDef& graph = plan_->graph();
   rows_.resize(graph.tables.size());
   for (size_t t = 0; t < graph.tables.size(); ++t) rows_[t].dim = graph.tables[t].dim;
-  for (const PlannedTable& table : plan_->tables()) lookups_.emplace_back(&graph, &table);
+  for (const PlannedTable& table : plan_->tables()) {
+    lookups_.emplace_back(&graph, &table);
+    for (size_t l = 0; l + 1 < lookups_.size(); ++l) lookups_.back().ShareIds(lookups_[l]);
+  }
   for (const PlannedNode& planned : plan_->nodes()) {
     const NodeDef& node = graph.nodes[planned.node];
     OpContext context;

@@ -127,6 +127,52 @@ void ExpectSameGradients(const Gradients& a, const Gradients& b, float tolerance
   }
 }
 
+// Tables that are looked up by the same ids share them; one with fewer, other or more trained slots
+// does not. Either way a step gives the gradients that a graph with the table alone gives.
+TEST(StepTest, SeveralTablesHaveTheGradientsThatEachHasAlone) {
+  struct Case {
+    std::vector<int> slots;
+    bool frozen_first = false;
+  };
+  const std::vector<Case> cases = {
+      {{0, 1, 2}}, {{0, 1, 2}}, {{0, 2}}, {{0, 2, 1}}, {{0, 1, 2}, true}};
+  const auto make = [&](std::span<const Case> tables, size_t first, Graph* graph) {
+    std::vector<Var> ids;
+    for (int s = 0; s < 3; ++s) ids.push_back(graph->Ids(fmt::format("C{}", s)));
+    const Var dense = graph->Dense("dense", 3);
+    std::vector<Var> parts = {dense};
+    for (size_t t = 0; t < tables.size(); ++t) {
+      for (const int s : tables[t].slots) {
+        const Var rows = Embedding(ids[s], {.table = fmt::format("t{}", first + t), .dim = 2});
+        parts.push_back(tables[t].frozen_first && s == 0 ? StopGradient(rows) : rows);
+      }
+    }
+    graph->Label("label");
+    return ReduceSum(Concat(parts) * Concat(parts));
+  };
+  const Batch batch = RandomBatch(23, 7);
+  Graph all;
+  const Var loss = make(cases, 0, &all);
+  auto plan = Plan::Make(all.def(), {.loss = loss.index()});
+  ASSERT_TRUE(plan.ok()) << plan.status();
+  Step step(plan->get(), {});
+  Gradients together;
+  for (int repeat = 0; repeat < 2; ++repeat) {
+    ASSERT_TRUE(RunSlice(step, **plan, BatchSlice(batch), &together).ok());
+  }
+  for (size_t t = 0; t < cases.size(); ++t) {
+    Graph alone;
+    const Var its_loss = make(std::span(cases).subspan(t, 1), t, &alone);
+    auto its_plan = Plan::Make(alone.def(), {.loss = its_loss.index()});
+    ASSERT_TRUE(its_plan.ok()) << its_plan.status();
+    Step its_step(its_plan->get(), {});
+    Gradients expected;
+    ASSERT_TRUE(RunSlice(its_step, **its_plan, BatchSlice(batch), &expected).ok());
+    EXPECT_EQ(together.sparse[t].ids, expected.sparse[0].ids) << t;
+    EXPECT_EQ(together.sparse[t].values, expected.sparse[0].values) << t;
+  }
+}
+
 TEST(StepTest, BlocksOfRowsGiveTheGradientsOfTheWholeBatch) {
   const BaggedCtr n = MakeBaggedCtr();
   auto plan = Plan::Make(n.graph.def(), {.loss = n.loss.index(), .fetches = {n.predict.index()}});

@@ -19,17 +19,34 @@ TableLookup::Rule TableLookup::RuleOf(const NodeDef& node) {
 }
 
 TableLookup::TableLookup(const GraphDef* graph, const PlannedTable* table)
-    : table_(table), dim_(graph->tables[table->table].dim), positions_(table->slots.size()) {
+    : table_(table), dim_(graph->tables[table->table].dim), ids_(std::make_shared<DistinctIds>()) {
+  ids_->positions.resize(table->slots.size());
   for (const PlannedSlot& slot : table->slots) rules_.push_back(RuleOf(graph->nodes[slot.node]));
   group_positions_.resize(table->slots.size());
 }
 
+void TableLookup::ShareIds(const TableLookup& other) {
+  const auto same = [&](size_t s) {
+    const PlannedSlot& a = table_->slots[s];
+    const PlannedSlot& b = other.table_->slots[s];
+    const bool sequences =
+        rules_[s].kind == Rule::Kind::kSequence || other.rules_[s].kind == Rule::Kind::kSequence;
+    return a.input == b.input && a.trained == b.trained && !sequences;
+  };
+  if (table_->slots.size() != other.table_->slots.size()) return;
+  for (size_t s = 0; s < table_->slots.size(); ++s) {
+    if (!same(s)) return;
+  }
+  ids_ = other.ids_;
+  shares_ids_ = true;
+}
+
 void TableLookup::AddIds(size_t slot, const RaggedIds& ids, int64_t begin, int64_t end) {
-  std::vector<uint32_t>& positions = positions_[slot];
+  std::vector<uint32_t>& positions = ids_->positions[slot];
   if (positions.size() < ids.ids.size()) positions.resize(ids.ids.size());
   const auto add = [&](uint32_t first, uint32_t count) {
-    unique_.Add(std::span(ids.ids).subspan(first, count),
-                std::span(positions).subspan(first, count));
+    ids_->unique.Add(std::span(ids.ids).subspan(first, count),
+                     std::span(positions).subspan(first, count));
   };
   if (rules_[slot].kind != Rule::Kind::kSequence || ids.one_per_row()) {
     return add(ids.begin_of(begin), ids.begin_of(end) - ids.begin_of(begin));
@@ -41,22 +58,26 @@ void TableLookup::AddIds(size_t slot, const RaggedIds& ids, int64_t begin, int64
 }
 
 void TableLookup::Prepare(const BatchSlice& slice, SparseRows* rows) {
+  if (!shares_ids_) FindDistinctIds(slice);
+  rows->dim = dim_;
+  rows->ids.assign(ids_->unique.ids().begin(), ids_->unique.ids().end());
+  rows->locations.clear();
+}
+
+void TableLookup::FindDistinctIds(const BatchSlice& slice) {
   size_t occurrences = 0;
   for (size_t s = 0; s < table_->slots.size(); ++s) {
     const RaggedIds& ids = IdsOf(*slice.batch, static_cast<int>(s));
     occurrences += ids.begin_of(slice.end) - ids.begin_of(slice.begin);
   }
-  unique_.Reset(occurrences);
+  ids_->unique.Reset(occurrences);
   for (const bool trained : {true, false}) {
     for (size_t s = 0; s < table_->slots.size(); ++s) {
       if (table_->slots[s].trained != trained) continue;
       AddIds(s, IdsOf(*slice.batch, static_cast<int>(s)), slice.begin, slice.end);
     }
-    if (trained) trained_ids_ = unique_.ids().size();
+    if (trained) ids_->trained = ids_->unique.ids().size();
   }
-  rows->dim = dim_;
-  rows->ids.assign(unique_.ids().begin(), unique_.ids().end());
-  rows->locations.clear();
 }
 
 bool TableLookup::OnePerRow(const Batch& batch, const SlotGroup& group) const {
@@ -73,7 +94,7 @@ kernels::Bags TableLookup::BagsOf(const Batch& batch, int slot, int64_t begin) c
   const RaggedIds& ids = IdsOf(batch, slot);
   // Offsets count occurrences of the whole batch; without them, occurrences are rows.
   const int64_t first = ids.one_per_row() ? begin : 0;
-  return {.positions = positions_[slot].data() + first,
+  return {.positions = ids_->positions[slot].data() + first,
           .offsets = ids.one_per_row() ? nullptr : ids.offsets.data() + begin,
           .weights = ids.weights.empty() ? nullptr : ids.weights.data() + first};
 }
@@ -84,7 +105,7 @@ void TableLookup::Gather(const Batch& batch, int64_t begin, int64_t end, const S
     const StridedRows out = place(table_->slots[group.first].var);
     if (OnePerRow(batch, group)) {
       for (int s = 0; s < group.count; ++s) {
-        group_positions_[s] = positions_[group.first + s].data() + begin;
+        group_positions_[s] = ids_->positions[group.first + s].data() + begin;
       }
       kernels::GatherSlots(end - begin, group.count, dim_, rows.values.data(),
                            group_positions_.data(), out.data, out.stride);
@@ -125,7 +146,7 @@ void TableLookup::Scatter(const Batch& batch, int64_t begin, int64_t end, const 
     if (first.data == nullptr) continue;
     if (OnePerRow(batch, group)) {
       for (int s = 0; s < group.count; ++s) {
-        group_positions_[s] = positions_[group.first + s].data() + begin;
+        group_positions_[s] = ids_->positions[group.first + s].data() + begin;
       }
       kernels::ScatterAddSlots(end - begin, group.count, dim_, first.data, first.stride,
                                group_positions_.data(), grads->values.data());
@@ -167,7 +188,7 @@ void TableLookup::PrefetchFeatures(const Batch& batch, const SlotGroup& group, i
   for (int s = group.first; s < group.first + group.count; ++s) {
     const RaggedIds& ids = IdsOf(batch, s);
     for (uint32_t o = ids.begin_of(row); o < ids.begin_of(row + 1); ++o) {
-      const int64_t at = positions_[s][o] * dim_;
+      const int64_t at = ids_->positions[s][o] * dim_;
       // Into the L2 cache: the rows that are in use fill the L1 cache.
       for (int64_t i = 0; i < dim_; i += kLine) {
         __builtin_prefetch(rows.values.data() + at + i, 0, 2);
@@ -185,7 +206,7 @@ float TableLookup::ListFeatures(const Batch& batch, const SlotGroup& group, int6
   for (int s = group.first; s < group.first + group.count; ++s) {
     const RaggedIds& ids = IdsOf(batch, s);
     for (uint32_t o = ids.begin_of(row); o < ids.begin_of(row + 1); ++o) {
-      const int64_t at = positions_[s][o] * dim_;
+      const int64_t at = ids_->positions[s][o] * dim_;
       const float x = ids.weights.empty() ? 1 : ids.weights[o];
       features_.push_back({.row = rows.values.data() + at,
                            .gradient = grads == nullptr ? nullptr : grads->values.data() + at,

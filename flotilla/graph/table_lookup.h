@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "flotilla/graph/plan.h"
@@ -30,7 +31,11 @@ class TableLookup {
   // first. Ids beyond the width of a sequence are not among them.
   void Prepare(const BatchSlice& slice, SparseRows* rows);
   // Number of ids of the last Prepare that belong to trained slots: the rows that have a gradient.
-  size_t trained_ids() const { return trained_ids_; }
+  size_t trained_ids() const { return ids_->trained; }
+  // Uses the distinct ids of `other` from now on if both tables are looked up by the same ids, as
+  // the linear part and the vectors of a factorization machine are; otherwise does nothing. Each
+  // Prepare of this object must then follow one of `other` with the same slice.
+  void ShareIds(const TableLookup& other);
 
   // Fills the slots' values for rows [begin, end) of the batch from rows.values. place(var) is the
   // destination of a slot's values.
@@ -55,7 +60,17 @@ class TableLookup {
     bool normalize = false;  // kFfm
   };
 
+  // The distinct ids of a slice, and which of them an occurrence is.
+  struct DistinctIds {
+    UniqueIds unique;
+    size_t trained = 0;  // of trained slots, which come first
+    // positions[s][o]: row in SparseRows of occurrence o of slot s, counted in the whole batch;
+    // only those of the prepared slice are set.
+    std::vector<std::vector<uint32_t>> positions;
+  };
+
   static Rule RuleOf(const NodeDef& node);
+  void FindDistinctIds(const BatchSlice& slice);
   // Adds the occurrences of rows [begin, end) of the batch that a slot looks up.
   void AddIds(size_t slot, const RaggedIds& ids, int64_t begin, int64_t end);
   // Whether the slots of a group are pooled and have one id of weight 1 in every row of this batch.
@@ -85,11 +100,8 @@ class TableLookup {
   const PlannedTable* table_;
   int64_t dim_;
   std::vector<Rule> rules_;  // per slot
-  UniqueIds unique_;
-  size_t trained_ids_ = 0;
-  // positions_[s][o]: row in SparseRows of occurrence o of slot s, counted in the whole batch; only
-  // those of the prepared slice are set.
-  std::vector<std::vector<uint32_t>> positions_;
+  std::shared_ptr<DistinctIds> ids_;
+  bool shares_ids_ = false;  // another lookup finds them
   mutable std::vector<const uint32_t*> group_positions_;
   mutable std::vector<kernels::FfmFeature> features_;
 };

@@ -25,10 +25,19 @@ class UniqueIds {
   const std::vector<uint64_t>& ids() const { return ids_; }
 
  private:
+  // Fibonacci hashing: the upper bits of the product, which all bits of the id reach.
+  size_t SlotOf(uint64_t id) const { return id * 0x9e3779b97f4a7c15ull >> shift_; }
+  // Empties the table, which has `slots` slots then, a power of two above 1.
+  void ClearSlots(size_t slots);
+  // Adds an id in the empty slot; returns its entry.
+  uint32_t Insert(size_t slot, uint64_t id);
+
   std::vector<uint64_t> ids_;
-  // Open addressing; an entry is index + 1 in ids_, 0 is empty. Its size is a power of two.
+  // Open addressing, at most half full; an entry is index + 1 in ids_, 0 is empty. It is sized by
+  // the number of distinct ids, which is a fraction of the occurrences, so that it fits the caches.
   std::vector<uint32_t> slots_;
   uint64_t mask_ = 0;
+  int shift_ = 0;
 };
 
 }  // namespace flotilla

@@ -12,7 +12,8 @@ namespace {
 TEST(UniqueIdsTest, EqualsAMapOnRandomIds) {
   const RngKey key(11);
   UniqueIds unique;
-  for (size_t n : {0, 1, 2, 17, 1000, 5000}) {
+  // Fewer after many, and the other way round: the table is sized by the last batch.
+  for (size_t n : {0, 1, 2, 17, 1000, 5000, 17, 1, 5000, 0}) {
     std::vector<uint64_t> ids(n);
     for (size_t i = 0; i < n; ++i) ids[i] = key.Below(i, 1 + n / 2) * 0x123456789abcdefull;
     std::vector<uint32_t> positions(n);
@@ -26,6 +27,23 @@ TEST(UniqueIdsTest, EqualsAMapOnRandomIds) {
       EXPECT_EQ(unique.ids()[positions[i]], ids[i]);
     }
     EXPECT_EQ(unique.ids().size(), expected.size());
+  }
+}
+
+TEST(UniqueIdsTest, FindsIdsThatDifferInAnyBitsOnly) {
+  UniqueIds unique;
+  for (int shift = 0; shift < 64; ++shift) {
+    const uint64_t n = shift > 54 ? uint64_t{1} << (64 - shift) : 1000;
+    std::vector<uint64_t> ids;
+    std::vector<uint32_t> expected;
+    for (uint64_t i = 0; i < 2 * n; ++i) {
+      ids.push_back(i % n << shift);
+      expected.push_back(static_cast<uint32_t>(i % n));
+    }
+    std::vector<uint32_t> positions(ids.size());
+    unique.Reset(ids.size());
+    unique.Add(ids, positions);
+    EXPECT_EQ(positions, expected) << shift;
   }
 }
 
