@@ -35,19 +35,36 @@ void PackedRows::SetLayout(std::vector<Form> forms) {
   columns_.clear();
   bag_fields_.clear();
   fixed_bytes_ = 0;
-  // Ids come first, so that they are aligned.
-  for (const bool ids : {true, false}) {
+  using Kind = Column::Kind;
+  const auto kind_of = [&](size_t f) {
+    if (inputs_[f].kind != InputKind::kIds) return Kind::kNumbers;
+    return forms_[f] == Form::kNarrow ? Kind::kNarrowIds : Kind::kIds;
+  };
+  // Whole ids come first, so that they are aligned.
+  for (const Kind kind : {Kind::kIds, Kind::kNarrowIds, Kind::kNumbers}) {
     for (size_t f = 0; f < inputs_.size(); ++f) {
-      if ((inputs_[f].kind == InputKind::kIds) != ids) continue;
-      if (forms_[f] != Form::kFixed) {
+      if (kind_of(f) != kind) continue;
+      if (forms_[f] > Form::kFixed) {
         bag_fields_.push_back(f);
         continue;
       }
-      const auto width = static_cast<uint32_t>(ids ? 1 : inputs_[f].width);
-      columns_.push_back({f, ids, fixed_bytes_, width});
-      fixed_bytes_ += width * static_cast<uint32_t>(ids ? sizeof(uint64_t) : sizeof(float));
+      const auto width = static_cast<uint32_t>(kind == Kind::kNumbers ? inputs_[f].width : 1);
+      columns_.push_back({f, kind, fixed_bytes_, width});
+      const size_t value_bytes = kind == Kind::kIds ? sizeof(uint64_t) : kWordBytes;
+      fixed_bytes_ += width * static_cast<uint32_t>(value_bytes);
     }
   }
+}
+
+PackedRows::Form PackedRows::FormOf(size_t f, const Batch& batch, int64_t begin,
+                                    int64_t end) const {
+  if (inputs_[f].kind != InputKind::kIds) return Form::kNarrow;
+  const RaggedIds& ids = batch.fields[f].ids;
+  if (!ids.weights.empty()) return Form::kWeighted;
+  if (!ids.one_per_row()) return Form::kBag;
+  uint64_t any = 0;
+  for (int64_t row = begin; row < end; ++row) any |= ids.ids[row];
+  return any > std::numeric_limits<uint32_t>::max() ? Form::kFixed : Form::kNarrow;
 }
 
 Status PackedRows::Widen(const std::vector<Form>& forms) {
@@ -97,9 +114,17 @@ void PackedRows::PackFixed(const Batch& batch, int64_t begin, int64_t end, size_
     for (const Column& column : columns_) {
       const Field& field = batch.fields[column.field];
       std::byte* to = data + column.offset;
-      if (column.ids) {
+      if (column.kind == Column::Kind::kIds) {
         const uint64_t* from = field.ids.ids.data() + tile;
         for (int64_t i = 0; i < count; ++i, to += stride) std::memcpy(to, from + i, sizeof(*from));
+        continue;
+      }
+      if (column.kind == Column::Kind::kNarrowIds) {
+        const uint64_t* from = field.ids.ids.data() + tile;
+        for (int64_t i = 0; i < count; ++i, to += stride) {
+          const auto id = static_cast<uint32_t>(from[i]);
+          std::memcpy(to, &id, sizeof(id));
+        }
         continue;
       }
       const float* from = field.values.data() + tile * column.width;
@@ -139,11 +164,14 @@ Status PackedRows::Add(const Batch& batch, int64_t begin, int64_t end, int64_t k
   if (begin == end) return absl::OkStatus();
   const int64_t count = end - begin;
   std::vector<Form> forms(inputs_.size());
+  bool fits = true;
   for (size_t f = 0; f < inputs_.size(); ++f) {
-    const RaggedIds& ids = batch.fields[f].ids;
-    forms[f] = !ids.weights.empty() ? Form::kWeighted
-               : ids.one_per_row()  ? Form::kFixed
-                                    : Form::kBag;
+    forms[f] = FormOf(f, batch, begin, end);
+    fits &= forms[f] <= forms_[f];
+  }
+  // Where one input has large ids after all, others may follow: packing again once is enough.
+  if (rows_ > 0 && !fits) {
+    for (Form& form : forms) form = std::max(form, Form::kFixed);
   }
   FL_RETURN_IF_ERROR(Widen(forms));
   size_t bytes = count * fixed_bytes_;
@@ -201,10 +229,10 @@ void PackedRows::AppendTo(std::span<const uint32_t> rows, Batch* to) const {
   if (count == 0) return;
   for (const Column& column : columns_) {
     Field& field = to->fields[column.field];
-    if (column.ids) {
-      field.ids.ids.resize(to->rows + count);
-    } else {
+    if (column.kind == Column::Kind::kNumbers) {
       field.values.resize((to->rows + count) * column.width);
+    } else {
+      field.ids.ids.resize(to->rows + count);
     }
   }
   for (const size_t f : bag_fields_) {
@@ -225,10 +253,19 @@ void PackedRows::AppendTo(std::span<const uint32_t> rows, Batch* to) const {
     find_tile(begin + kTileRows, &next);
     for (const Column& column : columns_) {
       Field& field = to->fields[column.field];
-      if (column.ids) {
+      if (column.kind == Column::Kind::kIds) {
         uint64_t* const out = field.ids.ids.data() + to->rows;
         for (int64_t i = 0; i < tile; ++i)
           std::memcpy(out + i, now[i] + column.offset, sizeof(*out));
+        continue;
+      }
+      if (column.kind == Column::Kind::kNarrowIds) {
+        uint64_t* const out = field.ids.ids.data() + to->rows;
+        for (int64_t i = 0; i < tile; ++i) {
+          uint32_t id = 0;
+          std::memcpy(&id, now[i] + column.offset, sizeof(id));
+          out[i] = id;
+        }
         continue;
       }
       float* out = field.values.data() + to->rows * column.width;

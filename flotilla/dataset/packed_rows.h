@@ -17,10 +17,11 @@
 
 namespace flotilla {
 
-// A row takes the bytes of its values: 8 per id, 4 per number or weight, and 4 per id input that
-// may have any number of ids, plus 4 if there is one. An input with weights is stored, and
-// returned, as one that may have any number of ids. Rows that were added never move. The memory is
-// mapped as rows arrive and returned to the operating system by the destructor.
+// A row takes the bytes of its values: 8 per id, 4 if the input has one id per row and all are
+// below 2^32, 4 per number or weight, and 4 per id input that may have any number of ids, plus 4 if
+// there is one. An input with weights is stored, and returned, as one that may have any number of
+// ids. Rows that were added never move. The memory is mapped as rows arrive and returned to the
+// operating system by the destructor.
 //
 // Move-only. Const methods may be called from any number of threads.
 class PackedRows {
@@ -53,8 +54,9 @@ class PackedRows {
  private:
   // The values of an input that has the same number of them in every row.
   struct Column {
+    enum class Kind : uint8_t { kIds, kNarrowIds, kNumbers };
     size_t field;
-    bool ids;
+    Kind kind;
     uint32_t offset;  // in the row, in bytes
     uint32_t width;   // number of values
   };
@@ -68,9 +70,16 @@ class PackedRows {
   };
 
   // How the values of an input are stored; each form holds all that the ones before it do.
-  enum class Form : uint8_t { kFixed, kBag, kWeighted };
+  enum class Form : uint8_t {
+    kNarrow,  // numbers, or one id per row, below 2^32
+    kFixed,   // one id per row
+    kBag,
+    kWeighted,
+  };
 
   void SetLayout(std::vector<Form> forms);
+  // The first form that holds the values of an input in rows [begin, end) of `batch`.
+  Form FormOf(size_t f, const Batch& batch, int64_t begin, int64_t end) const;
   // Gives every input the larger of its form and that in `forms`, in the rows that are there as
   // well.
   Status Widen(const std::vector<Form>& forms);

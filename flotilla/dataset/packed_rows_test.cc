@@ -99,8 +99,37 @@ TEST(PackedRowsTest, RowsComeBackInAnyOrderWithRepeats) {
 }
 
 TEST(PackedRowsTest, RowsTakeTheBytesOfTheirValues) {
-  // Three numbers and two ids.
-  EXPECT_EQ(Packed(PlainRows(1000)).memory_bytes(), 1000 * (3 * 4 + 2 * 8));
+  // Three numbers, a large and a small id.
+  EXPECT_EQ(Packed(PlainRows(1000)).memory_bytes(), 1000 * (3 * 4 + 8 + 4));
+}
+
+// Ids below 2^32 take half the bytes until one that is not arrives.
+TEST(PackedRowsTest, IdsOfAllSizesComeBack) {
+  constexpr uint64_t kLargest = (uint64_t{1} << 32) - 1;
+  for (const uint64_t last : {uint64_t{5}, kLargest, kLargest + 1, ~uint64_t{0}}) {
+    Batch from = PlainRows(200);
+    for (uint64_t& id : from.fields[1].ids.ids) id &= kLargest;
+    from.fields[1].ids.ids[150] = last;
+    PackedRows rows(Inputs());
+    ASSERT_TRUE(rows.Add(from, 0, 150).ok());
+    EXPECT_EQ(rows.memory_bytes(), 150 * (3 * 4 + 2 * 4));
+    ASSERT_TRUE(rows.Add(from, 150, 200).ok());
+    Batch to = NoRows();
+    rows.AppendTo(0, 200, &to);
+    ASSERT_TRUE(to.Check(Inputs()).ok()) << to.Check(Inputs());
+    for (int64_t i = 0; i < 200; ++i) ExpectSameRow(to, i, from, i);
+    // Join gives all parts the same layout.
+    std::vector<PackedRows> parts;
+    for (int part = 0; part < 2; ++part) {
+      parts.emplace_back(Inputs());
+      ASSERT_TRUE(parts.back().Add(from, part * 100, part * 100 + 100, part).ok());
+    }
+    const StatusOr<PackedRows> joined = PackedRows::Join(std::move(parts));
+    ASSERT_TRUE(joined.ok()) << joined.status();
+    Batch all = NoRows();
+    joined->AppendTo(0, 200, &all);
+    for (int64_t i = 0; i < 200; ++i) ExpectSameRow(all, i, from, i);
+  }
 }
 
 TEST(PackedRowsTest, RowsWithAndWithoutOffsetsMix) {
