@@ -116,7 +116,7 @@ TEST(CsvParserTest, ClassesHaveSpellings) {
   EXPECT_THAT(RowsOf(*parser, {"<=50K", ">50K.", "<=50K.", ">50K"}),
               ElementsAre("y=0", "y=1", "y=0", "y=1"));
   ExpectBadRows(*parser, ">50K",
-                {{"1", "1: column 1 (y): expected one of the 2 classes of the schema; another"}});
+                {{"1", "1: column 1 (y): expected one of the 2 labels "}});
 }
 
 TEST(CsvParserTest, FurtherColumnsAreIgnoredWhenTold) {

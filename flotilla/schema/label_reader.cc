@@ -3,6 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
+#include <string>
+#include <vector>
 
 #include "flotilla/base/scan_number.h"
 #include "flotilla/schema/value.h"
@@ -15,16 +18,30 @@ bool ReadDouble(std::string_view text, double* value) {
   return !text.empty() && ScanDouble(text.data(), end, value) == end;
 }
 
+// What an unknown label is told, with the names of the classes.
+std::string ExpectedLabel(std::span<const std::string> classes) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> shown;
+  for (const std::string& name : classes.first(std::min(classes.size(), kShown))) {
+    shown.push_back(fmt::format("'{}'", name));
+  }
+  return fmt::format(
+      "one of the {} labels {}{}; another spelling of one of them belongs in the schema, "
+      "label({}|SPELLING,..): `flotilla data schema` lists the spellings of all files it is given",
+      classes.size(), fmt::join(shown, ", "), shown.size() < classes.size() ? ", .." : "",
+      classes.empty() ? "" : classes[0]);
+}
+
 }  // namespace
 
 LabelReader::LabelReader(const Column& column, const LabelStatistics* statistics) {
   if (!column.classes.empty()) {
     rule_ = Rule::kSpellings;
-    const std::string first = column.classes[0].empty() ? "" : column.classes[0][0];
-    expected_ = fmt::format(
-        "one of the {} classes of the schema; another spelling of one of them belongs there: "
-        "label({}|SPELLING,..)",
-        column.classes.size(), first);
+    std::vector<std::string> names;
+    for (const auto& spellings : column.classes) {
+      names.push_back(spellings.empty() ? "" : spellings[0]);
+    }
+    expected_ = ExpectedLabel(names);
     for (size_t k = 0; k < column.classes.size(); ++k) {
       for (const std::string& spelling : column.classes[k]) {
         spellings_.emplace_back(spelling, static_cast<float>(k));
@@ -44,21 +61,14 @@ LabelReader::LabelReader(const Column& column, const LabelStatistics* statistics
     return;
   }
   rule_ = statistics->numeric ? Rule::kNumbers : Rule::kSpellings;
-  std::vector<std::string> shown;
   for (size_t k = 0; k < statistics->classes.size(); ++k) {
     const std::string& text = statistics->classes[k];
-    if (k < 4) shown.push_back(fmt::format("'{}'", text));
     spellings_.emplace_back(text, static_cast<float>(k));
     double number = 0;
     ReadDouble(text, &number);
     numbers_.push_back(number);
   }
-  expected_ = fmt::format(
-      "one of the {} labels of the training rows, {}{}; another spelling of one of them belongs in "
-      "the schema: label({}|SPELLING,..)",
-      statistics->classes.size(), fmt::join(shown, ", "),
-      shown.size() < statistics->classes.size() ? ", .." : "",
-      statistics->classes.empty() ? "" : statistics->classes[0]);
+  expected_ = ExpectedLabel(statistics->classes);
 }
 
 bool LabelReader::Read(std::string_view cell, float* label) const {

@@ -26,7 +26,7 @@ TEST(LabelReaderTest, TwoNumbersAreAClickHoweverTheyAreWritten) {
   EXPECT_EQ(LabelOf(reader, "1.0"), "1");
   EXPECT_EQ(LabelOf(reader, "0"), "none");
   EXPECT_EQ(LabelOf(reader, ""), "none");
-  EXPECT_THAT(reader.expected(), HasSubstr("one of the 2 labels of the training rows, '-1', '1'"));
+  EXPECT_THAT(reader.expected(), HasSubstr("one of the 2 labels '-1', '1'"));
 }
 
 TEST(LabelReaderTest, WordsOfTheTrainingRowsAreTheClasses) {
