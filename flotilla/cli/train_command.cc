@@ -65,7 +65,7 @@ void AddModel(CLI::App& train, const BuiltinModel& model, Action* action) {
 void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
   auto flags = std::make_shared<TrainFlags>();
   flags->options.model_name = model.name;
-  flags->options.epochs = model.recipe.epochs;
+  flags->options.epochs = model.recipe.seen_rows == 0 ? model.recipe.epochs : 0;
   flags->options.batch_size = 0;
   CLI::App* command = train.add_subcommand(std::string(model.name), std::string(model.help));
   AddTrainFlags(*command, flags.get());
@@ -75,6 +75,15 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
       ->description(
           fmt::format("Rows per batch (default {}, but at most a 500th of the training rows)",
                       model.recipe.batch_size));
+  if (model.recipe.seen_rows > 0) {
+    command->get_option("--epochs")
+        ->default_str("")
+        ->description(fmt::format("Number of passes over the training rows (default {}; for fewer "
+                                  "than {} rows more, at most "
+                                  "{})",
+                                  model.recipe.epochs, model.recipe.seen_rows / model.recipe.epochs,
+                                  kMostEpochs));
+  }
   const Config defaults;
   Status added = ReadZooFlags(model, defaults);
   if (added.ok()) added = AddModelFlags(*command, defaults.flags(), flags.get());
@@ -93,8 +102,12 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
     };
     FL_ASSIGN_OR_RETURN(Model made, MakeModel(function, Config(flags->model_values)));
     made.format = rows.format;
+    const int64_t epochs = DefaultEpochs(model.recipe, rows.features);
     const int64_t batch_size = DefaultBatchSize(model.recipe, rows.features);
-    return RowModel{.model = std::move(made), .rows = std::move(rows), .batch_size = batch_size};
+    return RowModel{.model = std::move(made),
+                    .rows = std::move(rows),
+                    .epochs = epochs,
+                    .batch_size = batch_size};
   };
   SetTraining(*command, flags, check, make, action);
 }

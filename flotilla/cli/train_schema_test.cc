@@ -86,7 +86,7 @@ TEST_F(TrainSchemaTest, StatisticsAreKeptBesideTheSchemaAndBelongToTheirFiles) {
 
 TEST_F(TrainSchemaTest, ARunThatStartsFromAModelReadsRowsAsItDid) {
   const std::string out = Path("model");
-  ASSERT_EQ(Train("lr", {"--data", train_, "--out", out}).code, kSuccess);
+  ASSERT_EQ(Train("lr", {"--data", train_, "--out", out, "--epochs", "3"}).code, kSuccess);
   // Other files have other vocabularies; ids must keep their meaning.
   const ProgramRun more =
       Train("lr", {"--data", test_, "--init_model", out, "--out", Path("more")});
@@ -96,6 +96,12 @@ TEST_F(TrainSchemaTest, ARunThatStartsFromAModelReadsRowsAsItDid) {
       Train("lr", {"--data", train_, "--out", out, "--resume", "--epochs", "4"});
   ASSERT_EQ(resumed.code, kSuccess) << resumed.err;
   EXPECT_THAT(resumed.err, HasSubstr("epoch 3 finished"));
+}
+
+TEST_F(TrainSchemaTest, EpochsThatAreNotGivenDependOnTheNumberOfRows) {
+  EXPECT_EQ(Json("lr", {"--data", train_})["epochs"], 15) << "few rows";
+  EXPECT_EQ(Json("lr", {"--data", train_, "--epochs", "2"})["epochs"], 2);
+  EXPECT_EQ(Json("dcnv2", {"--data", train_})["epochs"], 1) << "the recipe of a network";
 }
 
 TEST_F(TrainSchemaTest, TheLabelDecidesTheLoss) {

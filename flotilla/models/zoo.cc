@@ -22,36 +22,47 @@
 namespace flotilla {
 namespace {
 
+// A large initial accumulator keeps what rare ids learn small, so that more epochs still help the
+// frequent ones.
+constexpr Recipe kPairs = {.learning_rate = 5,
+                           .per_feature = true,
+                           .initial_accumulator = 20,
+                           .epochs = 3,
+                           .seen_rows = 300'000};
+
+constexpr double kMostRate = 0.5;
+
 constexpr ZooModel kZoo[] = {
     {.name = "lr",
      .help = "Logistic regression: the baseline, a second per million rows",
-     .recipe = {.learning_rate = 0.05, .embedding_l2 = 0.1, .epochs = 3},
+     .recipe = {.learning_rate = 5,
+                .per_feature = true,
+                .initial_accumulator = 20,
+                .embedding_l2 = 0,
+                .epochs = 3,
+                .seen_rows = 500'000},
      .fields = false,
      .logits = LinearLogits},
     {.name = "fm",
      .help = "Factorization machine: pairs of features, and bags without fields",
-     .recipe = {.learning_rate = 0.05, .epochs = 2},
+     .recipe = kPairs,
      .fields = false,
      .classes = false,
      .logits = FmLogits},
     {.name = "fwfm",
      .help = "Factorization machine with a weight for each pair of features",
-     .recipe = {.learning_rate = 0.05, .epochs = 2},
+     .recipe = kPairs,
      .classes = false,
      .logits = FwfmLogits},
     {.name = "ffm",
      .help = "Field-aware factorization machine: best on few rows with many categories",
      // Rows are normalised, so gradients are a hundredth of those of other models.
-     .recipe = {.learning_rate = 0.1,
-                .initial_accumulator = 1e-4,
-                .embedding_l2 = 3e-4,
-                .epochs = 2,
-                .batch_size = 100},
+     .recipe = {.learning_rate = 0.1, .embedding_l2 = 3e-4, .epochs = 3, .batch_size = 100},
      .classes = false,
      .logits = FfmLogits},
     {.name = "wide_deep",
-     .help = "A small network and a linear part: good after one epoch",
-     .recipe = {.embedding_l2 = 0.05},
+     .help = "A small network and a linear part: good on most data",
+     .recipe = {.learning_rate = 0.03, .initial_accumulator = 0.3, .epochs = 3},
      .logits = WideDeepLogits},
     {.name = "deepfm",
      .help = "A network and a factorization machine over the same vectors",
@@ -67,12 +78,18 @@ constexpr ZooModel kZoo[] = {
 };
 
 // The flags of the optimizer.
-OptimizerSpec ReadOptimizer(const Recipe& recipe, const Config& config) {
+OptimizerSpec ReadOptimizer(const Recipe& recipe, const Features& features, const Config& config) {
   OptimizerSpec spec;
   spec.name = config.Get("optimizer", std::string(recipe.optimizer),
                          "Update rule, one of " + OptimizerNames());
-  const double rate =
-      config.Get("learning_rate", recipe.learning_rate, "Learning rate of the optimizer");
+  double rate = config.Get(
+      "learning_rate", recipe.per_feature ? 0 : recipe.learning_rate,
+      recipe.per_feature
+          ? fmt::format("Learning rate of the optimizer (0: {:g} divided by the number of numbers "
+                        "and ids of a row, but at most {:g})",
+                        recipe.learning_rate, kMostRate)
+          : "Learning rate of the optimizer");
+  if (recipe.per_feature && rate == 0) rate = DefaultLearningRate(recipe, features);
   const double accumulator =
       config.Get("initial_accumulator", recipe.initial_accumulator,
                  "adagrad: initial sum of the squared gradients; larger values dampen the first "
@@ -150,6 +167,21 @@ int64_t DefaultBatchSize(const Recipe& recipe, const Features& features) {
   return std::min(recipe.batch_size, std::max(kLeast, features.rows / kSteps));
 }
 
+int64_t DefaultEpochs(const Recipe& recipe, const Features& features) {
+  if (recipe.seen_rows == 0 || features.rows == 0) return recipe.epochs;
+  return std::clamp(recipe.seen_rows / features.rows, recipe.epochs, kMostEpochs);
+}
+
+double DefaultLearningRate(const Recipe& recipe, const Features& features) {
+  if (!recipe.per_feature) return recipe.learning_rate;
+  double count = 0;
+  for (const Feature& feature : features.features) {
+    count += feature.kind == Feature::Kind::kNumber ? static_cast<double>(feature.width)
+                                                    : feature.mean_ids;
+  }
+  return std::min(kMostRate, recipe.learning_rate / std::max(count, 1.0));
+}
+
 StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,
                              const Config& config) {
   if (features.labels.size() != 1) {
@@ -169,7 +201,7 @@ StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,
                            model.name, inputs.target.input, inputs.target.classes,
                            ModelsWithClasses());
   }
-  OptimizerSpec optimizer = ReadOptimizer(model.recipe, config);
+  OptimizerSpec optimizer = ReadOptimizer(model.recipe, features, config);
   inputs.embedding_l2 =
       config.Get("embedding_l2", model.recipe.embedding_l2,
                  "Weight decay (L2) of the tables, applied to the rows of a batch");

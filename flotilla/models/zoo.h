@@ -24,9 +24,15 @@ namespace flotilla {
 struct Recipe {
   std::string_view optimizer = "adagrad";
   double learning_rate = 0.02;
+  // The learning rate is divided by the number of features of a row: in a sum over features every
+  // one of them moves the prediction (DefaultLearningRate).
+  bool per_feature = false;
   double initial_accumulator = 1e-3;  // of adagrad
   double embedding_l2 = 0.2;
   int64_t epochs = 1;
+  // If not 0: more epochs over few rows, as many as it takes to see this number of rows
+  // (DefaultEpochs).
+  int64_t seen_rows = 0;
   int64_t batch_size = 1000;
 };
 
@@ -51,6 +57,15 @@ const ZooModel* FindZooModel(std::string_view name);
 // The default number of rows per batch: that of the recipe, but at most a 500th of the training
 // rows, so that an epoch over little data has enough steps to learn from it.
 int64_t DefaultBatchSize(const Recipe& recipe, const Features& features);
+
+// The default number of epochs: that of the recipe; with seen_rows, as many as that takes, at least
+// the recipe's and at most kMostEpochs.
+inline constexpr int64_t kMostEpochs = 15;
+int64_t DefaultEpochs(const Recipe& recipe, const Features& features);
+
+// The default learning rate: that of the recipe; with per_feature, divided by the number of numbers
+// and ids of a row, but at most 0.5.
+double DefaultLearningRate(const Recipe& recipe, const Features& features);
 
 // Makes the model for data with these features. The label decides the loss and the metrics: a click
 // has the logistic loss and auc, a number the squared error and rmse, classes the softmax loss; the

@@ -13,6 +13,7 @@
 #include "flotilla/base/rng.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/optim/schedule.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
@@ -331,6 +332,33 @@ TEST(ZooTest, ValuesOfFlagsAreCheckedBeforeThereIsData) {
   for (const ZooModel& model : Zoo()) {
     EXPECT_TRUE(ReadZooFlags(model, Config()).ok()) << model.name;
   }
+}
+
+TEST(ZooTest, TheLearningRateOfASumIsDividedByItsTerms) {
+  const Recipe recipe = {.learning_rate = 5, .per_feature = true};
+  Features features;
+  features.features = {{.input = "x", .kind = Feature::Kind::kNumber, .width = 13}, Category("a")};
+  features.features.push_back({.input = "bag", .kind = Feature::Kind::kBag, .mean_ids = 6});
+  EXPECT_DOUBLE_EQ(DefaultLearningRate(recipe, features), 0.25);
+  EXPECT_DOUBLE_EQ(DefaultLearningRate(recipe, TwoCategories()), 0.5);
+  EXPECT_DOUBLE_EQ(DefaultLearningRate({.learning_rate = 0.02}, features), 0.02);
+  const auto rate = [&](const Config::Values& flags) {
+    const auto model = MakeZooModel(*FindZooModel("lr"), TwoCategories(), Config(flags));
+    EXPECT_TRUE(model.ok()) << model.status();
+    return LearningRate(model->optimizer.learning_rate, 0);
+  };
+  EXPECT_DOUBLE_EQ(rate({}), 0.5);
+  EXPECT_DOUBLE_EQ(rate({{"learning_rate", "0.125"}}), 0.125);
+}
+
+TEST(ZooTest, FewRowsAreSeenInMoreEpochs) {
+  const Recipe recipe = {.epochs = 3, .seen_rows = 500'000};
+  const auto epochs = [&](int64_t rows) { return DefaultEpochs(recipe, {.rows = rows}); };
+  EXPECT_EQ(epochs(100'000), 5);
+  EXPECT_EQ(epochs(10'000'000), 3);
+  EXPECT_EQ(epochs(100), kMostEpochs);
+  EXPECT_EQ(epochs(0), 3);
+  EXPECT_EQ(DefaultEpochs({.epochs = 2}, {.rows = 100}), 2);
 }
 
 TEST(ZooTest, ModelsAreFoundByName) {

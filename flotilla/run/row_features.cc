@@ -246,9 +246,10 @@ StatusOr<DescribedRows> Finder::Find() {
 }
 
 nlohmann::json ToJson(const Feature& feature) {
-  return {{"input", feature.input},   {"kind", kKinds[static_cast<size_t>(feature.kind)]},
-          {"width", feature.width},   {"weighted", feature.weighted},
-          {"length", feature.length}, {"vocabulary", feature.vocabulary}};
+  return {{"input", feature.input},          {"kind", kKinds[static_cast<size_t>(feature.kind)]},
+          {"width", feature.width},          {"weighted", feature.weighted},
+          {"length", feature.length},        {"mean_ids", feature.mean_ids},
+          {"vocabulary", feature.vocabulary}};
 }
 
 nlohmann::json ToJson(const LabelFeature& label) {
@@ -265,6 +266,7 @@ Feature FeatureOf(const JsonValue& json) {
           .width = json["width"].Whole(1),
           .weighted = json["weighted"].Flag(),
           .length = json["length"].Whole(),
+          .mean_ids = json["mean_ids"].Number(),
           .vocabulary = json["vocabulary"].Text()};
 }
 

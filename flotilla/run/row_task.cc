@@ -65,6 +65,7 @@ Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   rows_ = std::move(made.rows);
   // The flags of the format have served to find the rows' format, which the model has now.
   if (rows_) options_.data.format = {};
+  if (options_.epochs == 0) options_.epochs = made.epochs;
   if (options_.batch_size == 0) options_.batch_size = made.batch_size;
   return CheckWatch(model_, options_);
 }

@@ -21,7 +21,9 @@ namespace flotilla {
 struct RowModel {
   Model model;  // model.graph.status() is ok
   std::optional<DescribedRows> rows = std::nullopt;
-  int64_t batch_size = 0;  // for options that leave it open
+  // For options that leave them open.
+  int64_t epochs = 1;
+  int64_t batch_size = 0;
 };
 
 // Makes the model, before the job is joined; may read the training files. Called once.
@@ -40,7 +42,8 @@ class RowTask : public Task {
 
   Status Prepare(Terminal& terminal, const Interrupt* interrupt) override;
   const Model& model() const override { return model_; }
-  // With the batch size that was chosen. REQUIRES: Prepare has succeeded.
+  int64_t epochs() const override { return options_.epochs; }
+  // With the epochs and the batch size that were chosen. REQUIRES: Prepare has succeeded.
   const TrainOptions& options() const { return options_; }
   // What the rows are, if the model took its inputs from them.
   StatusOr<std::vector<std::string>> ArgsForJob(const std::string& log_dir) const override;

@@ -61,7 +61,7 @@ class Run {
   Group& group() { return *job_.group; }
   Communicator& communicator() { return *job_.communicator; }
 
-  const RunOptions& options_;
+  RunOptions options_;  // with the number of epochs
   Task& task_;
   Terminal& terminal_;
   Interrupt interrupt_;  // by a signal, or by the end of the job
@@ -83,6 +83,7 @@ Status Run::Prepare() {
   const bool in_job = options_.fleet.role.is_trainer();
   if (!in_job) FL_RETURN_IF_ERROR(OpenOut());
   FL_RETURN_IF_ERROR(task_.Prepare(terminal_, &interrupt_));
+  if (options_.epochs == 0) options_.epochs = task_.epochs();
   FL_RETURN_IF_ERROR(Join());
   if (in_job) FL_RETURN_IF_ERROR(OpenOut());
   FL_ASSIGN_OR_RETURN(view_, RunView::Make(&options_, std::string(task_.unit()), &terminal_));

@@ -48,7 +48,7 @@ struct FleetOptions {
 
 struct RunOptions {
   std::string model_name;  // for reports
-  int64_t epochs = 1;
+  int64_t epochs = 1;      // 0: as many as the task says (Task::epochs)
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;

@@ -52,6 +52,8 @@ class Task {
   virtual Status Prepare(Terminal& terminal, const Interrupt* interrupt) = 0;
   // REQUIRES, like the methods below: Prepare has succeeded.
   virtual const Model& model() const = 0;
+  // The number of epochs, where the options of the run leave it open.
+  virtual int64_t epochs() const { return 1; }
   // Adds to the options of the job what this kind of model needs.
   virtual void SetJob(JobOptions* /*job*/) const {}
   // Further arguments for the processes of a job on this machine, so that they need not repeat the

@@ -32,6 +32,7 @@ struct Feature {
   int64_t width = 1;      // kNumber
   bool weighted = false;  // kBag, kSequence: every id has a weight
   int64_t length = 0;     // kSequence: the maximum
+  double mean_ids = 1;    // kBag: mean number of ids per row, where it is known
   // Features with the same vocabulary have the same id for the same value; empty for kNumber.
   std::string vocabulary;
 

@@ -41,6 +41,7 @@ struct FieldTally {
 // What a worker finds in a slice.
 struct RowTally {
   int64_t rows = 0;
+  int64_t features = 0;                                          // of all rows
   int64_t grouped = 0;                                           // rows with a qid
   size_t fewest = std::numeric_limits<size_t>::max(), most = 0;  // features of a row
   bool weighted = false;
@@ -48,11 +49,12 @@ struct RowTally {
   LabelTally labels;
   std::vector<std::string> bad;
 
-  void Add(std::span<const LibffmFeature> features) {
+  void Add(std::span<const LibffmFeature> row) {
     ++rows;
-    fewest = std::min(fewest, features.size());
-    most = std::max(most, features.size());
-    for (const LibffmFeature& feature : features) {
+    features += static_cast<int64_t>(row.size());
+    fewest = std::min(fewest, row.size());
+    most = std::max(most, row.size());
+    for (const LibffmFeature& feature : row) {
       weighted |= feature.value != 1;
       if (feature.field >= kMostFields) continue;
       if (feature.field >= fields.size()) fields.resize(feature.field + 1);
@@ -66,6 +68,7 @@ struct RowTally {
 
   void Merge(const RowTally& later) {
     rows += later.rows;
+    features += later.features;
     grouped += later.grouped;
     fewest = std::min(fewest, later.fewest);
     most = std::max(most, later.most);
@@ -300,6 +303,7 @@ class RowDescriber {
     const bool given = GivenParam(format_, "positions") != nullptr;
     if (given ? GivenPositions() == 0 : !fits) {
       features.features.push_back(FeatureOf(kBagInput, false, total_.weighted));
+      features.features.back().mean_ids = PerRow(total_.features);
       return absl::OkStatus();
     }
     described->format.params["positions"] = fmt::to_string(total_.most);
@@ -324,7 +328,12 @@ class RowDescriber {
     return used;
   }
 
+  double PerRow(int64_t features) const {
+    return static_cast<double>(features) / static_cast<double>(total_.rows);
+  }
+
   Status DescribeFields(DescribedRows* described) const {
+    described->features.rows = total_.rows;
     const auto used = UsedFields();
     const auto several = std::find_if_not(used.begin(), used.end(), [this](const auto& each) {
       return each.second.features == total_.rows && each.second.rows == total_.rows;
@@ -340,6 +349,7 @@ class RowDescriber {
     }
     for (const auto& [input, field] : used) {
       described->features.features.push_back(FeatureOf(input, single, field.weighted));
+      described->features.features.back().mean_ids = PerRow(field.features);
     }
     return absl::OkStatus();
   }

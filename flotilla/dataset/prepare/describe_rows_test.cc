@@ -95,6 +95,19 @@ TEST_F(DescribeRowsTest, LibsvmRowsOfAnyLengthAreABag) {
       << "one position is not a field";
 }
 
+TEST_F(DescribeRowsTest, RowsAndTheMeanNumberOfIdsOfABagAreCounted) {
+  const Features bag = Described("libsvm", "0 3:1 11:1\n1 5:1\n").features;
+  EXPECT_EQ(bag.rows, 2);
+  EXPECT_DOUBLE_EQ(bag.features[0].mean_ids, 1.5);
+  const Features fields = Described("libffm", "0 0:3:1 0:4:1 1:5:1\n1 1:6:1\n").features;
+  EXPECT_EQ(fields.rows, 2);
+  EXPECT_DOUBLE_EQ(fields.features[0].mean_ids, 1);
+  EXPECT_DOUBLE_EQ(fields.features[1].mean_ids, 1);
+  EXPECT_DOUBLE_EQ(
+      Described("libffm", "0 0:3:1 0:4:1 1:5:1\n1 0:8:1 1:6:1\n").features.features[0].mean_ids,
+      1.5);
+}
+
 TEST_F(DescribeRowsTest, LibsvmRowsOfOneLengthHaveAnInputPerPosition) {
   std::vector<std::string> rows;
   const std::string text = "0 3:1 11:1 20:1\n1 5:1 6:0 7:1 9:2\n";
