@@ -5,6 +5,8 @@
 #include <charconv>
 #include <limits>
 
+#include "flotilla/base/utf8.h"
+
 namespace flotilla {
 namespace {
 
@@ -125,12 +127,7 @@ std::string_view TooLargeNote(const char* p, const char* end) {
 }
 
 std::string ShownText(const char* p, const char* end) {
-  std::string text(p, std::min<size_t>(end - p, kMaxShown));
-  if (static_cast<size_t>(end - p) > kMaxShown) text += "..";
-  for (char& c : text) {
-    if (static_cast<unsigned char>(c) < ' ') c = '?';
-  }
-  return text;
+  return ShownUtf8(std::string_view(p, end - p), kMaxShown + 2);
 }
 
 std::string ShownWord(const char* p, const char* end) {

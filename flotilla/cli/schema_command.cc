@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "flotilla/base/output_file.h"
+#include "flotilla/base/utf8.h"
 #include "flotilla/cli/commands.h"
 #include "flotilla/cli/source_flags.h"
 #include "flotilla/dataset/detect_format.h"
@@ -70,13 +71,6 @@ Status RunSchema(const SchemaFlags& flags, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-std::string Shortened(std::string text, size_t length) {
-  if (text.size() > length) text = text.substr(0, length - 2) + "..";
-  std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, '?');
-  return text;
-}
-
 std::string Table(const TableSummary& table) {
   std::string text = fmt::format("{:<14}{:>12}\n\n{:<20}{:<15}{:>10}{:>10}{:>14}{:>14}{:>14}  {}\n",
                                  "rows", table.rows, "column", "type", "distinct", "missing", "min",
@@ -89,10 +83,10 @@ std::string Table(const TableSummary& table) {
     std::vector<std::string> top;
     for (const auto& [value, count] : column.top) {
       if (top.size() == kTopValues) break;
-      top.push_back(fmt::format("{} ({})", Shortened(value, 20), count));
+      top.push_back(fmt::format("{} ({})", ShownUtf8(value, 20), count));
     }
     text += fmt::format("{:<20}{:<15}{:>10}{:>10}{:>14}{:>14}{:>14}  {}\n",
-                        Shortened(column.name, 19), TypeOf(column),
+                        ShownUtf8(column.name, 19), TypeOf(column),
                         fmt::format("{}{}", column.at_least ? ">" : "", column.distinct),
                         column.missing, figure(column.min), figure(column.max), figure(column.mean),
                         fmt::join(top, ", "));

@@ -19,10 +19,6 @@ namespace flotilla {
 
 enum class TokenizerKind { kEnglish, kWhitespace };
 
-// Returns the bytes with each maximal invalid part replaced by U+FFFD, as decoders usually do.
-std::string RepairUtf8(std::string_view bytes);
-bool IsUtf8(std::string_view bytes);
-
 // Statistics of what the english tokenizer deletes from a text in another language: letters other
 // than a-z and A-Z, and the words (between ASCII blanks) that contain such a letter.
 struct LetterLoss {

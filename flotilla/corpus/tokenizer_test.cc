@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "flotilla/base/rng.h"
+#include "flotilla/base/utf8.h"
 
 namespace flotilla {
 namespace {
@@ -50,20 +50,6 @@ TEST(TokenizerTest, InvalidUtf8BecomesReplacementCharacters) {
   EXPECT_EQ(RepairUtf8("\xf0\x9f\x98"), r);
   EXPECT_EQ(RepairUtf8("\xf0\x9f\x98\x80"), "\xf0\x9f\x98\x80");
   EXPECT_EQ(Split(TokenizerKind::kWhitespace, "x\xff y"), (Parts{"x" + r, "y"}));
-}
-
-TEST(TokenizerTest, RepairedBytesAreValid) {
-  for (uint64_t round = 0; round < 2000; ++round) {
-    const RngKey key = RngKey(3).With(round);
-    std::string bytes;
-    for (uint64_t i = 0; i < key.Below(99, 12); ++i) {
-      bytes.push_back(static_cast<char>(key.Below(i, 2) == 0 ? key.Below(100 + i, 256)
-                                                             : 0x80 + key.Below(200 + i, 128)));
-    }
-    const std::string repaired = RepairUtf8(bytes);
-    EXPECT_TRUE(IsUtf8(repaired));
-    EXPECT_EQ(IsUtf8(bytes), repaired == bytes);
-  }
 }
 
 std::string LossOf(std::string_view text) {

@@ -68,7 +68,7 @@ StatusOr<CsvFields::Layout> CsvFields::LayoutOf(std::string_view header) const {
   std::vector<std::string> unlisted, all;
   for (size_t i = 0; i < cells.size(); ++i) {
     const std::string name(cells.text(i));
-    if (std::find(all.begin(), all.end(), name) != all.end()) {
+    if (!name.empty() && std::find(all.begin(), all.end(), name) != all.end()) {
       return BadRow(cells.begin(i) + 1, "the header names two columns '{}'", Shown(name));
     }
     all.push_back(name);
@@ -76,13 +76,19 @@ StatusOr<CsvFields::Layout> CsvFields::LayoutOf(std::string_view header) const {
     const auto source = static_cast<size_t>(at - names.begin());
     const bool listed = at != names.end() && !name.empty();
     if (listed) found[source] = true;
-    if (!listed) unlisted.push_back(name);
+    if (!listed) unlisted.push_back(name.empty() ? "(without a name)" : name);
     layout.sources.push_back(listed && used_[source] ? static_cast<int>(source) : -1);
   }
   for (size_t source = 0; source < names.size(); ++source) {
     if (found[source] || !used_[source] || !needed_[source]) continue;
-    return BadRow(1, "the file has no column '{}', which the schema lists; its columns are {}",
-                  names[source], Listed(all));
+    // A header that is not split at all is one with another delimiter.
+    const std::string hint =
+        all.size() > 1
+            ? std::string()
+            : fmt::format(" (the schema separates columns by '{}')",
+                          schema_.delimiter == '\t' ? "\\t" : std::string(1, schema_.delimiter));
+    return BadRow(1, "the file has no column '{}', which the schema lists; its columns are {}{}",
+                  names[source], Listed(all), hint);
   }
   layout.in_order = layout.sources == all_.sources;
   // Columns that the schema ignores without naming them were ignored on purpose.
@@ -133,6 +139,9 @@ Status CsvFields::Split(std::string_view line, CsvRow* row) const {
   if (cells.size() < columns) {
     return BadRow(line.size() + 1, "expected {} columns, the line ends after {}", columns,
                   cells.size());
+  }
+  if (bound != nullptr && line == bound->header) {
+    return BadRow(1, "the header again, '{}': remove the line", Shown(line));
   }
   if (cells.has_more() && (bound != nullptr || !schema_.ignore_rest)) {
     return BadRow(cells.rest() + 1, "expected the end of the line after {} columns", columns);

@@ -50,8 +50,8 @@ class CsvFields {
 
   // Whether the line is not a row.
   bool IsBlank(std::string_view line) const;
-  // Splits a line; the row is valid while `line` is. BadRow when it has more or fewer columns, or
-  // malformed quotes.
+  // Splits a line; the row is valid while `line` is. BadRow when it has more or fewer columns or
+  // malformed quotes, or is the header again.
   Status Split(std::string_view line, CsvRow* row) const;
 
  private:

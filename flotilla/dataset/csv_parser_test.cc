@@ -136,10 +136,21 @@ TEST(CsvParserTest, HeaderSaysWhereTheColumnsAre) {
   ExpectBadRows(*parser, "1,x,Rome,5,y",
                 {{"1,x,Rome,old,y", "10: column 1 (age): expected a number, found 'old'"},
                  {"1,x,Rome,5", "11: expected 5 columns, the line ends after 4"},
-                 {"1,x,Rome,5,y,z", "14: expected the end of the line after 5 columns"}});
+                 {"1,x,Rome,5,y,z", "14: expected the end of the line after 5 columns"},
+                 {"click, extra, \"city\",age, more",
+                  "1: the header again, 'click, extra, \"city\",age, more': remove the line"}});
   EXPECT_TRUE(parser->CheckHeader("click,other,city,age,names").ok());
   EXPECT_THAT(std::string(Message(parser->CheckHeader("age,click,city"))),
               HasSubstr("1: the columns stand in another order than in the first file"));
+}
+
+TEST(CsvParserTest, ColumnsWithoutANameAreIgnored) {
+  const auto parser = MakeCsvParser("header=yes age:dense click:label");
+  ASSERT_TRUE(parser->CheckHeader(",age,click,,").ok());
+  EXPECT_EQ(parser->TakeNote(),
+            "ignored columns, which the schema does not list: (without a name), (without a name), "
+            "(without a name)");
+  EXPECT_EQ(RowOf(*parser, "0,5,1,,"), "age=5 click=1");
 }
 
 TEST(CsvParserTest, HeaderThatLacksAColumnOrHasOneTwiceIsRefused) {
@@ -151,6 +162,10 @@ TEST(CsvParserTest, HeaderThatLacksAColumnOrHasOneTwiceIsRefused) {
       error("age,x,town"),
       "1: the file has no column 'city', which the schema lists; its columns are age, x, town");
   EXPECT_THAT(error("1,2,3"), HasSubstr("the file has no column 'age'"));
+  EXPECT_EQ(
+      error("age;x;city"),
+      "1: the file has no column 'age', which the schema lists; its columns are age;x;city (the "
+      "schema separates columns by ',')");
   EXPECT_EQ(error("age,city,age"), "10: the header names two columns 'age'");
   EXPECT_EQ(error("age,x,city,more"), "");
   EXPECT_EQ(parser->TakeNote(), "");  // the schema ignores columns on purpose

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "flotilla/base/scan_number.h"
+#include "flotilla/base/utf8.h"
 #include "flotilla/dataset/criteo_line.h"
 #include "flotilla/dataset/csv_cells.h"
 #include "flotilla/schema/schema_words.h"
@@ -19,9 +20,13 @@ namespace {
 struct Delimiter {
   char character;
   std::string_view name;
+
+  CsvForm form() const { return CsvForm(character, character != '\t', /*trimmed=*/true); }
 };
 constexpr std::array<Delimiter, 4> kDelimiters = {
-    {{'\t', "tabs"}, {',', "commas"}, {';', "semicolons"}, {'|', "pipes"}}};
+    {{'\t', "tab"}, {',', "comma"}, {';', "semicolon"}, {'|', "pipe"}}};
+
+constexpr size_t kMaxName = 40;  // bytes of a column's name in a message
 
 bool IsBlankText(std::string_view line) {
   return line.find_first_not_of(" \t\r") == std::string_view::npos;
@@ -107,13 +112,37 @@ size_t ColumnsOf(const std::string& line, const CsvForm& form) {
   return cells.Split(line, form, kMaxSchemaColumns).ok() ? cells.size() : 0;
 }
 
-// The number of fields of all but a few lines, 0 when there is none.
-size_t ColumnsOf(std::span<const std::string> lines, const CsvForm& form) {
+// The number of fields that most lines have, and how many lines that are.
+std::pair<size_t, size_t> MostColumns(std::span<const std::string> lines, const CsvForm& form) {
   std::map<size_t, size_t> lines_of;
   for (const std::string& line : lines) ++lines_of[ColumnsOf(line, form)];
-  const auto most = std::max_element(lines_of.begin(), lines_of.end(),
-                                     [](auto& a, auto& b) { return a.second < b.second; });
-  return AreFew(lines.size() - most->second, lines.size()) ? most->first : 0;
+  return *std::max_element(lines_of.begin(), lines_of.end(),
+                           [](auto& a, auto& b) { return a.second < b.second; });
+}
+
+// The number of fields of all but a few lines, 0 when there is none.
+size_t ColumnsOf(std::span<const std::string> lines, const CsvForm& form) {
+  const auto [columns, most] = MostColumns(lines, form);
+  return AreFew(lines.size() - most, lines.size()) ? columns : 0;
+}
+
+// Why the lines are not CSV, where most of them are: the first that differs. Empty otherwise.
+std::string WhyNotCsv(std::span<const std::string> lines) {
+  size_t rows = 0;
+  for (const std::string& line : lines) rows += IsBlankText(line) ? 0 : 1;
+  for (const Delimiter& each : kDelimiters) {
+    const CsvForm form = each.form();
+    const auto [columns, most] = MostColumns(lines, form);
+    if (columns < 2 || 2 * most <= rows) continue;
+    for (size_t i = 0; i < lines.size(); ++i) {
+      const size_t found = ColumnsOf(lines[i], form);
+      if (IsBlankText(lines[i]) || found == columns) continue;
+      const std::string what = found == 0 ? std::string("malformed quotes") : fmt::to_string(found);
+      return fmt::format("; {} of them have {} columns, separated by {}s, and line {} has {}", most,
+                         columns, each.name, i + 1, what);
+    }
+  }
+  return {};
 }
 
 std::vector<std::string> WithoutBlankLines(std::span<const std::string> lines) {
@@ -128,22 +157,25 @@ std::vector<std::string> WithoutBlankLines(std::span<const std::string> lines) {
 std::pair<Delimiter, size_t> FindDelimiter(std::span<const std::string> rows) {
   std::pair<Delimiter, size_t> best{kDelimiters[0], 0};
   for (const Delimiter& each : kDelimiters) {
-    const size_t columns = ColumnsOf(rows, CsvForm(each.character, each.character != '\t', true));
+    const size_t columns = ColumnsOf(rows, each.form());
     if (columns > std::max<size_t>(best.second, 1)) best = {each, columns};
   }
   return best;
 }
 
-// Whether the first row consists of headings.
+// Whether the first row consists of headings. The first and the last may be empty: tables are
+// written with the numbers of their rows, and lines with a delimiter at their end.
 bool HasHeader(const std::vector<std::vector<std::string>>& rows) {
-  std::set<std::string> names;
-  for (const std::string& name : rows[0]) {
-    if (name.empty() || IsNumber(name)) return false;
-    names.insert(name);
+  const std::vector<std::string>& names = rows[0];
+  for (size_t c = 0; c < names.size(); ++c) {
+    const bool at_end = c == 0 || c + 1 == names.size();
+    if (names[c].empty() ? !at_end : IsNumber(names[c])) return false;
   }
+  if (names.size() == 2 && names[0].empty() && names[1].empty()) return false;
   for (size_t r = 1; r < rows.size(); ++r) {
+    if (rows[r] == names) continue;  // a header again, where files were joined: a bad row
     for (size_t c = 0; c < rows[r].size(); ++c) {
-      if (rows[r][c] == rows[0][c]) return false;
+      if (!names[c].empty() && rows[r][c] == names[c]) return false;
     }
   }
   // Columns of words alone do not tell: then headings are what no row has again.
@@ -175,12 +207,13 @@ StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines) {
   const auto [delimiter, columns] = FindDelimiter(rows);
   if (columns > 1) {
     return DetectedFormat{delimiter.character == '\t' ? "tsv" : "csv",
-                          fmt::format("every line has {} {}", columns - 1, delimiter.name)};
+                          fmt::format("every line has {} {}{}", columns - 1, delimiter.name,
+                                      columns == 2 ? "" : "s")};
   }
   return InvalidArgument(
       "the first {} lines have the form of no format: neither equally many columns in every line "
-      "nor words INDEX:VALUE; `flotilla data check --help` lists the formats",
-      rows.size());
+      "nor words INDEX:VALUE{}; `flotilla data check --help` lists the formats",
+      rows.size(), WhyNotCsv(lines));
 }
 
 StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines) {
@@ -195,10 +228,10 @@ StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines) {
   detected.form.delimiter = delimiter.character;
   detected.form.quotes = delimiter.character != '\t';
   std::vector<std::vector<std::string>> cells_of;
-  const CsvForm form(delimiter.character, detected.form.quotes, /*trimmed=*/true);
   for (const std::string& line : rows) {
     CsvCells cells;
-    if (!cells.Split(line, form, kMaxSchemaColumns).ok() || cells.size() != columns) continue;
+    if (!cells.Split(line, delimiter.form(), kMaxSchemaColumns).ok() || cells.size() != columns)
+      continue;
     std::vector<std::string>& texts = cells_of.emplace_back();
     for (const std::string_view text : cells.texts()) texts.emplace_back(text);
     // A blank beside a delimiter.
@@ -212,11 +245,18 @@ StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines) {
   if (detected.form.header) {
     std::set<std::string> known;
     for (const std::string& name : cells_of[0]) {
+      if (name.empty()) continue;
       if (!known.insert(name).second) {
-        return InvalidArgument("the header names two columns '{}'", name);
+        return InvalidArgument("the header names two columns '{}'", ShownUtf8(name, kMaxName));
       }
+      if (!IsUtf8(name)) {
+        return InvalidArgument(
+            "the name of a column, '{}', is not UTF-8: convert the file, for example with iconv -f "
+            "LATIN1 -t UTF-8",
+            ShownUtf8(name, kMaxName));
+      }
+      detected.names.push_back(name);
     }
-    detected.names = cells_of[0];
   } else {
     for (size_t c = 1; c <= columns; ++c) detected.names.push_back(fmt::format("C{}", c));
   }

@@ -26,13 +26,15 @@ StatusOr<DetectedFormat> DetectFormat(std::span<const std::string> lines);
 // header are set.
 struct DetectedCsv {
   Schema form;
-  std::vector<std::string> names;  // of the columns: of the header, or C1, C2, ..
+  // Of the columns: of the header, without those that have no name in it, or C1, C2, ..
+  std::vector<std::string> names;
 };
 
 // The delimiter is the one of tab, comma, semicolon and pipe that splits the lines into the same,
 // largest number of columns, at least two. The first line is a header when all its fields are
-// different words that are no numbers and that do not occur again in their columns; duplicate
-// headings are an error. Blanks are trimmed when a field that is not quoted begins or ends with
+// different words that are no numbers and that do not occur again in their columns, except in lines
+// that repeat the header; the first and the last field may be empty. Duplicate headings and names
+// that are not UTF-8 are errors. Blanks are trimmed when a field that is not quoted begins or ends with
 // one.
 StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines);
 

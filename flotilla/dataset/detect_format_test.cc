@@ -62,6 +62,39 @@ TEST(DetectFormatTest, CsvHasDelimiterBlanksAndHeader) {
   EXPECT_FALSE(DetectCsv(std::vector<std::string>{"word"}).ok());
 }
 
+TEST(DetectFormatTest, TheFirstLineThatDiffersIsNamed) {
+  EXPECT_THAT(FormatOf({"a,b,y", "", "1,2,0", "1,0", "1,2,0", "1,2"}),
+              HasSubstr("; 3 of them have 3 columns, separated by commas, and line 4 has 2;"));
+  EXPECT_THAT(FormatOf({"a;y", "\"x;1", "y;0"}),
+              HasSubstr("separated by semicolons, and line 2 has malformed quotes;"));
+  EXPECT_EQ(DetectFormat(std::vector<std::string>{"a,b", "1,2"})->reason, "every line has 1 comma");
+}
+
+TEST(DetectFormatTest, TheFirstAndTheLastColumnNeedNoName) {
+  for (const std::vector<std::string>& lines : std::vector<std::vector<std::string>>{
+           {",a,y", "0,x,1", "1,z,0"}, {"a,y,", "x,1,", "z,0,"}, {",a,y,", "0,x,1,", "1,z,0,"}}) {
+    const StatusOr<DetectedCsv> found = DetectCsv(lines);
+    ASSERT_TRUE(found.ok()) << found.status();
+    EXPECT_TRUE(found->form.header) << lines[0];
+    EXPECT_THAT(found->names, ElementsAre("a", "y"));
+  }
+  EXPECT_FALSE(DetectCsv(std::vector<std::string>{"a,,b", "x,1,2"})->form.header);
+  EXPECT_FALSE(DetectCsv(std::vector<std::string>{",", "1,2"})->form.header);
+}
+
+TEST(DetectFormatTest, AHeaderThatIsRepeatedIsOne) {
+  const StatusOr<DetectedCsv> found =
+      DetectCsv(std::vector<std::string>{"a,y", "x,1", "a,y", "z,0"});
+  ASSERT_TRUE(found.ok()) << found.status();
+  EXPECT_TRUE(found->form.header);
+}
+
+TEST(DetectFormatTest, NamesOfColumnsAreUtf8) {
+  EXPECT_THAT(
+      std::string(Message(DetectCsv(std::vector<std::string>{"caf\xe9,y", "x,1"}).status())),
+      HasSubstr("the name of a column, 'caf?', is not UTF-8: convert the file"));
+}
+
 TEST(DetectFormatTest, FirstLinesOfAFile) {
   TempDir dir;
   const std::string file = dir.Write("x", "a\nb\r\nc");

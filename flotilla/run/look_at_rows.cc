@@ -60,7 +60,8 @@ StatusOr<TableSummary> LookAtColumns(const std::vector<std::string>& files, cons
   };
   FL_ASSIGN_OR_RETURN(TableSummary table, DescribeColumns(files, form, describe));
   if (table.bad_rows > 0) {
-    terminal.log.warn("{} rows have another form and were passed over: {}{}", table.bad_rows,
+    terminal.log.warn("passed over {} of another form: {}{}",
+                      table.bad_rows == 1 ? "a row" : fmt::format("{} rows", table.bad_rows),
                       fmt::join(table.bad, "; "),
                       table.bad_rows > static_cast<int64_t>(table.bad.size()) ? "; .." : "");
   }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "flotilla/base/text_file.h"
+#include "flotilla/base/utf8.h"
 #include "flotilla/schema/builtin_schemas.h"
 #include "flotilla/schema/schema_words.h"
 
@@ -152,12 +153,6 @@ Status ReadObject(std::string_view text, Schema* schema) {
     FL_RETURN_IF_ERROR(Annotate(ReadMember(key, value, schema), key));
   }
   return absl::OkStatus();
-}
-
-bool IsJsonText(std::string_view text) {
-  const Json json = std::string(text);
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) ==
-         json.dump(-1, ' ', false, Json::error_handler_t::ignore);
 }
 
 // Members of version 1 are always written, since the text is part of a parser's identity; others
@@ -413,7 +408,7 @@ bool Column::is_counted() const { return is_ids() && coding == Coding::kVocabula
 
 StatusOr<Schema> Schema::FromText(std::string_view text, const Schema& defaults) {
   Schema schema = defaults;
-  if (!IsJsonText(text)) return InvalidArgument("schema: the text is not UTF-8");
+  if (!IsUtf8(text)) return InvalidArgument("schema: the text is not UTF-8");
   const size_t first = text.find_first_not_of(" \t\r\n");
   const bool is_json = first != std::string_view::npos && text[first] == '{';
   FL_RETURN_IF_ERROR(

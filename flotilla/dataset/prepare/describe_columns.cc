@@ -34,6 +34,13 @@ bool IsLikelyTime(std::string_view text, TimeFormat format, double number) {
   return true;
 }
 
+// Whether the text, which is a number, means a whole one: any 1.25e30 has no fraction as a double.
+bool IsWholeText(std::string_view text, double number) {
+  constexpr double kExact = 0x1p53;
+  if (number != std::floor(number)) return false;
+  return std::abs(number) < kExact || text.find_first_of("eE") == std::string_view::npos;
+}
+
 struct ColumnTally {
   int64_t count = 0, missing = 0, whole = 0, fractions = 0;
   double min = 0, max = 0, sum = 0;
@@ -152,7 +159,7 @@ class Describer {
     if (is_number) {
       tally.Widen(number, number);
       tally.sum += number;
-      ++(number == std::floor(number) ? tally.whole : tally.fractions);
+      ++(IsWholeText(text, number) ? tally.whole : tally.fractions);
     }
     for (size_t t = 0; t < kTimes.size(); ++t) {
       // Only while all values are times: the rest of the column need not be tried.

@@ -8,6 +8,7 @@
 #include <map>
 #include <vector>
 
+#include "flotilla/base/utf8.h"
 #include "flotilla/dataset/prepare/label_tally.h"
 #include "flotilla/schema/schema_words.h"
 
@@ -115,10 +116,7 @@ std::string SeenIn(const ColumnSummary& column, const std::string& reason) {
   if (column.words() > 0 && !column.top.empty() && !NamesRows(column)) {
     std::vector<std::string> shown;
     for (size_t i = 0; i < std::min<size_t>(3, column.top.size()); ++i) {
-      std::string text = column.top[i].first.substr(0, 24);
-      std::replace_if(
-          text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, '?');
-      shown.push_back(text);
+      shown.push_back(ShownUtf8(column.top[i].first, 26));
     }
     seen += fmt::format(": {}{}", fmt::join(shown, ", "), column.top.size() > 3 ? ", .." : "");
   }
@@ -152,6 +150,13 @@ std::string TypeOf(const ColumnSummary& column) {
 StatusOr<std::string> InferSchema(const TableSummary& table, const DetectedCsv& form,
                                   const std::string& label) {
   FL_ASSIGN_OR_RETURN(const size_t label_column, FindLabel(table, label));
+  for (const auto& [value, count] : table.columns[label_column].top) {
+    if (IsUtf8(value)) continue;
+    return InvalidArgument(
+        "the label '{}' has the value '{}', which is not UTF-8: convert the file, for example with "
+        "iconv -f LATIN1 -t UTF-8",
+        table.columns[label_column].name, ShownUtf8(value, 40));
+  }
   std::string text = fmt::format(
       "# {} {} rows and {} columns; edit what is wrong. Categories that occur fewer than "
       "min_count\n"

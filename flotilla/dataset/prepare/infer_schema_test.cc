@@ -72,6 +72,40 @@ TEST_F(InferSchemaTest, SpellingsOfALabelInSeveralFilesAreJoined) {
   EXPECT_THAT(Inferred(), HasSubstr("wage:label(\"<=50K\"|\"<=50K.\",>50K|>50K.) "));
 }
 
+TEST_F(InferSchemaTest, ValuesNeedNotBeUtf8ButLabels) {
+  std::string text = "name,place,y\n";
+  for (int i = 0; i < 60; ++i) {
+    text += fmt::format("caf\xe9{},Владивосток и Хабаровск {},{}\n", i % 3, i % 5, i % 2);
+  }
+  Write(text);
+  EXPECT_THAT(Inferred(), HasSubstr("# words, 3 distinct: caf?0, caf?1, caf?2\n"));
+  EXPECT_THAT(Inferred(), HasSubstr("Владивосток .., "));
+  EXPECT_THAT(Inferred("name"), HasSubstr("the label 'name' has the value 'caf?0', which is not"));
+}
+
+TEST_F(InferSchemaTest, LargeNumbersWithAnExponentAreNotWhole) {
+  std::string text = "x,id,y\n";
+  for (int i = 0; i < 100; ++i) {
+    text += fmt::format("{}.25e30,1844674407370955161{},{}\n", i, i % 9, i % 2);
+  }
+  Write(text);
+  EXPECT_THAT(Inferred(), HasSubstr("x:number(log,standardise)+bucket(quantiles=32) "));
+  EXPECT_THAT(Inferred(), HasSubstr("id:number(log,standardise)+category "));
+}
+
+TEST_F(InferSchemaTest, ColumnsWithoutANameAndRepeatedHeadersAreLeftOut) {
+  std::string text = ",a,y,\n";
+  for (int i = 0; i < 200; ++i) {
+    if (i == 20 || i == 150) text += ",a,y,\n";
+    text += fmt::format("{},w{},{},\n", i, i % 3, i % 2);
+  }
+  Write(text);
+  EXPECT_THAT(Inferred(), HasSubstr("from 200 rows and 2 columns"));
+  const StatusOr<TableSummary> table = Describe();
+  EXPECT_EQ(table->bad_rows, 2);
+  EXPECT_THAT(table->bad[0], HasSubstr("part0:22:1: the header again, ',a,y,': remove the line"));
+}
+
 TEST_F(InferSchemaTest, LabelIsNamedFoundOrAskedFor) {
   Write("a,b,c\n1,2,3\n4,5,6\n7,8,9\n");
   EXPECT_EQ(Inferred(), "no column looks like the label: give --label with one of a, b, c");
