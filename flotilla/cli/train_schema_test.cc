@@ -104,6 +104,27 @@ TEST_F(TrainSchemaTest, EpochsThatAreNotGivenDependOnTheNumberOfRows) {
   EXPECT_EQ(Json("dcnv2", {"--data", train_})["epochs"], 1) << "the recipe of a network";
 }
 
+TEST_F(TrainSchemaTest, ARunThatStartsFromAModelRefusesToReadRowsOtherwise) {
+  const std::string out = Path("model"), schema = Path("clicks.schema");
+  ASSERT_EQ(RunForTest({"data", "schema", train_, "--out", schema}).code, kSuccess);
+  ASSERT_EQ(Train("lr", {"--data", train_, "--schema", schema, "--out", out, "--epochs", "3"}).code,
+            kSuccess);
+  const auto resumed = [&](std::vector<std::string> more) {
+    more.insert(more.end(), {"--data", train_, "--out", out, "--resume", "--epochs", "4"});
+    return Train("lr", std::move(more)).err;
+  };
+  EXPECT_THAT(resumed({"--label", "price"}),
+              HasSubstr("--label price: the saved model predicts click: leave the flag out"));
+  EXPECT_THAT(resumed({"--task", "regression"}),
+              HasSubstr("--task regression: the task of the saved model is click"));
+  const std::string other = dir_.Write("other.schema", "header=yes user:category click:label");
+  EXPECT_THAT(resumed({"--schema", other}), HasSubstr("the saved model has another schema"));
+  const ProgramRun same = Train("lr", {"--data", train_, "--out", out, "--resume", "--epochs", "4",
+                                       "--schema", schema, "--label", "click", "--test", test_});
+  EXPECT_EQ(same.code, kSuccess) << same.err;
+  EXPECT_THAT(same.err, HasSubstr("epoch 3 finished"));
+}
+
 TEST_F(TrainSchemaTest, TheLabelDecidesTheLoss) {
   const json price = Json(
       "wide_deep", {"--data", train_, "--label", "price", "--task", "regression", "--epochs", "1"});

@@ -58,10 +58,13 @@ class Finder {
   // The format that the flags name, or that the first lines have. A csv format without a schema
   // means that it must be inferred.
   StatusOr<ParserSpec> ChooseFormat();
+  StatusOr<DescribedRows> OfFormat(const ParserSpec& format);
   StatusOr<DescribedRows> OfSchema(const ParserSpec& format);
   StatusOr<DescribedRows> OfRows(const ParserSpec& format);
   // Applies --label and --task. Returns whether the schema has changed.
   StatusOr<bool> AdaptLabel(Schema* schema) const;
+  // Refuses flags that say something else than the saved model does about its rows.
+  Status CheckFlags(const ParserSpec& format, const Features& saved) const;
   StatusOr<FittedSchema> Fit(const Schema& schema, const std::string& statistics_path);
 
   const TrainOptions& options_;
@@ -217,6 +220,37 @@ StatusOr<DescribedRows> Finder::OfRows(const ParserSpec& format) {
   return DescribeRows(format, files_, describe);
 }
 
+Status Finder::CheckFlags(const ParserSpec& format, const Features& saved) const {
+  constexpr std::string_view kRemedy = "leave the flag out, or train a new model";
+  if (data_.task && !saved.labels.empty() && *data_.task != saved.labels[0].task) {
+    return InvalidArgument("--task {}: the task of the saved model is {}: {}", NameOf(*data_.task),
+                           NameOf(saved.labels[0].task), kRemedy);
+  }
+  if (data_.schema.empty() && data_.label.empty()) return absl::OkStatus();
+  if (!IsCsv(format.format)) {
+    return InvalidArgument("--schema: the saved model was trained on rows of the format {}: {}",
+                           format.format, kRemedy);
+  }
+  FL_ASSIGN_OR_RETURN(Schema then, SchemaTextOfSpec(format));
+  for (const Column& column : then.columns) {
+    if (column.role != Column::Role::kLabel) continue;
+    if (!data_.label.empty() && column.name != data_.label) {
+      return InvalidArgument("--label {}: the saved model predicts {}: {}", data_.label,
+                             column.name, kRemedy);
+    }
+  }
+  if (data_.schema.empty()) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(Schema now, LoadSchema(data_.schema));
+  FL_RETURN_IF_ERROR(AdaptLabel(&now).status());
+  // The task has been compared, whichever flag or schema it came from.
+  for (Schema* const schema : {&then, &now}) {
+    for (Column& column : schema->columns) column.task.reset();
+  }
+  if (now.ToJson() == then.ToJson()) return absl::OkStatus();
+  return InvalidArgument("--schema {}: the saved model has another schema: {}", data_.schema,
+                         kRemedy);
+}
+
 StatusOr<DescribedRows> Finder::Find() {
   if (!data_.rows.empty()) {
     FL_ASSIGN_OR_RETURN(const std::string text, ReadWholeFile(data_.rows, kMaxRowsFile));
@@ -229,20 +263,27 @@ StatusOr<DescribedRows> Finder::Find() {
     FL_ASSIGN_OR_RETURN(format, SavedFormat());
   }
   FL_ASSIGN_OR_RETURN(files_, FindFiles("--data", data_.train, data_));
-  if (!format) {
+  const bool saved = format.has_value();
+  if (!saved) {
     FL_ASSIGN_OR_RETURN(format, ChooseFormat());
   } else {
     terminal_.log.info("rows are read as the saved model's were ({})", format->format);
   }
-  if (IsCsv(format->format)) return OfSchema(*format);
-  if (format->format == "libsvm" || format->format == "libffm" || format->format == "criteo") {
-    return OfRows(*format);
+  FL_ASSIGN_OR_RETURN(DescribedRows rows, OfFormat(*format));
+  if (saved) FL_RETURN_IF_ERROR(CheckFlags(*format, rows.features));
+  return rows;
+}
+
+StatusOr<DescribedRows> Finder::OfFormat(const ParserSpec& format) {
+  if (IsCsv(format.format)) return OfSchema(format);
+  if (format.format == "libsvm" || format.format == "libffm" || format.format == "criteo") {
+    return OfRows(format);
   }
   return InvalidArgument(
       "{}: rows of the format {} do not say what they hold, and this model takes its inputs from "
       "the data: use csv, tsv, libsvm, libffm or criteo rows, or a program with its own inputs "
       "(examples/custom_model)",
-      files_[0], format->format);
+      files_[0], format.format);
 }
 
 nlohmann::json ToJson(const Feature& feature) {
