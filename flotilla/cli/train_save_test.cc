@@ -22,6 +22,7 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class TrainSaveTest : public ::testing::Test {
  protected:
@@ -135,6 +136,10 @@ TEST_F(TrainSaveTest, ResumingWithNothingThereStartsAndWithNothingLeftEnds) {
   const ProgramRun second = Train("out", {"--resume"});
   ASSERT_EQ(second.code, kSuccess) << second.err;
   EXPECT_THAT(second.err, HasSubstr("nothing is left to train"));
+  EXPECT_THAT(second.out, Not(HasSubstr("loss")));
+  const json figures = json::parse(Train("out", {"--resume", "--json"}).out);
+  EXPECT_TRUE(figures["loss"].is_null());
+  EXPECT_TRUE(figures["train_loss"].is_null());
 }
 
 TEST_F(TrainSaveTest, AResumedRunComparesItsModelsByTheSameMetric) {
@@ -205,6 +210,19 @@ TEST_F(TrainSaveTest, WithoutADirectoryTheRunSaysThatNothingIsKept) {
   const ProgramRun run = RunForTest({"train", "lr", "--data", train_});
   ASSERT_EQ(run.code, kSuccess) << run.err;
   EXPECT_LT(run.err.find("without --out DIR no model is saved"), run.err.find("epoch 0"));
+}
+
+TEST_F(TrainSaveTest, AResumedRunForgetsTheBestOfOtherTestRows) {
+  ASSERT_EQ(Train("out", {"--test", train_}).code, kSuccess);
+  const ProgramRun other = Train("out", {"--test", test_, "--epochs", "2", "--resume", "--json"});
+  ASSERT_EQ(other.code, kSuccess) << other.err;
+  EXPECT_THAT(other.err, HasSubstr("was chosen on other test data (1 file, "));
+  // Training rows are easier than others, so that epoch 0 would stay the best.
+  EXPECT_EQ(json::parse(other.out)["best_epoch"], 1);
+  EXPECT_EQ(fs::read_symlink(Dir("out/best")), "epoch_1");
+  const ProgramRun same = Train("out", {"--test", test_, "--epochs", "3", "--resume"});
+  ASSERT_EQ(same.code, kSuccess) << same.err;
+  EXPECT_THAT(same.err, Not(HasSubstr("other test data")));
 }
 
 // Cases in which the resumed run would read other batches than the position refers to.

@@ -109,6 +109,10 @@ StatusOr<std::map<std::string, std::string>> RowTask::Settings() {
   return PositionSettings(options_, train_files_, WithDefaults(FormatOf(model_, data)));
 }
 
+std::string RowTask::test_data() const {
+  return test_files_.empty() ? std::string() : FilesText(test_files_);
+}
+
 Status RowTask::OpenLoaded() {
   FL_ASSIGN_OR_RETURN(train_.dataset,
                       loaded_->train->View(TrainBatches(options_, options_.batch_size)));

@@ -51,6 +51,7 @@ class RowTask : public Task {
   Status CheckStart(const Sections& sections) const override;
   Status Start(const TaskRun* run) override;
   StatusOr<std::map<std::string, std::string>> Settings() override;
+  std::string test_data() const override;
   Status OpenData() override;
   int64_t epoch_rows() const override { return train_.rows; }
   double load_seconds() const override { return train_.load_seconds; }

@@ -181,6 +181,12 @@ Status Run::OpenData() {
   if (state_.position) {
     FL_RETURN_IF_ERROR(Annotate(CheckSettings(state_, settings_), "--resume"));
   }
+  if (const std::string before = state_.tested; state_.TestOn(task_.test_data())) {
+    terminal_.log.warn(
+        "--resume: the best model so far was chosen on other test data ({}, now {}): it is no "
+        "longer the best",
+        before, state_.tested);
+  }
   FL_RETURN_IF_ERROR(task_.OpenData());
   view_->set_epoch_rows(task_.epoch_rows());
   result_.summary.load_seconds = task_.load_seconds();

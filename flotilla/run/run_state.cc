@@ -63,6 +63,18 @@ Report ReportFromJson(const nlohmann::json& json) {
 void RunState::Watch(const std::string& metric) {
   if (watch == metric) return;
   watch = metric;
+  ForgetBest();
+}
+
+bool RunState::TestOn(const std::string& data) {
+  if (data.empty() || tested == data) return false;
+  const bool others = !tested.empty() && best_epoch >= 0;
+  if (others) ForgetBest();
+  tested = data;
+  return others;
+}
+
+void RunState::ForgetBest() {
   best = last = kUndefined;
   best_epoch = -1;
   epochs_without_better = 0;
@@ -90,6 +102,7 @@ std::string RunState::ToText() const {
                                  {"best_epoch", best_epoch},
                                  {"last", last},
                                  {"epochs_without_better", epochs_without_better},
+                                 {"tested", tested},
                                  {"rate_factor", rate_factor}};
   if (position) {
     json["position"] = position->ToText();
@@ -116,6 +129,7 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
     }
     state.best_epoch = json.value("best_epoch", state.best_epoch);
     state.epochs_without_better = json.at("epochs_without_better").get<int64_t>();
+    state.tested = json.value("tested", state.tested);
     state.rate_factor = json.value("rate_factor", state.rate_factor);
     if (!(state.rate_factor > 0 && state.rate_factor <= 1)) {
       return InvalidArgument("section {}: rate_factor is {}, must be in (0, 1]", kRunSection,

@@ -28,15 +28,21 @@ struct RunState {
   int64_t best_epoch = -1;                  // the epoch of best; -1: none yet, or unknown
   double last = kUndefined;                 // its test value after the last epoch
   int64_t epochs_without_better = 0;
+  std::string tested;      // Task::test_data of these values; empty: not known
   double rate_factor = 1;  // that the schedule's learning rates are multiplied by (--plateau)
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
 
   // Sets the metric of the run. Figures of another metric are forgotten.
   void Watch(const std::string& metric);
+  // Sets the test data of the run. Figures of other data are forgotten; returns whether there were
+  // any.
+  bool TestOn(const std::string& data);
   // Takes the test value of the watched metric after an epoch. Returns whether it is the best so
   // far; otherwise it counts the epoch as one without a better value.
   bool NoteTest(int64_t tested_epoch, double value, bool larger_is_better);
+
+  void ForgetBest();
 
   std::string ToText() const;
   // Also reads the states of models whose watched metric was always "auc".

@@ -53,6 +53,7 @@ TEST(RunStateTest, ComesBackFromItsText) {
   RunState state{.epoch = 3, .watch = "logloss", .best = -0.1, .best_epoch = 1, .last = 0.2};
   state.epochs_without_better = 1;
   state.rate_factor = 0.01;
+  state.tested = "1 file, 10 bytes (test)";
   state.settings = {{"--batch_size", "10"}};
   const auto read = RunState::FromText(state.ToText());
   ASSERT_TRUE(read.ok()) << read.status();
@@ -63,6 +64,7 @@ TEST(RunStateTest, ComesBackFromItsText) {
   EXPECT_EQ(read->last, 0.2);
   EXPECT_EQ(read->epochs_without_better, 1);
   EXPECT_EQ(read->rate_factor, 0.01);
+  EXPECT_EQ(read->tested, state.tested);
   EXPECT_EQ(read->settings, state.settings);
   const auto fresh = RunState::FromText(RunState{}.ToText());
   ASSERT_TRUE(fresh.ok()) << fresh.status();

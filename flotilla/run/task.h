@@ -71,6 +71,9 @@ class Task {
   // The options that determine which data makes up which batch, by flag name: a position inside an
   // epoch is valid only for the same.
   virtual StatusOr<std::map<std::string, std::string>> Settings() = 0;
+  // A description of the test data that is compared when the run is resumed; empty: none, or not
+  // known. After Settings.
+  virtual std::string test_data() const { return {}; }
   // Opens this trainer's share of the data. Collective.
   virtual Status OpenData() = 0;
   // Rows or words of an epoch of this trainer; 0: unknown.

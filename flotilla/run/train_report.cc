@@ -21,6 +21,9 @@ double AllSeconds(const RunResult& result) {
   return result.summary.load_seconds + result.summary.train_seconds;
 }
 
+// Null in JSON if nothing was left to train.
+double LossOf(const Report& report) { return report.rows > 0 ? report.loss : kUndefined; }
+
 // The flags of this command that implement the advice of a summary.
 AdviceWords WordsFor(const TrainOptions& options) {
   return {.faster_input = "--readers N, --cache DIR",
@@ -78,7 +81,10 @@ std::string ResultTable(const TrainOptions& options, const RunResult& result) {
   row("", "train", "test");
   row("examples", fmt::to_string(result.train.rows), fmt::to_string(test.rows));
   for (const auto& [name, value] : result.train.metrics) figures(name, value, test.Metric(name));
-  if (!HasMetric(result.train.metrics, "loss")) figures("loss", result.train.loss, test.loss);
+  const bool trained = result.train.rows > 0;
+  if (trained && !HasMetric(result.train.metrics, "loss")) {
+    figures("loss", result.train.loss, test.loss);
+  }
   return text + KeptText(options, result) + SummaryText(result.summary, WordsFor(options));
 }
 
@@ -89,7 +95,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
   // If a metric has the name of one of the keys below, the key wins.
   for (const auto& [name, value] : quality.metrics) json[name] = value;
   for (const auto& [name, value] : quality.metric_details) json[name] = value;
-  json["loss"] = quality.loss;
+  json["loss"] = LossOf(quality);
   json["quality_of"] = result.test ? "test" : "train";
   json["examples"] = result.examples;
   json["skipped"] = result.train.skipped;
@@ -98,7 +104,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
       AllSeconds(result) > 0 ? static_cast<double>(result.examples) / AllSeconds(result) : 0;
   for (const char* name : kMetrics) json[std::string("train_") + name] = result.train.Metric(name);
   for (const auto& [name, value] : result.train.metrics) json["train_" + name] = value;
-  json["train_loss"] = result.train.loss;
+  json["train_loss"] = LossOf(result.train);
   json["load_seconds"] = result.summary.load_seconds;
   json["train_seconds"] = result.summary.train_seconds;
   const StageTimes& times = result.summary.times;
