@@ -234,6 +234,51 @@ TEST(ZooTest, RowsCountByTheirWeight) {
   }
 }
 
+// Clicks whose rate depends on user and item. Every pair of them has exactly its share of clicks,
+// so that the rates of two samples do not differ by chance.
+PlantedRows Rates(uint64_t seed, int64_t rows) {
+  constexpr uint64_t kUsers = 10, kItems = 12;
+  PlantedRows planted({.features = {Category("user"),
+                                    {.input = "item", .vocabulary = "goods"},
+                                    {.input = "history",
+                                     .kind = Feature::Kind::kSequence,
+                                     .length = 3,
+                                     .vocabulary = "goods"}},
+                       .labels = {{.input = "label"}},
+                       .rows = rows});
+  std::map<uint64_t, int64_t> seen;
+  double clicks = 0;
+  for (int64_t r = 0; r < rows; ++r) {
+    const RngKey key = RngKey(seed).With(r);
+    const uint64_t user = key.Below(0, kUsers), item = key.Below(1, kItems);
+    const double rate = 0.05 + 0.03 * static_cast<double>(user) + (user % 3 == item % 3 ? 0.3 : 0);
+    const auto before = static_cast<double>(seen[user * kItems + item]++);
+    const bool click = std::floor((before + 1) * rate) > std::floor(before * rate);
+    planted.field(0).ids.ids.push_back(100 + user);
+    planted.field(1).ids.ids.push_back(item);
+    AppendBag({key.Below(2, kItems), key.Below(3, kItems)}, &planted.field(2));
+    planted.label().values.push_back(click ? 1 : 0);
+    clicks += click ? 1 : 0;
+  }
+  planted.features.labels[0].mean = clicks / static_cast<double>(rows);
+  planted.batch.rows = rows;
+  return planted;
+}
+
+// With a constant learning rate the last batches shift the scores of all rows by a few percent.
+TEST(ZooTest, EveryModelIsCalibratedAfterItsRecipeWithAFallingLearningRate) {
+  const PlantedRows train = Rates(1, 20000), test = Rates(2, 10000);
+  for (const ZooModel& model : Zoo()) {
+    Training training{.epochs = model.recipe.epochs,
+                      .batch_size = DefaultBatchSize(model.recipe, train.features)};
+    const int64_t steps = training.epochs * train.batch.rows / training.batch_size;
+    training.flags = {{"schedule", "linear"}, {"schedule_steps", fmt::to_string(steps)}};
+    const Report report = TrainAndTest(std::string(model.name), train, test, training);
+    EXPECT_NEAR(report.Metric("calibration"), 1, 0.02) << model.name;
+    EXPECT_GT(report.Metric("auc"), 0.6) << model.name;
+  }
+}
+
 const ParameterSpec* OutputBias(const Model& model) {
   for (const ParameterSpec& spec : model.graph.def().parameters) {
     if (spec.name == "output.b_0") return &spec;
