@@ -147,7 +147,8 @@ Status RunStats(const StatsFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> files, FilesOf(flags.source));
   StatusOr<DetectedCsv> form = DetectedCsv();
   if (flags.schema.empty()) {
-    form = LookAtForm(files[0], LookOf(flags.source), terminal);
+    FL_ASSIGN_OR_RETURN(const std::string file, FileToLookAt(files, LookOf(flags.source)));
+    form = LookAtForm(file, LookOf(flags.source), terminal);
   } else {
     FL_ASSIGN_OR_RETURN(const Schema schema, LoadSchema(flags.schema));
     FL_RETURN_IF_ERROR(CollectFor(flags, schema, files, terminal));

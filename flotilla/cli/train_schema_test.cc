@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -59,6 +61,74 @@ TEST_F(TrainSchemaTest, ACsvFileNeedsNothingElse) {
   EXPECT_LT(linear["auc"], 0.6) << "the effect is one of pairs";
   EXPECT_GT(pairs["auc"], 0.8);
   EXPECT_EQ(linear["batch_size"], 6000 / 500);
+}
+
+// The same rows in the forms in which people have them.
+TEST_F(TrainSchemaTest, HowAFileIsWrittenDoesNotMatter) {
+  const std::string rows = ClickRows(3, 600);
+  // Every line with another start, end and delimiter.
+  const auto written = [&](const std::string& start, const std::string& end, char delimiter) {
+    std::string text;
+    for (std::istringstream lines(rows); !lines.eof();) {
+      std::string line;
+      if (!std::getline(lines, line)) break;
+      std::replace(line.begin(), line.end(), ',', delimiter);
+      text += start + line + end;
+    }
+    return text;
+  };
+  const auto loss = [&](const std::string& name, const std::string& text) {
+    return Json("fm", {"--data", dir_.Write(name, text), "--deterministic"})["train_loss"];
+  };
+  const json plain = loss("plain.csv", rows);
+  EXPECT_TRUE(plain.is_number());
+  EXPECT_EQ(loss("mark.csv", "\xef\xbb\xbf" + rows), plain);
+  EXPECT_EQ(loss("crlf.csv", written("", "\r\n", ',')), plain);
+  EXPECT_EQ(loss("blank_lines.csv", written("", "\n\n", ',')), plain);
+  EXPECT_EQ(loss("tabs.tsv", written("", "\n", '\t')), plain);
+  EXPECT_EQ(loss("semicolons.csv", written("", "\n", ';')), plain);
+  EXPECT_EQ(loss("trailing.csv", written("", ",\n", ',')), plain);
+  EXPECT_EQ(loss("leading.csv", written(",", "\n", ',')), plain);
+  EXPECT_EQ(loss("no_end.csv", rows.substr(0, rows.size() - 1)), plain);
+  std::string quoted = rows;
+  for (size_t at = 0; (at = quoted.find(",i", at)) != std::string::npos; at += 3) {
+    quoted.insert(quoted.find(',', at + 1), "\"");
+    quoted.insert(at + 1, "\"");
+  }
+  EXPECT_EQ(loss("quoted.csv", quoted), plain);
+}
+
+TEST_F(TrainSchemaTest, PartsMayBeEmpty) {
+  const json whole = Json("fm", {"--data", train_, "--deterministic"});
+  const std::string empty = dir_.Write("0.csv", ""),
+                    header = dir_.Write("1.csv", "user,item,price,click\n");
+  const json parts = Json("fm", {"--data", empty, header, train_, "--deterministic"});
+  EXPECT_EQ(parts["examples"], whole["examples"]);
+  EXPECT_THAT(Train("fm", {"--data", empty}).err, HasSubstr(empty + ": the file has no rows"));
+  EXPECT_THAT(Train("fm", {"--data", train_, "--test", header}).err,
+              HasSubstr("no rows in 1 file"));
+}
+
+TEST_F(TrainSchemaTest, AHeaderInsideAFileIsABadRow) {
+  const std::string joined = dir_.Write("joined.csv", ClickRows(1, 300) + ClickRows(2, 300));
+  const ProgramRun run = Train("fm", {"--data", joined});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr(joined + ":302:1: the header again, 'user,item,price,click'"));
+  const json allowed = Json("fm", {"--data", joined, "--max_bad_rows", "1", "--epochs", "1"});
+  EXPECT_EQ(allowed["examples"], 600);
+  EXPECT_TRUE(allowed["auc"].is_number()) << "no third class";
+}
+
+TEST_F(TrainSchemaTest, LongSequencesAreCutAndCounted) {
+  std::string text = "item,seen,click\n";
+  for (int i = 0; i < 60; ++i) text += fmt::format("i{},i1|i2|i{},{}\n", i % 5, i % 7, i % 2);
+  const std::string file = dir_.Write("seen.csv", text),
+                    schema = dir_.Write("seen.schema",
+                                        "header=yes item:category(vocabulary=goods) "
+                                        "seen:sequence(vocabulary=goods,length=2) click:label");
+  const ProgramRun run = Train("din", {"--data", file, "--schema", schema});
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("column 2 (seen): 60 of 60 sequences are longer than 2"));
 }
 
 TEST_F(TrainSchemaTest, TheModelKnowsItsSchema) {

@@ -34,8 +34,8 @@ struct DetectedCsv {
 // largest number of columns, at least two. The first line is a header when all its fields are
 // different words that are no numbers and that do not occur again in their columns, except in lines
 // that repeat the header; the first and the last field may be empty. Duplicate headings and names
-// that are not UTF-8 are errors. Blanks are trimmed when a field that is not quoted begins or ends with
-// one.
+// that are not UTF-8 are errors. Blanks are trimmed when a field that is not quoted begins or ends
+// with one.
 StatusOr<DetectedCsv> DetectCsv(std::span<const std::string> lines);
 
 // The first `count` lines of a file, fewer only when it ends.

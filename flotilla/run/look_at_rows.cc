@@ -22,6 +22,18 @@ StatusOr<std::vector<std::string>> LinesOf(const std::string& file, const LookOp
 
 }  // namespace
 
+StatusOr<std::string> FileToLookAt(const std::vector<std::string>& files,
+                                   const LookOptions& options) {
+  if (files.size() == 1) return files[0];  // perhaps a pipe
+  for (const std::string& file : files) {
+    FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, LinesOf(file, options));
+    const auto rows = std::count_if(lines.begin(), lines.end(),
+                                    [](const std::string& line) { return !line.empty(); });
+    if (rows >= 2) return file;
+  }
+  return files[0];
+}
+
 StatusOr<DetectedFormat> LookAtFormat(const std::string& file, const LookOptions& options) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> lines, LinesOf(file, options));
   StatusOr<DetectedFormat> format = DetectFormat(lines);
@@ -72,17 +84,18 @@ StatusOr<std::string> InferSchemaText(const std::vector<std::string>& files,
                                       const std::string& label, const LookOptions& options,
                                       Terminal& terminal) {
   FL_RETURN_IF_ERROR(CheckReadTwice(files));
-  const StatusOr<DetectedFormat> format = LookAtFormat(files[0], options);
+  FL_ASSIGN_OR_RETURN(const std::string file, FileToLookAt(files, options));
+  const StatusOr<DetectedFormat> format = LookAtFormat(file, options);
   std::string text;
   if (format.ok() && format->format == "criteo" && label.empty()) {
-    terminal.log.info("{}: criteo ({})", files[0], format->reason);
+    terminal.log.info("{}: criteo ({})", file, format->reason);
     text = "# Raw Criteo rows: the built-in schema, --schema criteo.\n";
     text += BuiltinSchema("criteo");
   } else {
-    FL_ASSIGN_OR_RETURN(const DetectedCsv form, LookAtForm(files[0], options, terminal));
+    FL_ASSIGN_OR_RETURN(const DetectedCsv form, LookAtForm(file, options, terminal));
     FL_ASSIGN_OR_RETURN(const TableSummary table, LookAtColumns(files, form, options, terminal));
     StatusOr<std::string> inferred = InferSchema(table, form, label);
-    if (!inferred.ok()) return Annotate(inferred.status(), files[0]);
+    if (!inferred.ok()) return Annotate(inferred.status(), file);
     text = *std::move(inferred);
   }
   // What was written must be readable, whatever the columns are called.

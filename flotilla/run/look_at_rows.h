@@ -21,10 +21,15 @@ struct LookOptions {
   const Interrupt* interrupt = nullptr;  // null: none
 };
 
+// The file whose first lines tell how all files are written: the first one with at least two rows,
+// since parts of a data set may be empty or have only a header; else the first one.
+StatusOr<std::string> FileToLookAt(const std::vector<std::string>& files,
+                                   const LookOptions& options);
+
 // The format of the first lines of a file.
 StatusOr<DetectedFormat> LookAtFormat(const std::string& file, const LookOptions& options);
 
-// How the first file is written; logs the decision. InvalidArgument if it is not CSV or TSV.
+// How a file is written; logs the decision. InvalidArgument if it is not CSV or TSV.
 StatusOr<DetectedCsv> LookAtForm(const std::string& file, const LookOptions& options,
                                  Terminal& terminal);
 

@@ -107,11 +107,11 @@ StatusOr<ParserSpec> Finder::ChooseFormat() {
   }
   if (!format.format.empty()) return format;
   FL_RETURN_IF_ERROR(CheckReadTwice(files_));
-  FL_ASSIGN_OR_RETURN(const DetectedFormat detected, LookAtFormat(files_[0], look()));
+  FL_ASSIGN_OR_RETURN(const std::string file, FileToLookAt(files_, look()));
+  FL_ASSIGN_OR_RETURN(const DetectedFormat detected, LookAtFormat(file, look()));
   format.format = detected.format;
   if (IsCsv(format.format)) return format;  // logged when its columns are looked at
-  terminal_.log.info("{}: {} ({}); --format overrides", files_[0], detected.format,
-                     detected.reason);
+  terminal_.log.info("{}: {} ({}); --format overrides", file, detected.format, detected.reason);
   // The parameters that were given are those of the format's own parser.
   if (format.format == "criteo" && format.params.empty()) {
     terminal_.log.info("using the built-in schema criteo (--schema criteo)");
