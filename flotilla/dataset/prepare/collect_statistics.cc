@@ -45,7 +45,6 @@ struct SliceTally {
   std::vector<NumberTally> numbers;  // by column
   std::vector<LabelTally> labels;    // by column
   std::vector<int64_t> cut;          // by column
-  std::vector<std::string> bad;
 };
 
 // By source: whether the files must have it. Columns to keep fill nothing, but a headerless file
@@ -109,10 +108,13 @@ class Collector {
       if (!note.empty() && options_.log) options_.log(note);
       return status;
     };
-    FL_RETURN_IF_ERROR(PassOverLines(
+    FL_RETURN_IF_ERROR(PassOverRows(
         files, pass,
-        [&](int worker, const LineSlice& slice) { Work(files, pass.reader, worker, slice); },
-        [&](int worker, const LineSlice&) { return Commit(worker); }));
+        [&](int worker, std::string_view line) { return AddLine(line, &scratch_[worker]); },
+        [&](int worker) { EndSlice(&scratch_[worker]); },
+        [&](int worker, std::span<const std::string> bad) {
+          return Commit(&scratch_[worker].tally, bad);
+        }));
     if (total_.rows == 0) return InvalidArgument("{}: there is no row in the files", files[0]);
     return Result(files);
   }
@@ -144,18 +146,12 @@ class Collector {
                   ShownText(found.data(), found.data() + found.size()));
   }
 
-  void Work(const std::vector<std::string>& files, const LineReaderOptions& reader, int worker,
-            const LineSlice& slice) {
-    Scratch& scratch = scratch_[worker];
-    ForEachLine(
-        files, reader, slice,
-        [&](int64_t, std::string_view line) { return AddLine(line, &scratch); },
-        &scratch.tally.bad);
-    for (size_t v = 0; v < counters_.size(); ++v) counters_[v]->Add(&scratch.batches[v]);
+  void EndSlice(Scratch* scratch) const {
+    for (size_t v = 0; v < counters_.size(); ++v) counters_[v]->Add(&scratch->batches[v]);
     for (size_t c = 0; c < quantiles_.size(); ++c) {
       if (quantiles_[c] == nullptr) continue;
-      quantiles_[c]->Add(scratch.quantiles[c]);
-      scratch.quantiles[c].clear();
+      quantiles_[c]->Add(scratch->quantiles[c]);
+      scratch->quantiles[c].clear();
     }
   }
 
@@ -304,17 +300,15 @@ class Collector {
     for (size_t i = first; i < codes.size(); ++i) batch->Add(codes[i]);
   }
 
-  Status Commit(int worker) {
-    SliceTally& tally = scratch_[worker].tally;
-    total_.rows += tally.rows;
+  Status Commit(SliceTally* tally, std::span<const std::string> bad) {
+    total_.rows += tally->rows;
     for (size_t c = 0; c < schema_.columns.size(); ++c) {
-      total_.numbers[c].Merge(tally.numbers[c]);
-      total_.labels[c].Merge(tally.labels[c]);
-      total_.cut[c] += tally.cut[c];
+      total_.numbers[c].Merge(tally->numbers[c]);
+      total_.labels[c].Merge(tally->labels[c]);
+      total_.cut[c] += tally->cut[c];
     }
-    const Status status = bad_rows_.Add(tally.bad);
-    tally = Empty();
-    return status;
+    *tally = Empty();
+    return bad_rows_.Add(bad);
   }
 
   StatusOr<Statistics> Result(const std::vector<std::string>& files) const {

@@ -101,17 +101,17 @@ class Describer {
     pass.reader.log = options_.log;
     pass.reader.header_lines = schema_.header ? 1 : 0;
     pass.reader.check_header = [this](std::string_view line) { return fields_->CheckHeader(line); };
-    const Status status = PassOverLines(
+    const Status status = PassOverRows(
         files, pass,
-        [&](int worker, const LineSlice& slice) {
-          Scratch& scratch = scratch_[worker];
-          ForEachLine(
-              files, pass.reader, slice,
-              [&](int64_t, std::string_view line) { return AddLine(line, &scratch); },
-              &scratch.bad);
-          for (size_t c = 0; c < counters_.size(); ++c) counters_[c]->Add(&scratch.batches[c]);
+        [&](int worker, std::string_view line) { return AddLine(line, &scratch_[worker]); },
+        [&](int worker) {
+          for (size_t c = 0; c < counters_.size(); ++c) {
+            counters_[c]->Add(&scratch_[worker].batches[c]);
+          }
         },
-        [&](int worker, const LineSlice&) { return Commit(&scratch_[worker]); });
+        [&](int worker, std::span<const std::string> bad) {
+          return Commit(&scratch_[worker], bad);
+        });
     if (!status.ok() && status.code() != absl::StatusCode::kCancelled) return status;
     if (summary_.rows == 0) return InvalidArgument("{}: there is no row in the files", files[0]);
     summary_.complete = status.ok();
@@ -123,7 +123,6 @@ class Describer {
     int64_t rows = 0;
     std::vector<ColumnTally> columns;
     std::vector<bool> marked;
-    std::vector<std::string> bad;
     std::vector<ValueCounter::Batch> batches;
     CsvRow row;
   };
@@ -132,7 +131,6 @@ class Describer {
     scratch->rows = 0;
     scratch->columns.assign(schema_.columns.size(), {});
     scratch->marked.assign(kMarkers.size(), false);
-    scratch->bad.clear();
   }
 
   Status AddLine(std::string_view line, Scratch* scratch) const {
@@ -170,11 +168,11 @@ class Describer {
     scratch->batches[c].Add(HashBytes(CanonicalText(text)));
   }
 
-  Status Commit(Scratch* scratch) {
+  Status Commit(Scratch* scratch, std::span<const std::string> bad) {
     summary_.rows += scratch->rows;
-    summary_.bad_rows += static_cast<int64_t>(scratch->bad.size());
-    for (const std::string& bad : scratch->bad) {
-      if (summary_.bad.size() < kMaxBad) summary_.bad.push_back(bad);
+    summary_.bad_rows += static_cast<int64_t>(bad.size());
+    for (const std::string& each : bad) {
+      if (summary_.bad.size() < kMaxBad) summary_.bad.push_back(each);
     }
     for (size_t c = 0; c < total_.size(); ++c) total_[c].Merge(scratch->columns[c]);
     for (size_t m = 0; m < marked_.size(); ++m) marked_[m] = marked_[m] || scratch->marked[m];

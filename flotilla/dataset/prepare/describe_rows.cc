@@ -47,7 +47,6 @@ struct RowTally {
   bool weighted = false;
   std::vector<FieldTally> fields;  // at most kMostFields
   LabelTally labels;
-  std::vector<std::string> bad;
 
   void Add(std::span<const LibffmFeature> row) {
     ++rows;
@@ -122,19 +121,13 @@ class RowDescriber {
                          .on_progress = options_.on_progress};
     pass.reader.log = options_.log;
     BadRowLimit limit(options_.max_bad_rows, options_.log);
-    FL_RETURN_IF_ERROR(PassOverLines(
+    FL_RETURN_IF_ERROR(PassOverRows(
         files, pass,
-        [&](int worker, const LineSlice& slice) {
-          Scratch& scratch = scratch_[worker];
-          ForEachLine(
-              files, pass.reader, slice,
-              [&](int64_t, std::string_view line) { return AddLine(line, &scratch); },
-              &scratch.tally.bad);
-        },
-        [&](int worker, const LineSlice&) {
-          const RowTally tally = std::exchange(scratch_[worker].tally, {});
-          total_.Merge(tally);
-          return limit.Add(tally.bad);
+        [&](int worker, std::string_view line) { return AddLine(line, &scratch_[worker]); },
+        [](int) {},
+        [&](int worker, std::span<const std::string> bad) {
+          total_.Merge(std::exchange(scratch_[worker].tally, {}));
+          return limit.Add(bad);
         }));
     if (total_.rows == 0) return InvalidArgument("{}: there is no row in the files", files[0]);
     if (total_.most == 0) return InvalidArgument("{}: no row has a feature", files[0]);

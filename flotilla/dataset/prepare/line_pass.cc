@@ -136,6 +136,24 @@ void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions&
   }
 }
 
+Status PassOverRows(
+    const std::vector<std::string>& files, const LinePassOptions& options,
+    const std::function<Status(int worker, std::string_view line)>& row,
+    const std::function<void(int worker)>& end_slice,
+    const std::function<Status(int worker, std::span<const std::string> bad)>& commit) {
+  std::vector<std::vector<std::string>> bad(static_cast<size_t>(options.threads));  // by worker
+  return PassOverLines(
+      files, options,
+      [&](int worker, const LineSlice& slice) {
+        bad[worker].clear();
+        ForEachLine(
+            files, options.reader, slice,
+            [&](int64_t, std::string_view line) { return row(worker, line); }, &bad[worker]);
+        end_slice(worker);
+      },
+      [&](int worker, const LineSlice&) { return commit(worker, bad[worker]); });
+}
+
 Status BadRowLimit::Add(std::span<const std::string> bad) {
   if (bad.empty()) return absl::OkStatus();
   count_ += static_cast<int64_t>(bad.size());

@@ -54,6 +54,15 @@ void ForEachLine(const std::vector<std::string>& files, const LineReaderOptions&
                  const std::function<Status(int64_t ordinal, std::string_view line)>& row,
                  std::vector<std::string>* bad);
 
+// PassOverLines for tools that read rows one by one: calls row(worker, line) for every line of a
+// slice, then end_slice(worker), and commit(worker, bad) with the errors of its lines, as
+// ForEachLine returns them.
+Status PassOverRows(
+    const std::vector<std::string>& files, const LinePassOptions& options,
+    const std::function<Status(int worker, std::string_view line)>& row,
+    const std::function<void(int worker)>& end_slice,
+    const std::function<Status(int worker, std::span<const std::string> bad)>& commit);
+
 // Counts the bad rows of a pass that skips some of them. Not thread-safe: for commits.
 class BadRowLimit {
  public:
