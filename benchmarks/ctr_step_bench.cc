@@ -1,5 +1,7 @@
-// Trains CTR-DNN on rows in memory as a user's program does (trainer, in-memory dataset, local
-// communicator), and prints the speed of each round as one JSON line. benchmarks/run runs it.
+// Trains CTR-DNN or a model of the zoo on rows in memory as a user's program does (trainer,
+// in-memory dataset, local communicator), and prints the speed of each round as one JSON line.
+// benchmarks/run runs it.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
@@ -14,12 +16,14 @@
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/models/ctr_dnn.h"
+#include "flotilla/models/zoo.h"
 #include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
 namespace {
 
 struct Options {
+  std::string model = "ctr_dnn";
   int64_t batch = 1000;
   int workers = 1;
   int64_t steps = 50;  // total of all workers in one round
@@ -33,6 +37,10 @@ struct Options {
 };
 
 constexpr int64_t kPossibleIds = 100'000'000;
+// What a model of the zoo sees of Criteo rows: one id for each of the 39 columns. Models of
+// sequences also get a history of that many ids.
+constexpr int kZooFeatures = 39;
+constexpr int kHistoryLength = 20;
 
 // Rows with repeated ids as in Criteo: row r, slot s has rank = floor(values[s % 6] ^ u), and
 // id = Mix64(2000003 s + rank) % rows. benchmarks/ctr_data.py generates the same rows for PyTorch.
@@ -45,31 +53,65 @@ uint64_t MadeUpId(const RngKey& root, int slot, int64_t row) {
 
 uint64_t LiveId(int64_t k, int64_t live_rows) { return k * (kPossibleIds / live_rows); }
 
-Batch MakeRows(const Options& options) {
+uint64_t IdOf(const Options& options, const RngKey& root, int slot, int64_t row) {
+  if (options.table_rows == 0) return MadeUpId(root, slot, row);
+  return LiveId(root.With(slot).Below(row, options.table_rows), options.table_rows);
+}
+
+Batch MakeRows(const Options& options, const std::vector<InputSpec>& inputs) {
   const RngKey root(1);
-  Batch rows{.rows = options.batch * options.steps, .fields = std::vector<Field>(28)};
+  Batch rows{.rows = options.batch * options.steps, .fields = std::vector<Field>(inputs.size())};
   for (int64_t r = 0; r < rows.rows; ++r) {
-    for (int d = 0; d < kCriteoNumbers; ++d) {
-      rows.fields[0].values.push_back(root.With(100).Uniform(13 * r + d));
+    int slot = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      Field& field = rows.fields[i];
+      if (inputs[i].kind == InputKind::kDense) {
+        for (int d = 0; d < inputs[i].width; ++d) {
+          field.values.push_back(root.With(100).Uniform(inputs[i].width * r + d));
+        }
+      } else if (inputs[i].kind == InputKind::kLabel) {
+        field.values.push_back(root.With(101).Uniform(r) < 0.25f ? 1 : 0);
+      } else if (inputs[i].name == "history") {
+        if (r == 0) field.ids.offsets.push_back(0);
+        for (int k = 0; k < kHistoryLength; ++k) {
+          field.ids.ids.push_back(IdOf(options, root, slot - 1, kHistoryLength * r + k));
+        }
+        field.ids.offsets.push_back(static_cast<uint32_t>(field.ids.ids.size()));
+      } else {
+        field.ids.ids.push_back(IdOf(options, root, slot++, r));
+      }
     }
-    for (int s = 0; s < kCriteoCategories; ++s) {
-      const uint64_t id =
-          options.table_rows == 0
-              ? MadeUpId(root, s, r)
-              : LiveId(root.With(s).Below(r, options.table_rows), options.table_rows);
-      rows.fields[1 + s].ids.ids.push_back(id);
-    }
-    rows.fields[27].values.push_back(root.With(101).Uniform(r) < 0.25f ? 1 : 0);
   }
   return rows;
 }
 
-StatusOr<std::unique_ptr<InMemoryDataset>> MakeDataset(const Options& options) {
+StatusOr<Model> MakeModel(const Options& options) {
+  if (options.model == "ctr_dnn") {
+    CtrDnnOptions model_options{.optimizer = options.optimizer};
+    if (options.table_rows > 0) model_options.sparse_feature_dim = 0;
+    return CtrDnn(model_options);
+  }
+  const ZooModel* const found = FindZooModel(options.model);
+  if (found == nullptr) return InvalidArgument("--model {}: there is no such model", options.model);
+  Features features{.labels = {{.input = "label"}}, .id_rows = 1000001};
+  for (int f = 0; f < kZooFeatures; ++f) {
+    features.features.push_back({.input = fmt::format("F{}", f), .vocabulary = fmt::to_string(f)});
+  }
+  if (options.model == "din") {
+    features.features.push_back({.input = "history",
+                                 .kind = Feature::Kind::kSequence,
+                                 .length = kHistoryLength,
+                                 .vocabulary = features.features.back().vocabulary});
+  }
+  return MakeZooModel(*found, features, Config());
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> MakeDataset(const Options& options,
+                                                       const std::vector<InputSpec>& inputs) {
   const BatchOptions batch{.batch_size = options.batch, .drop_last = true};
   if (options.data.empty()) {
-    return InMemoryDataset::FromRows(CriteoInputs(), MakeRows(options), batch);
+    return InMemoryDataset::FromRows(inputs, MakeRows(options, inputs), batch);
   }
-  const std::vector<InputSpec> inputs = CriteoInputs();
   FL_ASSIGN_OR_RETURN(std::shared_ptr<const Parser> parser, CriteoParser::Make(inputs, {}));
   return InMemoryDataset::Load({options.data}, parser, {.batch = batch});
 }
@@ -87,15 +129,13 @@ Status FillTable(const Options& options, LocalCommunicator& communicator) {
 }
 
 Status Run(const Options& options) {
-  CtrDnnOptions model_options{.optimizer = options.optimizer};
-  if (options.table_rows > 0) model_options.sparse_feature_dim = 0;
-  const Model model = CtrDnn(model_options);
+  FL_ASSIGN_OR_RETURN(const Model model, MakeModel(options));
   FL_RETURN_IF_ERROR(model.graph.status());
   FL_ASSIGN_OR_RETURN(
       auto communicator,
       LocalCommunicator::Make(SpecOf(model, 1), {.joined = options.deterministic, .tables = {}}));
   FL_RETURN_IF_ERROR(FillTable(options, *communicator));
-  FL_ASSIGN_OR_RETURN(auto dataset, MakeDataset(options));
+  FL_ASSIGN_OR_RETURN(auto dataset, MakeDataset(options, model.graph.def().inputs));
   const SteadyClock clock;
   FL_ASSIGN_OR_RETURN(auto trainer, Trainer::Make(&model, communicator.get(), &clock,
                                                   {.workers = options.workers}));
@@ -124,13 +164,14 @@ Status Run(const Options& options) {
 
 int main(int argc, char** argv) {
   flotilla::Options options;
-  CLI::App app("The speed of CTR-DNN training on rows in memory");
+  CLI::App app("The speed of training on rows in memory");
+  app.add_option("--model", options.model, "ctr_dnn, or a model of the zoo with its own optimizer");
   app.add_option("--batch", options.batch, "rows of a batch")->check(CLI::PositiveNumber);
   app.add_option("--workers", options.workers, "threads")->check(CLI::PositiveNumber);
   app.add_option("--steps", options.steps, "batches of a round")->check(CLI::PositiveNumber);
   app.add_flag("--rounds", options.rounds, "one round per line on standard input");
-  app.add_option("--data", options.data, "Criteo rows instead of made-up ones");
-  app.add_option("--optimizer", options.optimizer, "update rule");
+  app.add_option("--data", options.data, "Criteo rows for ctr_dnn instead of made-up ones");
+  app.add_option("--optimizer", options.optimizer, "update rule of ctr_dnn");
   app.add_option("--table_rows", options.table_rows, "live rows of a growing table")
       ->check(CLI::NonNegativeNumber);
   app.add_flag("--deterministic", options.deterministic, "joined workers");

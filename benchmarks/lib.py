@@ -85,22 +85,27 @@ def run_once(arguments):
     return json.loads(done.stdout)
 
 
+def alternate_sides(sides, rounds, warm_up=1):
+    """Calls run() of each of {name: side} in alternating rounds; returns {name: [figures of round 1, ..]}.
+    The order is reversed in every round, so that no side is always first."""
+    results = {name: [] for name in sides}
+    for number in range(-warm_up, rounds):
+        for name in list(sides) if number % 2 == 0 else list(reversed(sides)):
+            figures = sides[name].run()
+            if number >= 0:
+                results[name].append(figures)
+    return results
+
+
 def alternate(programs, rounds, warm_up=1):
-    """Runs {name: arguments} in alternating rounds; returns {name: [figures of round 1, ..]}. The order
-    is reversed in every round, so that no program is always first."""
-    sides = []
+    """alternate_sides of {name: arguments}, programs that implement the round protocol."""
+    sides = {}
     try:
         for name, arguments in programs.items():
-            sides.append(Side(name, arguments))
-        results = {side.name: [] for side in sides}
-        for number in range(-warm_up, rounds):
-            for side in sides if number % 2 == 0 else reversed(sides):
-                figures = side.run()
-                if number >= 0:
-                    results[side.name].append(figures)
-        return results
+            sides[name] = Side(name, arguments)
+        return alternate_sides(sides, rounds, warm_up)
     finally:
-        for side in sides:
+        for side in sides.values():
             side.close()
 
 

@@ -41,18 +41,11 @@ def measure(settings, path, batch):
     torch = peer(settings, path, batch, PEER_ROWS[batch] // (2 if settings.quick else 1))
     if torch is not None:
         sides["PyTorch"] = torch
-    results = {name: [] for name in sides}
     try:
-        for number in range(-1, settings.rounds):
-            names = list(sides) if number % 2 == 0 else list(reversed(sides))
-            for name in names:
-                figures = sides[name].run()
-                if number >= 0:
-                    results[name].append(figures)
+        return lib.alternate_sides(sides, settings.rounds)
     finally:
         if torch is not None:
             torch.close()
-    return results
 
 
 def compare(report, batch, results):
