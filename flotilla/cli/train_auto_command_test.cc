@@ -38,6 +38,38 @@ std::string AutoRows(int begin, int end, bool number_label) {
   return text;
 }
 
+// Rows of six categories whose clicks follow a linear model, the inner products of vectors, or the
+// product of three signs.
+enum class Plant { kLinear, kPairs, kTriples };
+
+std::string PlantedRows(Plant plant, int rows) {
+  constexpr uint64_t kValues[] = {40, 60, 50, 30, 80, 20};
+  const RngKey model = RngKey(5).With("model");
+  std::string text = "a,b,c,d,e,f,label\n";
+  for (int row = 0; row < rows; ++row) {
+    const RngKey cell = RngKey(5).With("rows").With(static_cast<uint64_t>(row));
+    double linear = 0, sum[3] = {}, squares = 0, sign = 1;
+    for (uint64_t f = 0; f < 6; ++f) {
+      const uint64_t value = cell.Below(f, kValues[f]);
+      text += fmt::format("v{},", value);
+      const RngKey id = model.With(f).With(value);
+      linear += 2.4 * id.Uniform(0) - 1.2;
+      for (int k = 0; k < 3; ++k) {
+        const double factor = 2 * id.Uniform(k + 1) - 1;
+        sum[k] += factor;
+        squares += factor * factor;
+      }
+      if (f % 3 == 0 || f == 5) sign *= id.Below(4, 2) == 0 ? -1 : 1;
+    }
+    const double pairs = (sum[0] * sum[0] + sum[1] * sum[1] + sum[2] * sum[2] - squares) / 2;
+    const double logit = plant == Plant::kLinear  ? linear
+                         : plant == Plant::kPairs ? pairs + 0.3 * linear
+                                                  : 2.5 * sign;
+    text += cell.Uniform(6) < 1 / (1 + std::exp(-logit)) ? "1\n" : "0\n";
+  }
+  return text;
+}
+
 class TrainAutoTest : public ::testing::Test {
  protected:
   ProgramRun Auto(std::vector<std::string> more) const {
@@ -106,6 +138,20 @@ TEST_F(TrainAutoTest, TheChoiceIsExplained) {
   EXPECT_THAT(run.out, HasSubstr("chosen        "));
   EXPECT_THAT(run.out, HasSubstr(" alone\n"));
   EXPECT_THAT(run.out, Not(HasSubstr("nan")));
+}
+
+TEST_F(TrainAutoTest, PlantedRowsAreWonByTheModelThatTheyAreMadeFor) {
+  for (const auto& [plant, model] :
+       {std::pair{Plant::kLinear, "lr"}, std::pair{Plant::kPairs, "fm"},
+        std::pair{Plant::kTriples, "deepfm"}}) {
+    const std::string data = dir_.Write("planted.csv", PlantedRows(plant, 15000));
+    const ProgramRun run = RunForTest({"train", "auto", "--data", data, "--label", "label",
+                                       "--seed", "1", "--deterministic", "--json"});
+    ASSERT_EQ(run.code, kSuccess) << run.err;
+    const json result = json::parse(run.out);
+    ASSERT_EQ(result["chosen"].size(), 1u) << result;
+    EXPECT_EQ(result["chosen"][0]["model"], model) << result;
+  }
 }
 
 TEST_F(TrainAutoTest, NumbersAreRacedByTheirError) {

@@ -34,7 +34,7 @@ constexpr std::string_view kRacers[] = {"lr", "fm", "ffm", "deepfm", "dcnv2"};
 
 // A racer may need more epochs than its recipe, which was measured on other data; it leaves when
 // they do not help.
-int64_t MostEpochs(const Recipe& recipe) { return std::max<int64_t>(15, recipe.epochs * 2); }
+int64_t MostEpochs(int64_t of_recipe) { return std::max<int64_t>(15, of_recipe * 2); }
 
 // The rows of a run and what they are.
 struct Rows {
@@ -147,11 +147,13 @@ Status Race::MakeRacers(const DescribedRows& rows) {
       terminal_.log.info("{} takes no part: {}", name, Message(made.status()));
       continue;
     }
+    const int64_t epochs = DefaultEpochs(model->recipe, rows.features);
     models_.push_back(model);
     racers_.push_back({.name = std::string(name),
                        .model = *std::move(made),
                        .batch_size = DefaultBatchSize(model->recipe, rows.features),
-                       .max_epochs = MostEpochs(model->recipe)});
+                       .min_epochs = epochs,
+                       .max_epochs = MostEpochs(epochs)});
   }
   if (racers_.empty()) return InvalidArgument("no model fits the data");
   return absl::OkStatus();
@@ -308,7 +310,7 @@ StatusOr<TrainedModel> TrainOne(const TrainOptions& common, const ModelsOptions&
   TrainedModel trained{.options = WithoutFormat(common)};
   TrainOptions& options = trained.options;
   options.model_name = model.name;
-  options.epochs = models.epochs.value_or(model.recipe.epochs);
+  options.epochs = models.epochs.value_or(DefaultEpochs(model.recipe, rows->described.features));
   options.batch_size =
       models.batch_size.value_or(DefaultBatchSize(model.recipe, rows->described.features));
   if (!options.keep.out.empty()) options.keep.out += "/" + std::string(model.name);

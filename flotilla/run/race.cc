@@ -17,17 +17,20 @@ namespace {
 // Of the rows held back, which are only scored.
 constexpr int64_t kTestBatch = 1000;
 
+// A mean must be better by so many standard errors. More than one: it is the best of all pairs, so
+// that chance has had several tries.
+constexpr double kMeanErrors = 1.5;
+
 bool IsBetter(double value, double than, bool larger_is_better) {
   if (std::isnan(value)) return false;
   return std::isnan(than) || (larger_is_better ? value > than : value < than);
 }
 
-// The racer after its best number of epochs, and after every later one.
+// The racer after its best number of epochs, and after one more if it trained for it.
 std::vector<RaceMember> SinceBest(std::span<const RaceResult> results, const RaceMember& best) {
-  std::vector<RaceMember> members;
-  const auto last = static_cast<int64_t>(results[best.racer].epochs.size());
-  for (int64_t epochs = best.epochs; epochs <= last; ++epochs) {
-    members.push_back({best.racer, epochs});
+  std::vector<RaceMember> members = {best};
+  if (results[best.racer].epochs.size() > static_cast<size_t>(best.epochs)) {
+    members.push_back({best.racer, best.epochs + 1});
   }
   return members;
 }
@@ -90,6 +93,8 @@ Status Lap::RunEpoch() {
   if (IsBetter(done.value, result_.value(), watched_.larger_is_better)) {
     for (RaceEpoch& earlier : result_.epochs) earlier.predictions = {};
     result_.best_epochs = epoch + 1;
+  } else if (epoch > result_.best_epochs) {
+    done.predictions = {};
   }
   result_.epochs.push_back(std::move(done));
   if (options_.on_epoch) options_.on_epoch(racer_, result_.epochs.back());
@@ -98,7 +103,8 @@ Status Lap::RunEpoch() {
 
 StatusOr<RaceResult> Lap::Run() {
   int64_t done = 0;
-  while (done < racer_.max_epochs && done - result_.best_epochs < options_.patience) {
+  while (done < racer_.max_epochs &&
+         (done < racer_.min_epochs || done - result_.best_epochs < options_.patience)) {
     FL_RETURN_IF_ERROR(RunEpoch());
     ++done;
   }
@@ -192,7 +198,7 @@ StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larg
       }
     }
   }
-  if (choice.mean && choice.mean->gain > choice.mean->values.standard_error) {
+  if (choice.mean && choice.mean->gain > kMeanErrors * choice.mean->values.standard_error) {
     choice.members = choice.pair;
   }
   return choice;

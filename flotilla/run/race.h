@@ -26,6 +26,7 @@ struct Racer {
   std::string name;
   Model model;
   int64_t batch_size = 1000;
+  int64_t min_epochs = 1;  // before it may leave: those of its recipe, which may begin slowly
   int64_t max_epochs = 1;
 };
 
@@ -34,7 +35,7 @@ struct RaceEpoch {
   double value = kUndefined;  // of the watched metric on the rows held back
   double loss = 0;            // of the training rows
   double seconds = 0;         // of training and scoring
-  // For the rows held back, (rows, columns). Kept from the best epoch on.
+  // For the rows held back, (rows, columns). Kept of the best epoch and of the one after it.
   std::vector<float> predictions;
 };
 
@@ -63,7 +64,7 @@ struct RaceOptions {
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;
-  // A racer leaves after N epochs without a better value.
+  // A racer leaves after N epochs without a better value, but not before its min_epochs.
   int64_t patience = 1;
   // Called during training, by one worker at a time, and after every epoch. May be empty.
   std::function<void(const Racer& racer, const Progress& progress)> on_progress;
@@ -100,11 +101,11 @@ struct RaceChoice {
 };
 
 // The simplest of the best racers, if simple ones come first in `results`; or the pair with the
-// best mean of predictions, if that mean is better than that racer alone by more than the standard
-// error of the difference. All pairs are tried, since the two best racers are often alike, and with
-// every member after its best number of epochs or later: what a model learns too much of its rows
-// is noise, which a mean dampens. InvalidArgument if no racer has a value. `rows` are those held
-// back.
+// best mean of predictions, if that mean is better than that racer alone by more than one and a
+// half standard errors of the difference. All pairs are tried, since the two best racers are often
+// alike, and with every member after its best number of epochs or one more: what a model learns too
+// much of its rows is noise, which a mean dampens. InvalidArgument if no racer has a value. `rows`
+// are those held back.
 StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
                                   const LabelledRows& rows);
 
