@@ -115,8 +115,7 @@ TEST(CsvParserTest, ClassesHaveSpellings) {
   const auto parser = MakeCsvParser("y:label(<=50K|<=50K.,>50K|>50K.)");
   EXPECT_THAT(RowsOf(*parser, {"<=50K", ">50K.", "<=50K.", ">50K"}),
               ElementsAre("y=0", "y=1", "y=0", "y=1"));
-  ExpectBadRows(*parser, ">50K",
-                {{"1", "1: column 1 (y): expected one of the 2 labels "}});
+  ExpectBadRows(*parser, ">50K", {{"1", "1: column 1 (y): expected one of the 2 labels "}});
 }
 
 TEST(CsvParserTest, FurtherColumnsAreIgnoredWhenTold) {
