@@ -102,15 +102,19 @@ void ScoreCounts::CountFresh() const {
 void ScoreCounts::Merge(std::vector<Count> more, int dropped) const {
   if (dropped > dropped_bits_) Drop(dropped - dropped_bits_);
   if (dropped < dropped_bits_) more = WithoutBits(more, dropped_bits_ - dropped);
-  std::vector<Count> merged;
-  merged.reserve(counts_.size() + more.size());
-  auto mine = counts_.begin();
-  for (const Count& count : more) {
-    for (; mine != counts_.end() && mine->row <= count.row; ++mine) merged.push_back(*mine);
-    Append(count, &merged);
+  if (counts_.empty()) {
+    counts_ = std::move(more);
+  } else {
+    std::vector<Count> merged;
+    merged.reserve(counts_.size() + more.size());
+    auto mine = counts_.begin();
+    for (const Count& count : more) {
+      for (; mine != counts_.end() && mine->row <= count.row; ++mine) merged.push_back(*mine);
+      Append(count, &merged);
+    }
+    merged.insert(merged.end(), mine, counts_.end());
+    counts_ = std::move(merged);
   }
-  merged.insert(merged.end(), mine, counts_.end());
-  counts_ = std::move(merged);
   if (counts_.size() > max_counts_) Drop(BitsToDrop());
 }
 
