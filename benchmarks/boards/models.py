@@ -18,11 +18,11 @@ import lib
 
 WORKERS, BATCH = 2, 1000
 # Matrix products of a step as chains of layers: (rows per row of the batch, widths). With 39 ids of
-# dimension 10 (din: 16, and a history of 20 items); cross layers are square.
+# dimension 10 (dcnv2: 8; din: 16, and a history of 20 items); cross layers are square.
 PRODUCTS = {
     "wide_deep": [(1, [390, 64, 32, 1])],
     "deepfm": [(1, [390, 64, 32, 1])],
-    "dcnv2": [(1, [390, 390, 390, 64, 32, 1])],
+    "dcnv2": [(1, [312, 312, 312, 64, 32, 1])],
     "din": [(1, [656, 64, 32, 1]), (20, [64, 32, 1])],
 }
 WITHOUT_PRODUCTS = ("lr", "fm", "fwfm", "ffm")

@@ -15,8 +15,8 @@ StatusOr<Var> FfmLogits(const ModelInputs& inputs, const Config& config) {
   if (inputs.ids.size() < 2) {
     return InvalidArgument(
         "ffm has a vector for each pair of features, and the data has {} with "
-        "categories: use lr or fm",
-        inputs.ids.size());
+        "categories: use lr or {}",
+        inputs.ids.size(), inputs.ids.empty() ? "wide_deep" : "fm");
   }
   std::vector<Var> fields;
   for (const ModelInputs::Ids& each : inputs.ids) fields.push_back(each.var);

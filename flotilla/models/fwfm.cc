@@ -10,9 +10,8 @@ StatusOr<Var> FwfmLogits(const ModelInputs& inputs, const Config& config) {
   const int64_t fields = static_cast<int64_t>(inputs.ids.size());
   if (fields < 2) {
     return InvalidArgument(
-        "fwfm weights pairs of features, and the data has {} with categories: "
-        "use lr or fm",
-        fields);
+        "fwfm weights pairs of features, and the data has {} with categories: use lr or {}", fields,
+        fields == 0 ? "wide_deep" : "fm");
   }
   const Var vectors = Concat(Embed(inputs, FmTable(inputs, dim)));
   return LinearPart(inputs) + FwfmInteraction(vectors, fields);

@@ -24,18 +24,18 @@ namespace {
 
 // A large initial accumulator keeps what rare ids learn small, so that more epochs still help the
 // frequent ones.
-constexpr Recipe kPairs = {.learning_rate = 5,
+constexpr Recipe kPairs = {.learning_rate = 4,
                            .per_feature = true,
                            .initial_accumulator = 20,
                            .epochs = 3,
-                           .seen_rows = 300'000};
+                           .seen_rows = 450'000};
 
 constexpr double kMostRate = 0.5;
 
 constexpr ZooModel kZoo[] = {
     {.name = "lr",
      .help = "Logistic regression: the baseline, a second per million rows",
-     .recipe = {.learning_rate = 5,
+     .recipe = {.learning_rate = 4,
                 .per_feature = true,
                 .initial_accumulator = 20,
                 .embedding_l2 = 0,

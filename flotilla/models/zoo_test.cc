@@ -323,6 +323,10 @@ TEST(ZooTest, DataThatAModelCannotUseIsRefusedWithModelsThatCan) {
       Refusal("ffm", one),
       "ffm has a vector for each pair of features, and the data has 1 with categories: use lr "
       "or fm");
+  one.features = {{.input = "x", .kind = Feature::Kind::kNumber}};
+  for (const char* name : {"fwfm", "ffm"}) {
+    EXPECT_THAT(Refusal(name, one), HasSubstr("0 with categories: use lr or wide_deep"));
+  }
   Features numbers = TwoCategories();
   numbers.features = {{.input = "x", .kind = Feature::Kind::kNumber, .width = 3}};
   EXPECT_THAT(Refusal("fm", numbers), HasSubstr("fm needs categories"));
