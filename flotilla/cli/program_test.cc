@@ -76,7 +76,7 @@ TEST(ProgramTest, HelpOfAModelHasOnlyTheFlagsThatItReads) {
   for (const char* flag : {"--layers", "--dim", "--recipe"}) {
     EXPECT_THAT(help, Not(HasSubstr(std::string("\n  ") + flag + " ")));
   }
-  EXPECT_THAT(help, HasSubstr("(0: 5 divided by")) << "of lr, not of ctr_dnn";
+  EXPECT_THAT(help, HasSubstr("(0: 4 divided by")) << "of lr, not of ctr_dnn";
   EXPECT_THAT(RunForTest({"train", "ctr_dnn", "--help"}).out, HasSubstr("--layers"));
 }
 
