@@ -144,12 +144,12 @@ TEST_F(TrainAutoTest, PlantedRowsAreWonByTheModelThatTheyAreMadeFor) {
   for (const auto& [plant, model] :
        {std::pair{Plant::kLinear, "lr"}, std::pair{Plant::kPairs, "fm"},
         std::pair{Plant::kTriples, "deepfm"}}) {
-    const std::string data = dir_.Write("planted.csv", PlantedRows(plant, 15000));
+    const std::string data = dir_.Write("planted.csv", PlantedRows(plant, 30000));
     const ProgramRun run = RunForTest({"train", "auto", "--data", data, "--label", "label",
                                        "--seed", "1", "--deterministic", "--json"});
     ASSERT_EQ(run.code, kSuccess) << run.err;
     const json result = json::parse(run.out);
-    ASSERT_EQ(result["chosen"].size(), 1u) << result;
+    // The winner comes first; another may be there because the mean with it is better.
     EXPECT_EQ(result["chosen"][0]["model"], model) << result;
   }
 }

@@ -17,10 +17,6 @@ namespace {
 // Of the rows held back, which are only scored.
 constexpr int64_t kTestBatch = 1000;
 
-// A mean must be better by so many standard errors. More than one: it is the best of all pairs, so
-// that chance has had several tries.
-constexpr double kMeanErrors = 1.5;
-
 bool IsBetter(double value, double than, bool larger_is_better) {
   if (std::isnan(value)) return false;
   return std::isnan(than) || (larger_is_better ? value > than : value < than);
@@ -189,16 +185,15 @@ StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larg
     choice.mean = pair;
     return absl::OkStatus();
   };
-  for (auto a = order.begin(); a != order.end(); ++a) {
-    for (auto b = a + 1; b != order.end(); ++b) {
-      for (const RaceMember& first : SinceBest(results, *a)) {
-        for (const RaceMember& second : SinceBest(results, *b)) {
-          FL_RETURN_IF_ERROR(try_pair(first, second));
-        }
+  for (const RaceMember& other : order) {
+    if (other.racer == choice.best.racer) continue;
+    for (const RaceMember& first : SinceBest(results, choice.best)) {
+      for (const RaceMember& second : SinceBest(results, other)) {
+        FL_RETURN_IF_ERROR(try_pair(first, second));
       }
     }
   }
-  if (choice.mean && choice.mean->gain > kMeanErrors * choice.mean->values.standard_error) {
+  if (choice.mean && choice.mean->gain > choice.mean->values.standard_error) {
     choice.members = choice.pair;
   }
   return choice;

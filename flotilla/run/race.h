@@ -94,18 +94,17 @@ struct RaceChoice {
   // error of the difference.
   RaceMember best;
   std::vector<RaceMember> members;  // to train: `best`, or `pair`
-  // The pair with the best mean, and that mean against `best`. Empty and not set if there is only
-  // one result.
+  // `best` and the racer with which its mean is the best, and that mean against `best` alone. Empty
+  // and not set if there is only one result.
   std::vector<RaceMember> pair;
   std::optional<ModelComparison> mean;
 };
 
-// The simplest of the best racers, if simple ones come first in `results`; or the pair with the
-// best mean of predictions, if that mean is better than that racer alone by more than one and a
-// half standard errors of the difference. All pairs are tried, since the two best racers are often
-// alike, and with every member after its best number of epochs or one more: what a model learns too
-// much of its rows is noise, which a mean dampens. InvalidArgument if no racer has a value. `rows`
-// are those held back.
+// The simplest of the best racers, if simple ones come first in `results`; or that one and another,
+// if the mean of their predictions is better than it alone by more than the standard error of the
+// difference. All others are tried, since the second best is often much like the best, and both
+// after their best numbers of epochs or one more: what a model learns too much of its rows is
+// noise, which a mean dampens. InvalidArgument if no racer has a value. `rows` are those held back.
 StatusOr<RaceChoice> ChooseRacers(std::span<const RaceResult> results, bool larger_is_better,
                                   const LabelledRows& rows);
 
