@@ -3,7 +3,7 @@
 #                 [TEST_DEPS z] [TEST_LIBS ..])
 #
 # Declares the library flotilla_<dir> from one directory under flotilla/, and one test program
-# <dir>_test with the label "fast" (and <dir>_slow_test with the label "slow"). DEPS are other
+# <dir>_test with the label "fast" (and <dir>_slow_test with the labels "slow" and "release_only"). DEPS are other
 # directories; scripts/check_layers proves that they follow the table of layers.
 #
 # With FLOTILLA_UNITY the compiler sees several sources at once, since most of its time goes into
@@ -47,13 +47,13 @@ function(flotilla_module dir)
                   LIBS flotilla_${name} ${ARG_TEST_DEPS} ${ARG_TEST_LIBS})
   endif()
   if(FLOTILLA_TESTS AND ARG_SLOW_TESTS)
-    flotilla_test(${name}_slow_test slow SOURCES ${ARG_SLOW_TESTS}
+    flotilla_test(${name}_slow_test "slow;release_only" SOURCES ${ARG_SLOW_TESTS}
                   LIBS flotilla_${name} ${ARG_TEST_DEPS} ${ARG_TEST_LIBS})
   endif()
 endfunction()
 
-# flotilla_test(<name> <label> SOURCES .. LIBS ..): one GoogleTest program, run by ctest.
-function(flotilla_test name label)
+# flotilla_test(<name> <labels> SOURCES .. LIBS ..): one GoogleTest program, run by ctest.
+function(flotilla_test name labels)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_LIBS} GTest::gmock GTest::gtest_main)
@@ -63,5 +63,5 @@ function(flotilla_test name label)
   if(FLOTILLA_SANITIZE)
     set(seconds 3000)
   endif()
-  set_tests_properties(${name} PROPERTIES LABELS ${label} TIMEOUT ${seconds})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds})
 endfunction()
