@@ -198,8 +198,8 @@ def compare(flotilla, work, rows, name, optimizer):
     def trained(out, *more):
         result = json.loads(run(flotilla, "train", name, "--data", work / "rows.csv", "--schema",
                                 work / "rows.schema", "--batch_size", BATCH, "--epochs", 1, "--threads",
-                                1, "--no_shuffle", "--embedding_l2", 0, *flags, *more, "--json", "--out",
-                                work / out))
+                                1, "--no_shuffle", "--embedding_l2", 0, "--cooldown", 0, *flags, *more,
+                                "--json", "--out", work / out))
         run(flotilla, "export", work / out, "--format", "safetensors", "--out", work / f"{out}.tensors")
         return result, read_safetensors(work / f"{out}.tensors")
 

@@ -97,7 +97,11 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
                                     const Interrupt* interrupt) -> StatusOr<RowModel> {
     FL_ASSIGN_OR_RETURN(DescribedRows rows,
                         FindRowFeatures(flags->options, model.fields, terminal, interrupt));
+    double cooldown = 0;
     const ModelFunction function = [&](const Config& config) {
+      // Where workers join, steps depend on their number, which servers do not know.
+      const Mode& mode = GetMode(flags->options.fleet.job.mode.mode);
+      cooldown = ReadCooldown(config, !mode.joins_workers);
       return MakeZooModel(model, rows.features, config);
     };
     FL_ASSIGN_OR_RETURN(Model made, MakeModel(function, Config(flags->model_values)));
@@ -107,7 +111,8 @@ void AddZooModel(CLI::App& train, const ZooModel& model, Action* action) {
     return RowModel{.model = std::move(made),
                     .rows = std::move(rows),
                     .epochs = epochs,
-                    .batch_size = batch_size};
+                    .batch_size = batch_size,
+                    .cooldown = cooldown};
   };
   SetTraining(*command, flags, check, make, action);
 }

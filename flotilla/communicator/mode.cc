@@ -23,10 +23,12 @@ std::span<const Mode> Modes() {
        .policy = UpdatePolicy::kOnBarrier,
        .repeats = true,
        .counts_rounds = true,
+       .joins_workers = true,
        .make = [](Spec, Options, PsClient* client, const Clock*) -> Made {
          return SyncCommunicator::Make(client);
        }},
       {.name = "half-async",
+       .joins_workers = true,
        .make = [](Spec, Options, PsClient* client, const Clock*) -> Made {
          return HalfAsyncCommunicator::Make(client);
        }},

@@ -44,6 +44,8 @@ struct Mode {
   bool exchanges = false;
   // A round of all trainers is one global step. False: every batch of every trainer is one.
   bool counts_rounds = false;
+  // The workers of a trainer push their batches of a round together, as one step.
+  bool joins_workers = false;
   // Gradients wait in a queue for threads that merge and send them (AsyncOptions).
   bool queues = false;
   // A background thread talks to servers, with a configurable number of pushes in flight.

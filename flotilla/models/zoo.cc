@@ -182,6 +182,16 @@ double DefaultLearningRate(const Recipe& recipe, const Features& features) {
   return std::min(kMostRate, recipe.learning_rate / std::max(count, 1.0));
 }
 
+double ReadCooldown(const Config& config, bool by_default) {
+  const double part = config.Get(
+      "cooldown", kCooldown,
+      fmt::format("Part of the run, at its end, over which the learning rate falls to {:g} of "
+                  "itself (by default 0 with --schedule, and in sync and half-async)",
+                  kCooled));
+  if (!(part >= 0 && part <= 1)) config.Refuse("cooldown", "between 0 and 1");
+  return config.Has("cooldown") || (by_default && !config.Has("schedule")) ? part : 0;
+}
+
 StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,
                              const Config& config) {
   if (features.labels.size() != 1) {
@@ -215,6 +225,7 @@ StatusOr<Model> MakeZooModel(const ZooModel& model, const Features& features,
 
 Status ReadZooFlags(const ZooModel& model, const Config& config) {
   const auto made = MakeZooModel(model, AllKinds(), config);
+  ReadCooldown(config);
   // What the data lacks is not known yet; what a flag lacks is.
   return config.status();
 }

@@ -67,6 +67,12 @@ int64_t DefaultEpochs(const Recipe& recipe, const Features& features);
 // and ids of a row, but at most 0.5.
 double DefaultLearningRate(const Recipe& recipe, const Features& features);
 
+// The part of a run, at its end, over which its learning rate falls to kCooled of itself: the flag
+// --cooldown. By default kCooldown; 0 with --schedule, or if not `by_default`.
+inline constexpr double kCooldown = 0.2;
+inline constexpr double kCooled = 0.05;
+double ReadCooldown(const Config& config, bool by_default = true);
+
 // Makes the model for data with these features. The label decides the loss and the metrics: a click
 // has the logistic loss and auc, a number the squared error and rmse, classes the softmax loss; the
 // output starts at the mean of the label. Rows count by their weight. Errors name the flag or the

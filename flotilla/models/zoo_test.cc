@@ -52,13 +52,19 @@ struct Training {
   Config::Values flags = {};
   int64_t epochs = 5;
   int64_t batch_size = 50;
+  bool cooldown = false;
 };
 
 // Trains a model and evaluates it.
 Report TrainAndTest(const std::string& name, const PlantedRows& train, const PlantedRows& test,
                     const Training& training) {
-  const auto model = MakeZooModel(*FindZooModel(name), train.features, Config(training.flags));
+  auto model = MakeZooModel(*FindZooModel(name), train.features, Config(training.flags));
   EXPECT_TRUE(model.ok()) << name << ": " << model.status();
+  if (training.cooldown) {
+    const int64_t steps = training.epochs * train.batch.rows / training.batch_size;
+    ScheduleSpec& rate = model->optimizer.learning_rate;
+    rate = LinearCooldown(rate, static_cast<int64_t>((1 - kCooldown) * steps), steps, kCooled);
+  }
   EXPECT_TRUE(model->graph.status().ok()) << name << ": " << model->graph.status();
   const std::vector<InputSpec>& inputs = model->graph.def().inputs;
   const auto rows = InMemoryDataset::FromRows(
@@ -253,7 +259,7 @@ PlantedRows Rates(uint64_t seed, int64_t rows) {
     const uint64_t user = key.Below(0, kUsers), item = key.Below(1, kItems);
     const double rate = 0.05 + 0.03 * static_cast<double>(user) + (user % 3 == item % 3 ? 0.3 : 0);
     const auto before = static_cast<double>(seen[user * kItems + item]++);
-    const bool click = std::floor((before + 1) * rate) > std::floor(before * rate);
+    const bool click = std::round((before + 1) * rate) > std::round(before * rate);
     planted.field(0).ids.ids.push_back(100 + user);
     planted.field(1).ids.ids.push_back(item);
     AppendBag({key.Below(2, kItems), key.Below(3, kItems)}, &planted.field(2));
@@ -265,14 +271,14 @@ PlantedRows Rates(uint64_t seed, int64_t rows) {
   return planted;
 }
 
-// With a constant learning rate the last batches shift the scores of all rows by a few percent.
-TEST(ZooTest, EveryModelIsCalibratedAfterItsRecipeWithAFallingLearningRate) {
-  const PlantedRows train = Rates(1, 20000), test = Rates(2, 10000);
+// Without the cool-down the last batches shift the scores of all rows by a few percent. Over its
+// 20,000 rows of the one epoch of a network, the rate of the clicks has a deviation of 1 %.
+TEST(ZooTest, EveryModelIsCalibratedAfterItsRecipe) {
+  const PlantedRows train = Rates(1, 100000), test = Rates(2, 10000);
   for (const ZooModel& model : Zoo()) {
     Training training{.epochs = model.recipe.epochs,
-                      .batch_size = DefaultBatchSize(model.recipe, train.features)};
-    const int64_t steps = training.epochs * train.batch.rows / training.batch_size;
-    training.flags = {{"schedule", "linear"}, {"schedule_steps", fmt::to_string(steps)}};
+                      .batch_size = DefaultBatchSize(model.recipe, train.features),
+                      .cooldown = true};
     const Report report = TrainAndTest(std::string(model.name), train, test, training);
     EXPECT_NEAR(report.Metric("calibration"), 1, 0.02) << model.name;
     EXPECT_GT(report.Metric("auc"), 0.6) << model.name;

@@ -135,14 +135,40 @@ Status CheckPieces(const ScheduleSpec& spec) {
   return absl::OkStatus();
 }
 
-// The warm-up parameters may occur in any schedule, all three or none.
-std::vector<KnownParam> WithWarmup(const ScheduleSpec& spec, std::vector<KnownParam> known) {
-  const bool warm = spec.params.contains("warmup_steps") || spec.params.contains("warmup_start") ||
-                    spec.params.contains("warmup_end");
-  known.push_back({"warmup_steps", ParamRange::kStepsOrZero, warm});
-  known.push_back({"warmup_start", ParamRange::kNonNegative, warm});
-  known.push_back({"warmup_end", ParamRange::kNonNegative, warm});
+// Parameters that may occur in any schedule, all of them or none.
+void AddTogether(const ScheduleSpec& spec, std::vector<KnownParam> group,
+                 std::vector<KnownParam>* known) {
+  const bool used = std::any_of(group.begin(), group.end(), [&](const KnownParam& param) {
+    return spec.params.contains(std::string(param.name));
+  });
+  for (KnownParam& param : group) {
+    param.required = used;
+    known->push_back(param);
+  }
+}
+
+std::vector<KnownParam> WithWarmupAndCooldown(const ScheduleSpec& spec,
+                                              std::vector<KnownParam> known) {
+  AddTogether(spec,
+              {{"warmup_steps", ParamRange::kStepsOrZero},
+               {"warmup_start", ParamRange::kNonNegative},
+               {"warmup_end", ParamRange::kNonNegative}},
+              &known);
+  AddTogether(spec,
+              {{"cooldown_start", ParamRange::kStepsOrZero},
+               {"cooldown_end", ParamRange::kSteps},
+               {"cooldown_last", ParamRange::kNonNegative}},
+              &known);
   return known;
+}
+
+double CooldownFactor(const ScheduleSpec& spec, int64_t step) {
+  if (!spec.params.contains("cooldown_start")) return 1;
+  const double start = Get(spec, "cooldown_start"), end = Get(spec, "cooldown_end");
+  const double now = static_cast<double>(step);
+  if (now < start) return 1;
+  const double last = Get(spec, "cooldown_last");
+  return now < end ? 1 - (1 - last) * (now - start) / (end - start) : last;
 }
 
 ScheduleSpec Decaying(std::string name, double rate, int64_t decay_steps, double decay_rate,
@@ -212,6 +238,13 @@ ScheduleSpec LinearWarmup(ScheduleSpec then, int64_t warmup_steps, double start,
   return then;
 }
 
+ScheduleSpec LinearCooldown(ScheduleSpec before, int64_t start, int64_t end, double last) {
+  before.params["cooldown_start"] = static_cast<double>(start);
+  before.params["cooldown_end"] = static_cast<double>(end);
+  before.params["cooldown_last"] = last;
+  return before;
+}
+
 Status CheckSchedule(const ScheduleSpec& spec) {
   const ScheduleEntry* entry = FindSchedule(spec.name);
   if (entry == nullptr) {
@@ -219,7 +252,7 @@ Status CheckSchedule(const ScheduleSpec& spec) {
                            ScheduleNames());
   }
   const std::string owner = "schedule " + spec.name;
-  FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, WithWarmup(spec, entry->params)));
+  FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, WithWarmupAndCooldown(spec, entry->params)));
   if (spec.name == "piecewise") return CheckPieces(spec);
   if (!spec.boundaries.empty() || !spec.values.empty()) {
     return InvalidArgument("{}: boundaries and values belong to piecewise only", owner);
@@ -236,7 +269,7 @@ double LearningRate(const ScheduleSpec& spec, int64_t step) {
       return start + (Get(spec, "warmup_end") - start) * now / steps;
     }
   }
-  return FindSchedule(spec.name)->rate(spec, step);
+  return FindSchedule(spec.name)->rate(spec, step) * CooldownFactor(spec, step);
 }
 
 }  // namespace flotilla

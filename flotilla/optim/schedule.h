@@ -38,6 +38,12 @@ ScheduleSpec CosineDecay(double rate, int64_t total_steps);
 // Encoding: the spec is `then` itself with three additional parameters, "warmup_steps",
 // "warmup_start" and "warmup_end"; any schedule may carry them, all three or none.
 ScheduleSpec LinearWarmup(ScheduleSpec then, int64_t warmup_steps, double start, double end);
+// `before`, but from step `start` on times a factor that falls linearly from 1 to `last` at step
+// `end` and stays there. A schedule has one cool-down: a second call replaces the first. A run that
+// ends with one ends near the mean of its last steps, not at the last of them.
+//
+// Encoding: as the warm-up, "cooldown_start", "cooldown_end" and "cooldown_last".
+ScheduleSpec LinearCooldown(ScheduleSpec before, int64_t start, int64_t end, double last);
 
 // A learning rate as an argument: a schedule, or a number for a constant rate.
 struct Rate {

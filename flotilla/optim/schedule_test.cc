@@ -119,6 +119,20 @@ TEST(ScheduleTest, SecondWarmupReplacesTheFirst) {
   EXPECT_EQ(spec, LinearWarmup(ConstantRate(1), 5, 0, 1));
 }
 
+TEST(ScheduleTest, CooldownScalesEveryScheduleAndStaysAtItsEnd) {
+  for (const ScheduleSpec& before :
+       {ConstantRate(1), ExponentialDecay(1, 10, 0.5), PiecewiseDecay({30}, {1, 2})}) {
+    const ScheduleSpec spec = LinearCooldown(before, 20, 40, 0.1);
+    EXPECT_DOUBLE_EQ(Rate(spec, 0), Rate(before, 0)) << before.name;
+    EXPECT_DOUBLE_EQ(Rate(spec, 20), Rate(before, 20)) << before.name;
+    EXPECT_DOUBLE_EQ(Rate(spec, 30), 0.55 * Rate(before, 30)) << before.name;
+    EXPECT_DOUBLE_EQ(Rate(spec, 40), 0.1 * Rate(before, 40)) << before.name;
+    EXPECT_DOUBLE_EQ(Rate(spec, 99), 0.1 * Rate(before, 99)) << before.name;
+  }
+  EXPECT_DOUBLE_EQ(Rate(LinearCooldown(ConstantRate(1), 5, 5, 0.1), 4), 1);
+  EXPECT_DOUBLE_EQ(Rate(LinearCooldown(ConstantRate(1), 5, 5, 0.1), 5), 0.1);
+}
+
 TEST(ScheduleTest, UnknownNameIsAnErrorThatListsTheKnown) {
   ScheduleSpec spec = ConstantRate(1);
   spec.name = "cosinus";
@@ -155,6 +169,8 @@ TEST(ScheduleTest, ValuesThatMakeNoSenseAreErrors) {
   EXPECT_THAT(ScheduleError(CosineDecay(1, 0)), HasSubstr("total_steps is 0"));
   EXPECT_THAT(ScheduleError(LinearWarmup(ConstantRate(1), -1, 0, 1)),
               HasSubstr("warmup_steps is -1"));
+  EXPECT_THAT(ScheduleError(LinearCooldown(ConstantRate(1), 0, 0, 1)),
+              HasSubstr("cooldown_end is 0"));
   ScheduleSpec spec = ExponentialDecay(1, 5, 0.5);
   spec.params["decay_steps"] = 2.5;
   EXPECT_THAT(ScheduleError(spec), HasSubstr("decay_steps is 2.5"));

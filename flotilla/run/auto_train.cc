@@ -274,7 +274,8 @@ Status Race::TrainChoice(Rows* rows) {
   const auto text = [&](const RunResult& result) { return ResultText(options, result); };
   if (choice_.members.size() == 1) {
     const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
-      return RowModel{.model = std::move(racers_[choice_.members[0].racer].model)};
+      return RowModel{.model = std::move(racers_[choice_.members[0].racer].model),
+                      .cooldown = kCooldown};
     };
     RowTask task(options, make, &rows->loaded);
     return RunAndReport(options, task, text, terminal_);
@@ -283,6 +284,11 @@ Status Race::TrainChoice(Rows* rows) {
   std::vector<MeanMember> members;
   for (const RaceMember& member : choice_.members) {
     Racer& racer = racers_[member.racer];
+    TrainOptions own = options;
+    own.epochs = member.epochs;
+    own.batch_size = racer.batch_size;
+    ScheduleSpec& rate = racer.model.optimizer.learning_rate;
+    rate = WithCooldown(std::move(rate), kCooldown, all_rows_, own);
     parts.push_back({.model = models_[member.racer]});
     members.push_back({.scope = ScopeOf(parts.back()),
                        .model = std::move(racer.model),
@@ -316,7 +322,7 @@ StatusOr<TrainedModel> TrainOne(const TrainOptions& common, const ModelsOptions&
   if (!options.keep.out.empty()) options.keep.out += "/" + std::string(model.name);
   const auto make = [&](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
     FL_ASSIGN_OR_RETURN(Model made, MakeFor(model, rows->described));
-    return RowModel{.model = std::move(made)};
+    return RowModel{.model = std::move(made), .cooldown = kCooldown};
   };
   RowTask task(options, make, &rows->loaded);
   FL_ASSIGN_OR_RETURN(trained.result, RunTraining(options, task, terminal));

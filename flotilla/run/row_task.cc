@@ -1,10 +1,14 @@
 #include "flotilla/run/row_task.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <utility>
 
 #include "flotilla/base/output_file.h"
+#include "flotilla/communicator/mode.h"
+#include "flotilla/models/zoo.h"
+#include "flotilla/optim/schedule.h"
 #include "flotilla/run/file_shares.h"
 #include "flotilla/run/row_features.h"
 #include "flotilla/run/run_state.h"
@@ -59,6 +63,20 @@ Status CheckWatch(const Model& model, const TrainOptions& options) {
   return absl::OkStatus();
 }
 
+ScheduleSpec WithCooldown(ScheduleSpec schedule, double part, int64_t rows,
+                          const TrainOptions& options) {
+  if (part == 0 || rows == 0) return schedule;
+  const Mode& mode = GetMode(options.fleet.job.mode.mode);
+  const int64_t trainers = options.fleet.role.trainers;
+  int64_t batches_per_step = mode.joins_workers ? options.threads : 1;
+  if (mode.counts_rounds) batches_per_step *= trainers;
+  const int64_t all_rows = options.fleet.split_files ? rows : rows * trainers;
+  const int64_t per_step = options.batch_size * batches_per_step;
+  const int64_t steps = options.epochs * std::max<int64_t>(1, all_rows / per_step);
+  const auto cooling = static_cast<int64_t>(part * static_cast<double>(steps));
+  return LinearCooldown(std::move(schedule), steps - cooling, steps, kCooled);
+}
+
 Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   FL_ASSIGN_OR_RETURN(RowModel made, make_(terminal, interrupt));
   model_ = std::move(made.model);
@@ -67,6 +85,11 @@ Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   if (rows_) options_.data.format = {};
   if (options_.epochs == 0) options_.epochs = made.epochs;
   if (options_.batch_size == 0) options_.batch_size = made.batch_size;
+  const int64_t rows = loaded_ != nullptr ? loaded_->train->rows()
+                       : rows_            ? rows_->features.rows
+                                          : 0;
+  ScheduleSpec& rate = model_.optimizer.learning_rate;
+  rate = WithCooldown(std::move(rate), made.cooldown, rows, options_);
   return CheckWatch(model_, options_);
 }
 

@@ -24,7 +24,14 @@ struct RowModel {
   // For options that leave them open.
   int64_t epochs = 1;
   int64_t batch_size = 0;
+  // Part of the run over which the learning rate falls (models/zoo.h). REQUIRES: 0, or the number
+  // of rows is known.
+  double cooldown = 0;
 };
+
+// The schedule of a run over `rows` rows, with a cool-down over the last `part` of its steps.
+ScheduleSpec WithCooldown(ScheduleSpec schedule, double part, int64_t rows,
+                          const TrainOptions& options);
 
 // Makes the model, before the job is joined; may read the training files. Called once.
 using MakeRowModel =

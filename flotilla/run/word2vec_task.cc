@@ -151,19 +151,16 @@ Status Word2VecTask::OpenData() {
 }
 
 StatusOr<int64_t> Word2VecTask::StepsPerEpoch() {
-  const Communicator& communicator = *run_->job->communicator;
-  // Joined workers make one step together.
-  const bool joined = communicator.schedule().joined && communicator.tables_in_place() == nullptr;
-  const int64_t together = joined ? options_.threads : 1;
+  const Mode& mode = GetMode(options_.fleet.job.mode.mode);
+  const int64_t together = mode.joins_workers ? options_.threads : 1;
   std::vector<double> steps(static_cast<size_t>(run_->job->group->trainers()), 0);
   steps[static_cast<size_t>(run_->job->group->trainer())] =
       static_cast<double>((data_->corpus().batches() + together - 1) / together);
   FL_RETURN_IF_ERROR(run_->job->group->Sum("steps", steps));
   double sum = 0;
   for (const double of_one : steps) sum += of_one;
-  return static_cast<int64_t>(GetMode(options_.fleet.job.mode.mode).counts_rounds
-                                  ? *std::max_element(steps.begin(), steps.end())
-                                  : sum);
+  return static_cast<int64_t>(mode.counts_rounds ? *std::max_element(steps.begin(), steps.end())
+                                                 : sum);
 }
 
 ScheduleSpec Word2VecTask::ScheduleFor(int64_t steps) const {
