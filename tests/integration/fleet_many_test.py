@@ -1,5 +1,6 @@
 """Many trainers on two servers: 32 of them work on one machine, and what servers hold in memory does
-not grow with their number, but for calls under way: a trainer has one push and its answer.
+not grow with their number, but for calls under way: a trainer has one push and its answer. Without
+shared memory, because pages of trainers that a server has read would count as the server's.
 
 usage: fleet_many_test.py PATH_OF_FLOTILLA [MODE..]
 """
@@ -48,7 +49,7 @@ class ManyTrainersTest(unittest.TestCase):
         start = time.monotonic()
         job.start("launcher", [PROGRAM, "train", *MODEL, "--data", self.rows, "--data_split", "none",
                                "--batch_size", BATCH, "--mode", mode, "--server_num", 2, "--worker_num",
-                               trainers, "--threads", 1, "--log_dir", job.log, "--json",
+                               trainers, "--threads", 1, "--no_shared_memory", "--log_dir", job.log, "--json",
                                *(["--geo_push_nums", 2] if mode == "geo" else [])], **PATIENT)
         servers = [job.pid(f"server {s}") for s in range(2)]
         peak = 0
