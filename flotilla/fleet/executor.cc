@@ -7,8 +7,10 @@
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/fleet/fetch_watch.h"
 #include "flotilla/graph/plan.h"
+#include "flotilla/infer/find_model.h"
 #include "flotilla/metric/metric_set.h"
 #include "flotilla/report/summary.h"
+#include "flotilla/run/row_task.h"
 #include "flotilla/run/run_state.h"
 #include "flotilla/trainer/graph_part.h"
 #include "flotilla/trainer/round_loop.h"
@@ -113,6 +115,41 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
     print() << SummaryText(summary);
   }
   return report;
+}
+
+StatusOr<RunResult> Executor::fit(TrainOptions options, LoadedRows* rows, Terminal& terminal,
+                                  RunHost host) {
+  if (own_ == nullptr && host.job == nullptr) {
+    return FailedPrecondition("fit: the parameters live on servers, and no job is given");
+  }
+  if (pass_open_) FL_RETURN_IF_ERROR(end_pass());
+  options.threads = options_.threads;
+  options.seed = options_.seed;
+  options.deterministic = options_.deterministic;
+  options.epochs += epoch_;
+  host.first_epoch = epoch_;
+  host.continues = !fit_out_.empty() && fit_out_ == options.keep.out;
+  RowTask task(
+      options,
+      [this](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
+        return RowModel{.model = CopyOf(model_)};
+      },
+      rows);
+  TrainerJob alone;  // while it lasts, the parameters are those of the run
+  const bool lend = host.job == nullptr;
+  if (lend) {
+    alone.local = static_cast<LocalCommunicator*>(own_.get());
+    alone.communicator = std::move(own_);
+    alone.group = MakeSoloGroup();
+    host.job = &alone;
+  }
+  StatusOr<RunResult> result = RunTraining(options, task, terminal, host);
+  if (lend) own_ = std::move(alone.communicator);
+  FL_RETURN_IF_ERROR(result.status());
+  epoch_ = result->last_epoch + 1;
+  fit_out_ = options.keep.out;
+  rows_ = task.format();
+  return result;
 }
 
 StatusOr<Report> Executor::train_from_dataset(SlotDataset& dataset,
@@ -242,6 +279,26 @@ StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,
   return RunOnce(feed, fetch_list, false);
 }
 
+StatusOr<Tensor> Executor::rows(const std::string& table, std::span<const uint64_t> ids) {
+  const ModelSpec& spec = communicator_->spec();
+  const int index = FindTable(spec, table);
+  if (index < 0) return NotFound("the model has no table {}", table);
+  std::vector<SparseRows> pulled(spec.tables.size());
+  for (size_t t = 0; t < pulled.size(); ++t) pulled[t].dim = spec.tables[t].dim;
+  SparseRows& rows = pulled[index];
+  rows.ids.assign(ids.begin(), ids.end());
+  std::sort(rows.ids.begin(), rows.ids.end());
+  rows.ids.erase(std::unique(rows.ids.begin(), rows.ids.end()), rows.ids.end());
+  FL_RETURN_IF_ERROR(communicator_->Pull(0, Missing::kDefault, pulled));
+  Tensor tensor{.shape = {{static_cast<int64_t>(ids.size()), rows.dim}}};
+  tensor.data.reserve(ids.size() * static_cast<size_t>(rows.dim));
+  for (const uint64_t id : ids) {
+    const size_t at = std::lower_bound(rows.ids.begin(), rows.ids.end(), id) - rows.ids.begin();
+    tensor.data.insert(tensor.data.end(), rows.row(at), rows.row(at) + rows.dim);
+  }
+  return tensor;
+}
+
 Status Executor::save_persistables(const std::string& dir) {
   FL_ASSIGN_OR_RETURN(const Sections sections, SectionsOf(model_, rows_, {.epoch = epoch_}));
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<PendingSave> save, communicator_->BeginSave({}));
@@ -269,7 +326,7 @@ Status Executor::save_inference_model(const std::string& dir, Var predict) {
 }
 
 Status Executor::load_persistables(const std::string& dir, const LoadOptions& options) {
-  FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(dir, options));
+  FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(FindModel(dir), options));
   FL_ASSIGN_OR_RETURN(ParserSpec rows, FormatFromSections(loaded.sections));
   if (!rows.format.empty()) rows_ = std::move(rows);
   if (loaded.fresh_optimizer) print() << dir << ": " << kFreshOptimizer << std::endl;

@@ -34,6 +34,9 @@
 #include "flotilla/fleet/slot_dataset.h"
 #include "flotilla/graph/step.h"
 #include "flotilla/metric/metric_set.h"
+#include "flotilla/run/open_data.h"
+#include "flotilla/run/run.h"
+#include "flotilla/run/train_options.h"
 #include "flotilla/tensor/tensor.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
@@ -105,6 +108,13 @@ class Executor {
   // call is collective: every worker trains the same number of epochs.
   StatusOr<Report> train_from_dataset(Dataset& dataset, const DatasetRunOptions& options = {});
   StatusOr<Report> train_from_dataset(SlotDataset& dataset, const DatasetRunOptions& options = {});
+  // Trains options.epochs further epochs with all that a training run does (run/run.h): a test
+  // after each, models in options.keep.out, early stop. The rows are `rows` or, if that is null,
+  // those of the files of options.data. Threads, seed and determinism are those of the executor. A
+  // second call continues the first, also in its directory; with options.keep.resume the model in
+  // the directory counts its epochs. If the parameters live on servers, host.job is the job.
+  StatusOr<RunResult> fit(TrainOptions options, LoadedRows* rows, Terminal& terminal,
+                          RunHost host = {});
   // Forward only, in inference mode. Metrics start at zero.
   StatusOr<Report> infer_from_dataset(Dataset& dataset);
   StatusOr<Report> infer_from_dataset(SlotDataset& dataset);
@@ -139,6 +149,11 @@ class Executor {
   Status set_parameter(const std::string& name, std::span<const float> values) {
     return communicator_->WriteParameter(name, values);
   }
+
+  // The rows of a table by id, (ids, dim), in the order of `ids`, which may repeat. An id that has
+  // no row has the initial value that training would give it, and no row is created. NotFound if
+  // the model has no such table.
+  StatusOr<Tensor> rows(const std::string& table, std::span<const uint64_t> ids);
 
   // Saves everything needed to continue training. Like save_inference_model it stores the format of
   // the rows, so that rows of another format are rejected later: that of the last SlotDataset that
@@ -179,6 +194,7 @@ class Executor {
   MetricSet run_metrics_, infer_metrics_;
   ParserSpec rows_;  // format of the rows that the parameters were trained on
   int64_t epoch_ = 0;
+  std::string fit_out_;          // directory of the last fit()
   WorkerPool pool_{1};           // of run() and infer(), in the thread of the caller
   const Batch* feed_ = nullptr;  // their batch, not yet read; null: none
   bool pass_open_ = false;       // run() began an epoch that end_pass() has not ended

@@ -65,6 +65,49 @@ TEST_F(ExecutorTest, TrainsEpochAfterEpochAndInfers) {
   EXPECT_GT(report->Metric("auc"), 0.99);
 }
 
+TEST_F(ExecutorTest, FitsFilesOrRowsAndContinues) {
+  std::ostringstream out, err;
+  const SteadyClock clock;
+  Console console(err, &clock);
+  Terminal terminal{.out = out, .console = console, .log = console.log(), .clock = clock};
+  TrainOptions options{.batch_size = 10};
+  options.epochs = 2;
+  options.keep.out = dir_.path() + "/model";
+  options.data.train = {dir_.path() + "/rows"};
+  const auto files = executor_->fit(options, nullptr, terminal);
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->steps, 100);
+  EXPECT_EQ(executor_->epoch(), 2);
+  // The same directory again: the run continues.
+  LoadedRows rows;
+  rows.train = *InMemoryDataset::FromRows(
+      {{.name = "id", .kind = InputKind::kIds}, {.name = "label", .kind = InputKind::kLabel}},
+      Feed({1, 2, 3, 4}, {1, 0, 1, 0}), {});
+  options.data.train.clear();
+  options.batch_size = 2;
+  options.data.ignore_format = true;
+  const auto more = executor_->fit(options, &rows, terminal);
+  ASSERT_TRUE(more.ok()) << more.status();
+  EXPECT_EQ(more->steps, 104);
+  EXPECT_EQ(executor_->epoch(), 4);
+  EXPECT_EQ(more->table_rows, 20);
+  EXPECT_TRUE(executor_->parameter("fc_0.w_0").ok()) << "the parameters are the executor's again";
+}
+
+TEST_F(ExecutorTest, ReadsRowsById) {
+  ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
+  const auto table = executor_->parameter("t");  // ids 0 to 19
+  const auto rows = executor_->rows("t", std::vector<uint64_t>{3, 19, 3, 1000});
+  ASSERT_TRUE(rows.ok()) << rows.status();
+  EXPECT_EQ(rows->shape, (Shape{{4, 4}}));
+  for (const auto& [row, id] : {std::pair{0, 3}, {1, 19}, {2, 3}}) {
+    for (int i = 0; i < 4; ++i) EXPECT_EQ(rows->data[row * 4 + i], table->data[id * 4 + i]);
+  }
+  EXPECT_NE(rows->data[12], 0) << "an unknown id has its initial value";
+  EXPECT_EQ(executor_->parameter("t")->shape.dims[0], 20) << "and no row";
+  EXPECT_EQ(executor_->rows("u", {}).status().message(), "the model has no table u");
+}
+
 TEST_F(ExecutorTest, PrintsTheFetchListEveryPrintPeriod) {
   const auto report =
       executor_->train_from_dataset(*dataset_, {.fetch_list = {"auc", executor_->model().loss},

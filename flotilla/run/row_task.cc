@@ -25,7 +25,7 @@ std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
   const auto flag = [](bool on) { return on ? "set" : "not set"; };
   std::map<std::string, std::string> settings = {
       {"--batch_size", fmt::to_string(options.batch_size)},
-      {"--data", FilesText(files)},
+      {"--data", files.empty() ? "rows of the program" : FilesText(files)},
       {"--format", format.format},
       {"--drop_last", flag(data.drop_last)},
       {"--no_in_memory", flag(!data.in_memory)}};
@@ -106,7 +106,7 @@ StatusOr<std::vector<std::string>> RowTask::ArgsForJob(const std::string& log_di
 Status RowTask::CheckStart(const Sections& sections) const {
   if (options_.data.ignore_format) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(const ParserSpec trained, FormatFromSections(sections));
-  return CheckSameRows(trained, FormatOf(model_, options_.data), model_.graph.def().inputs);
+  return CheckSameRows(trained, format(), model_.graph.def().inputs);
 }
 
 Status RowTask::Start(const TaskRun* run) {
@@ -125,11 +125,18 @@ Status RowTask::Start(const TaskRun* run) {
 // A file that does not exist is reported before minutes are spent reading rows.
 StatusOr<std::map<std::string, std::string>> RowTask::Settings() {
   const DataOptions& data = options_.data;
-  FL_ASSIGN_OR_RETURN(train_files_, FindFiles("--data", data.train, data));
-  if (has_test()) {
+  if (from_files()) {
+    FL_ASSIGN_OR_RETURN(train_files_, FindFiles("--data", data.train, data));
+  }
+  if (!data.test.empty()) {
     FL_ASSIGN_OR_RETURN(test_files_, FindFiles("--test", data.test, data));
   }
-  return PositionSettings(options_, train_files_, WithDefaults(FormatOf(model_, data)));
+  const ParserSpec rows = format();
+  return PositionSettings(options_, train_files_, from_files() ? WithDefaults(rows) : rows);
+}
+
+ParserSpec RowTask::format() const {
+  return from_files() ? FormatOf(model_, options_.data) : model_.format;
 }
 
 std::string RowTask::test_data() const {
@@ -194,11 +201,10 @@ StatusOr<Report> RowTask::TrainEpoch(int64_t epoch, const std::optional<DatasetP
 }
 
 StatusOr<Report> RowTask::Test() {
-  return trainer_->Evaluate(*test_.dataset, loaded_ == nullptr ? nullptr : &test_predictions_);
+  const bool keep = loaded_ != nullptr && model_.predict.valid();
+  return trainer_->Evaluate(*test_.dataset, keep ? &test_predictions_ : nullptr);
 }
 
-StatusOr<Sections> RowTask::sections() const {
-  return ToSections(DescribeModel(model_, FormatOf(model_, options_.data)));
-}
+StatusOr<Sections> RowTask::sections() const { return ToSections(DescribeModel(model_, format())); }
 
 }  // namespace flotilla

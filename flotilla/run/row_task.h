@@ -42,8 +42,9 @@ Status CheckWatch(const Model& model, const TrainOptions& options);
 
 class RowTask : public Task {
  public:
-  // If `loaded` is not null, the rows are those, and no files are read. REQUIRES: it outlives the
-  // task and has the inputs of the model, in their order; the task is alone in its job.
+  // If `loaded` is not null, the rows are those, and no files are read; options.data then tells
+  // only where they came from, if they came from files. REQUIRES: it outlives the task and has the
+  // inputs of the model, in their order; the task is alone in its job.
   RowTask(TrainOptions options, MakeRowModel make, LoadedRows* loaded = nullptr)
       : options_(std::move(options)), make_(std::move(make)), loaded_(loaded) {}
 
@@ -52,6 +53,8 @@ class RowTask : public Task {
   int64_t epochs() const override { return options_.epochs; }
   // With the epochs and the batch size that were chosen. REQUIRES: Prepare has succeeded.
   const TrainOptions& options() const { return options_; }
+  // The format of the rows; without a name: unknown, as that of a program's own rows may be.
+  ParserSpec format() const;
   // What the rows are, if the model took its inputs from them.
   StatusOr<std::vector<std::string>> ArgsForJob(const std::string& log_dir) const override;
   // The rows of this run must have the format that the loaded model was trained on.
@@ -70,14 +73,17 @@ class RowTask : public Task {
   Report so_far() const override { return trainer_->SoFar(); }
   DatasetCounts counts() const override { return train_.dataset->counts(); }
   void AddMetrics(Progress* progress) const override { trainer_->AddMetrics(progress); }
-  bool has_test() const override { return !options_.data.test.empty(); }
+  bool has_test() const override {
+    return loaded_ == nullptr ? !options_.data.test.empty() : loaded_->test != nullptr;
+  }
   StatusOr<Report> Test() override;
   // The predictions of the last Test, (rows, columns), in the order of the rows; only of loaded
-  // rows.
+  // rows, by a model that has a prediction (Model::predict).
   const std::vector<float>& test_predictions() const { return test_predictions_; }
   StatusOr<Sections> sections() const override;
 
  private:
+  bool from_files() const { return loaded_ == nullptr || !options_.data.train.empty(); }
   // Views of the rows that are loaded.
   Status OpenLoaded();
   // This trainer's share of the rows of these files.

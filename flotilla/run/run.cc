@@ -4,9 +4,11 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "flotilla/base/stop_signal.h"
+#include "flotilla/checkpoint/reader.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/run/group_report.h"
 #include "flotilla/run/job_part.h"
@@ -19,9 +21,9 @@
 namespace flotilla {
 namespace {
 
-RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal) {
+RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal, bool resume) {
   return {.dir = keep.out,
-          .resume = keep.resume,
+          .resume = resume,
           .overwrite = keep.overwrite,
           .command = terminal.command_line};
 }
@@ -29,8 +31,14 @@ RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal) {
 // One run, from joining the job to its result. Members refer to those above them.
 class Run {
  public:
-  Run(const RunOptions& options, Task& task, Terminal& terminal)
-      : options_(options), task_(task), terminal_(terminal) {}
+  Run(const RunOptions& options, Task& task, Terminal& terminal, const RunHost& host)
+      : options_(options),
+        task_(task),
+        terminal_(terminal),
+        host_(host),
+        interrupt_(host.stop == nullptr ? &own_interrupt_ : host.stop->interrupt()) {
+    if (host.stop == nullptr) signal_.emplace(&own_interrupt_);
+  }
 
   Status Prepare();
   StatusOr<RunResult> Train();
@@ -58,17 +66,28 @@ class Run {
   // Whether this trainer acts for all: it saves models and prints the results.
   bool first() const { return run_.first(); }
   bool alone() const { return run_.alone(); }
-  Group& group() { return *job_.group; }
-  Communicator& communicator() { return *job_.communicator; }
+  Group& group() { return *job().group; }
+  Communicator& communicator() { return *job().communicator; }
+  TrainerJob& job() { return host_.job == nullptr ? job_ : *host_.job; }
+
+  bool stopped() const { return signal_ ? signal_->stopped() : host_.stop->made(); }
+  int exit_code() const { return signal_ ? signal_->exit_code() : 0; }
+  // "stopped by signal 2"
+  std::string StoppedText() const {
+    return signal_ ? fmt::format("stopped by signal {}", signal_->signal())
+                   : std::string("stopped by the program");
+  }
 
   RunOptions options_;  // with the number of epochs
   Task& task_;
   Terminal& terminal_;
-  Interrupt interrupt_;  // by a signal, or by the end of the job
-  const StopSignal signal_{&interrupt_};
-  std::unique_ptr<RunDir> out_;  // null: no models are saved, or not by this trainer
+  const RunHost& host_;
+  Interrupt own_interrupt_;  // by a signal, or by the end of the job
+  Interrupt* const interrupt_;
+  std::optional<StopSignal> signal_;  // not set: the host stops the run
+  std::unique_ptr<RunDir> out_;       // null: no models are saved, or not by this trainer
   std::unique_ptr<RunView> view_;
-  TrainerJob job_;  // empty before Join
+  TrainerJob job_;  // empty before Join, and if the host has one
   TaskRun run_;
   RunState state_;
   std::map<std::string, std::string> settings_;  // RunState::settings of this run
@@ -82,7 +101,7 @@ Status Run::Prepare() {
   // touch the directory of the trainer that was admitted.
   const bool in_job = options_.fleet.role.is_trainer();
   if (!in_job) FL_RETURN_IF_ERROR(OpenOut());
-  FL_RETURN_IF_ERROR(task_.Prepare(terminal_, &interrupt_));
+  FL_RETURN_IF_ERROR(task_.Prepare(terminal_, interrupt_));
   if (options_.epochs == 0) options_.epochs = task_.epochs();
   FL_RETURN_IF_ERROR(Join());
   if (in_job) FL_RETURN_IF_ERROR(OpenOut());
@@ -100,34 +119,42 @@ Status Run::OpenOut() {
     return absl::OkStatus();
   }
   FL_ASSIGN_OR_RETURN(
-      out_, RunDir::Open(RunDirOf(options_.keep, terminal_),
-                         [this](std::string_view line) { terminal_.log.warn("{}", line); }));
+      out_,
+      RunDir::Open(RunDirOf(options_.keep, terminal_, options_.keep.resume || host_.continues),
+                   [this](std::string_view line) { terminal_.log.warn("{}", line); }));
   return absl::OkStatus();
 }
 
 Status Run::Join() {
-  JobOptions job = options_.fleet.job;
-  task_.SetJob(&job);
-  job.interrupt = &interrupt_;
-  job.stop = [this] { return signal_.stopped(); };
-  FL_ASSIGN_OR_RETURN(const JobPart part, MakeJobPart(options_.fleet.role, std::move(job),
-                                                      task_.model(), options_.seed));
-  FL_ASSIGN_OR_RETURN(job_, JoinAs(part, &terminal_.clock, [this](std::string_view line) {
-                        terminal_.log.info("{}", line);
-                      }));
-  run_ = {.job = &job_,
+  if (host_.job == nullptr) {
+    JobOptions joined = options_.fleet.job;
+    task_.SetJob(&joined);
+    joined.interrupt = interrupt_;
+    joined.stop = [this] { return stopped(); };
+    FL_ASSIGN_OR_RETURN(const JobPart part, MakeJobPart(options_.fleet.role, std::move(joined),
+                                                        task_.model(), options_.seed));
+    FL_ASSIGN_OR_RETURN(job_, JoinAs(part, &terminal_.clock, [this](std::string_view line) {
+                          terminal_.log.info("{}", line);
+                        }));
+  }
+  run_ = {.job = &job(),
           .terminal = &terminal_,
-          .interrupt = &interrupt_,
-          .on_progress = [this](const Progress& progress) { view_->Batch(progress, task_); },
+          .interrupt = interrupt_,
+          .on_progress =
+              [this](const Progress& progress) {
+                view_->Batch(progress, task_);
+                if (host_.on_progress) host_.on_progress(progress);
+              },
           .want_pause = [this] { return saves_->Due(); },
           .at_pause = [this] { return saves_->SaveStep(StateInside()); },
-          .stop = [this] { return signal_.stopped(); }};
+          .stop = [this] { return stopped(); }};
   return absl::OkStatus();
 }
 
 // Trainer 0 loads the model for all: in one process, or through the servers.
 Status Run::StartFromModel() {
   std::string state;
+  state_.epoch = host_.first_epoch;
   if (first()) {
     FL_RETURN_IF_ERROR(LoadModel());
     state = state_.ToText();
@@ -143,6 +170,16 @@ Status Run::StartFromModel() {
 
 Status Run::LoadModel() {
   const KeepOptions& keep = options_.keep;
+  if (host_.continues && out_->model().empty()) return absl::OkStatus();
+  if (host_.continues) {
+    FL_ASSIGN_OR_RETURN(const auto reader, CheckpointReader::Open(out_->model()));
+    const Sections& sections = reader->manifest().info.sections;
+    FL_ASSIGN_OR_RETURN(state_, RunState::FromText(sections.at(kRunSection)));
+    state_.position.reset();
+    state_.so_far = Report();
+    state_.epoch = host_.first_epoch;
+    return absl::OkStatus();
+  }
   const bool resumed = keep.resume && !out_->model().empty();
   if (keep.resume && !resumed) {
     terminal_.log.info("--resume: {} has no model yet, starting a new run", keep.out);
@@ -239,7 +276,7 @@ StatusOr<bool> Run::RunEpoch() {
   FL_ASSIGN_OR_RETURN(result_.train, task_.TrainEpoch(epoch, position, before));
   result_.summary.AddEpoch(result_.train, task_.counts());
   if (result_.train.stopped && !alone()) {
-    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+    return absl::CancelledError(StoppedText());
   }
   if (result_.train.stopped) {
     result_.examples += result_.train.rows;
@@ -266,19 +303,21 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   if (task_.has_test()) {
     const Status tested = Test(epoch, &best);
     // A test that a signal interrupted has no valid result; the epoch is complete and is saved.
-    const bool cut = alone() && absl::IsCancelled(tested) && signal_.stopped();
+    const bool cut = alone() && absl::IsCancelled(tested) && stopped();
     if (!tested.ok() && !cut) return tested;
   }
   // Checked only once, since a signal may arrive at any time. It reaches trainers at different
   // moments, and the next calls are collective.
-  const bool stopped = signal_.stopped();
-  if (stopped && !alone()) {
-    return absl::CancelledError(fmt::format("stopped by signal {}", signal_.signal()));
+  const bool stop = stopped();
+  if (stop && !alone()) {
+    return absl::CancelledError(StoppedText());
   }
   state_.epoch = epoch + 1;
   const bool enough =
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
-  const bool last = state_.epoch == options_.epochs || enough || stopped;
+  const bool asked = host_.on_epoch &&
+                     host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
+  const bool last = state_.epoch == options_.epochs || enough || asked || stop;
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
   // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
   FL_RETURN_IF_ERROR(group().Barrier(fmt::format("saved {}", epoch)));
@@ -287,7 +326,7 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
                        state_.epochs_without_better, DisplayName(watched_.name),
                        watched_.larger_is_better ? "above" : "below", state_.best);
   }
-  if (stopped && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
+  if (stop && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
   return !last;
 }
 
@@ -318,18 +357,16 @@ Status Run::LowerRateOnPlateau() {
 
 Status Run::Stop() {
   terminal_.console.EndTask();
-  terminal_.exit_code = signal_.exit_code();
+  terminal_.exit_code = exit_code();
   result_.stopped = true;
   if (!saves_->enabled()) {
     if (!task_.has_results()) {
-      terminal_.log.warn("stopped by signal {}; nothing was saved, since --out was not given",
-                         signal_.signal());
+      terminal_.log.warn("{}; nothing was saved, since --out was not given", StoppedText());
     }
     return absl::OkStatus();
   }
   if (!task_.can_resume()) {
-    terminal_.log.warn("stopped by signal {}; nothing was saved, and the run cannot be continued",
-                       signal_.signal());
+    terminal_.log.warn("{}; nothing was saved, and the run cannot be continued", StoppedText());
     return saves_->Wait();
   }
   if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
@@ -338,8 +375,8 @@ Status Run::Stop() {
   const std::string command = options_.fleet.role.is_trainer()
                                   ? " start the job again with --resume"
                                   : "\n  " + ResumeCommand(terminal_);
-  terminal_.log.info("stopped by signal {} at step {}; to continue:{}", signal_.signal(),
-                     communicator().global_step(), command);
+  terminal_.log.info("{} at step {}; to continue:{}", StoppedText(), communicator().global_step(),
+                     command);
   return absl::OkStatus();
 }
 
@@ -352,7 +389,7 @@ Status Run::Finish() {
   result_.best_epoch = state_.best_epoch;
   result_.last_epoch = state_.epoch - 1;
   result_.steps = std::max(result_.steps, communicator().global_step());
-  if (LocalCommunicator* const local = job_.local; local != nullptr) {
+  if (LocalCommunicator* const local = job().local; local != nullptr) {
     for (size_t t = 0; t < local->spec().tables.size(); ++t) {
       result_.table_rows += local->table(static_cast<int>(t)).size();
     }
@@ -367,8 +404,9 @@ Status Run::Finish() {
 }
 
 Status Run::Leave(const Status& status) {
-  if (absl::IsCancelled(status) && signal_.stopped()) terminal_.exit_code = signal_.exit_code();
-  // Before Join there is no other process to report an error to.
+  if (absl::IsCancelled(status) && stopped()) terminal_.exit_code = exit_code();
+  // Before Join there is no other process to report an error to; nor if the parameters are the
+  // host's.
   if (job_.communicator == nullptr) return status;
   if (status.ok()) return job_.Stop();
   job_.Abort(status);
@@ -380,7 +418,8 @@ Status StartJob(const RunOptions& options, Task& task, Terminal& terminal) {
   // Reports a directory that cannot be used before any process is started; trainer 0 locks it
   // later.
   if (!options.keep.out.empty()) {
-    FL_RETURN_IF_ERROR(RunDir::Open(RunDirOf(options.keep, terminal), [](auto) {}).status());
+    FL_RETURN_IF_ERROR(
+        RunDir::Open(RunDirOf(options.keep, terminal, options.keep.resume), [](auto) {}).status());
   }
   FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> more, task.ArgsForJob(options.fleet.log_dir));
@@ -400,8 +439,9 @@ Status Serve(const RunOptions& options, Task& task, Terminal& terminal) {
 
 }  // namespace
 
-StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal) {
-  Run run(options, task, terminal);
+StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal,
+                                const RunHost& host) {
+  Run run(options, task, terminal, host);
   const Status prepared = run.Prepare();
   if (!prepared.ok()) return run.Leave(prepared);
   StatusOr<RunResult> result = run.Train();

@@ -9,6 +9,8 @@
 #include <string>
 
 #include "flotilla/base/status.h"
+#include "flotilla/base/stop_request.h"
+#include "flotilla/launch/job.h"
 #include "flotilla/report/summary.h"
 #include "flotilla/run/run_options.h"
 #include "flotilla/run/task.h"
@@ -32,11 +34,31 @@ struct RunResult {
   bool stopped = false;        // by a signal, before the end of the last epoch
 };
 
+// The program around a run, where the run is not all of it. Everything outlives the run.
+struct RunHost {
+  // Ends the run as a signal would, from any thread. Null: signals do (base/stop_signal.h).
+  StopRequest* stop = nullptr;
+  // The parameters to train, in this process; the run leaves them to the host. Null: its own.
+  TrainerJob* job = nullptr;
+  // The number of the first epoch, unless the run resumes: with `job`, that of epochs so far.
+  // RunOptions::epochs includes them.
+  int64_t first_epoch = 0;
+  // With `job`: the models in KeepOptions::out are earlier ones of the same parameters, and the run
+  // adds to them.
+  bool continues = false;
+  // What the run tells, each called by one thread at a time, while training continues. Empty:
+  // nothing.
+  std::function<void(const Progress& progress)> on_progress;
+  // After every epoch, with its test if there was one. True: the run ends as after its last epoch.
+  std::function<bool(int64_t epoch, const Report& train, const Report* test)> on_epoch;
+};
+
 // Runs in one process, or as a trainer of a job. In one process a stop signal ends the training
 // after the current batch: the position is saved in --out, the log says how to continue, and
 // terminal.exit_code is set. In a job a stop signal is an error and ends the job. Errors name the
 // file or the flag.
-StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal);
+StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal,
+                                const RunHost& host = {});
 
 // The results as text, with a newline at the end.
 using ResultText = std::function<std::string(const RunResult&)>;

@@ -9,6 +9,22 @@
 
 namespace flotilla {
 
+Model CopyOf(const Model& model) {
+  Model copy;
+  copy.graph = Graph(std::make_unique<GraphDef>(model.graph.def()));
+  const auto in_copy = [&](const Var& var) {
+    return var.valid() ? Var(copy.graph.mutable_def(), var.index()) : Var();
+  };
+  copy.loss = in_copy(model.loss);
+  copy.optimizer = model.optimizer;
+  copy.metrics = model.metrics;
+  copy.watch = model.watch;
+  copy.predict = in_copy(model.predict);
+  copy.weight = in_copy(model.weight);
+  copy.format = model.format;
+  return copy;
+}
+
 ModelSpec SpecOf(const Model& model, uint64_t seed) {
   ModelSpec spec{.parameters = model.graph.def().parameters,
                  .tables = model.graph.def().tables,

@@ -34,6 +34,9 @@ struct Model {
   ParserSpec format;
 };
 
+// A model of its own with the same network.
+Model CopyOf(const Model& model);
+
 // The spec of the model's parameters. Those that the loss does not depend on have no gradient.
 // REQUIRES: model.graph.status().ok().
 ModelSpec SpecOf(const Model& model, uint64_t seed);
