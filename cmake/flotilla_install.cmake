@@ -18,7 +18,7 @@ install(TARGETS flotilla_flotilla ${modules} EXPORT flotilla_targets
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/flotilla)
 install(DIRECTORY flotilla DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN "*.h" PATTERN "*-inl.h"
-        PATTERN "cli" EXCLUDE PATTERN "testing" EXCLUDE PATTERN "*_testing.h" EXCLUDE
+        PATTERN "cli" EXCLUDE PATTERN "python" EXCLUDE PATTERN "testing" EXCLUDE PATTERN "*_testing.h" EXCLUDE
         PATTERN "*_test.h" EXCLUDE)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/flotilla)

@@ -20,6 +20,10 @@ if(FLOTILLA_CCACHE)
       CCACHE_SLOPPINESS=pch_defines,time_macros ${FLOTILLA_CCACHE})
 endif()
 
+# The Python module is a shared library of the same objects. As an option of all targets: what CMake
+# sets for libraries and programs differs, and both use the same precompiled headers.
+add_compile_options(-fPIC -fvisibility=hidden -fvisibility-inlines-hidden)
+
 # -ffp-contract=off keeps a*b+c as written: results do not depend on what the compiler fuses.
 # Kernels that want a fused multiply-add ask for it by name.
 # GCC 12 sees overlaps in std::string where there are none (its bug 105651): -Wno-restrict.

@@ -1,0 +1,53 @@
+// What the files of the Python module share. The module, flotilla._core, translates and holds no
+// logic: what it binds is the API of the other directories, python/flotilla/ makes it a package.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <utility>
+
+#include "flotilla/base/status.h"
+#include "flotilla/graph/graph.h"
+#include "flotilla/trainer/model.h"
+
+namespace flotilla::python {
+
+namespace py = pybind11;
+
+// One function per file.
+void BindSpecs(py::module_& module);     // initial values, schedules, optimizers
+void BindGraph(py::module_& module);     // graphs, values, layers, metrics
+void BindModels(py::module_& module);    // a user's model, the zoo
+void BindTraining(py::module_& module);  // rows, executor, jobs
+void BindPredictor(py::module_& module);
+
+// Raised as flotilla.Error, or as the subclass of its code (python/flotilla/errors.py).
+struct StatusError : std::exception {
+  explicit StatusError(Status a_status) : status(std::move(a_status)) {}
+  const char* what() const noexcept override { return "flotilla.Error"; }
+  Status status;
+};
+
+inline void Check(Status status) {
+  if (!status.ok()) throw StatusError(std::move(status));
+}
+template <typename T>
+T Check(StatusOr<T> value) {
+  Check(value.status());
+  return *std::move(value);
+}
+
+// A value with the graph that it belongs to, which it keeps alive.
+struct GraphVar {
+  std::shared_ptr<Graph> graph;
+  Var var;
+};
+
+// A model that several trainers may copy, with the graph that its values were made of.
+struct ModelHandle {
+  Model model;
+  std::shared_ptr<Graph> graph;  // null: a model of the zoo
+};
+
+}  // namespace flotilla::python

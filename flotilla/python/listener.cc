@@ -1,0 +1,158 @@
+#include "flotilla/python/listener.h"
+
+#include <chrono>
+#include <ostream>
+
+namespace flotilla::python {
+namespace {
+
+constexpr auto kLookForSignals = std::chrono::milliseconds(50);
+
+py::dict ProgressDict(const Progress& progress) {
+  py::dict dict;
+  dict["epoch"] = progress.epoch;
+  dict["step"] = progress.step;
+  dict["batches"] = progress.batches;
+  dict["rows"] = progress.rows;
+  dict["epoch_rows"] = progress.epoch_rows;
+  dict["loss"] = progress.loss;
+  dict["seconds"] = progress.seconds;
+  return dict;
+}
+
+const char* NameOf(Logger::Level level) {
+  switch (level) {
+    case Logger::Level::kInfo:
+      return "info";
+    case Logger::Level::kWarning:
+      return "warning";
+    case Logger::Level::kError:
+      break;
+  }
+  return "error";
+}
+
+}  // namespace
+
+py::dict ReportDict(const Report& report) {
+  py::dict dict;
+  dict["loss"] = report.loss;
+  for (const auto& [name, value] : report.metrics) dict[py::str(name)] = value;
+  dict["rows"] = report.rows;
+  dict["seconds"] = report.seconds;
+  return dict;
+}
+
+class ListenedRun::MailLogger : public Logger {
+ public:
+  explicit MailLogger(ListenedRun* run) : run_(*run) {}
+
+ private:
+  void Write(Level level, std::string_view message) override {
+    const std::lock_guard lock(run_.mutex_);
+    run_.messages_.push_back(LogMessage{level, std::string(message)});
+    run_.changed_.notify_all();
+  }
+
+  ListenedRun& run_;
+};
+
+RunResult ListenedRun::Run(const std::function<StatusOr<RunResult>(Terminal&, RunHost)>& work) {
+  std::thread worker([&] { Work(work); });
+  bool ended = false;
+  while (!ended) {
+    {
+      const py::gil_scoped_release release;
+      std::unique_lock lock(mutex_);
+      changed_.wait_for(lock, kLookForSignals, [&] { return ended_ || !messages_.empty(); });
+      ended = ended_;
+    }
+    Guarded([] {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+    });
+    Deliver();
+  }
+  {
+    const py::gil_scoped_release release;
+    worker.join();
+  }
+  if (raised_) throw std::move(*raised_);
+  return Check(*std::move(result_));
+}
+
+void ListenedRun::Work(const std::function<StatusOr<RunResult>(Terminal&, RunHost)>& work) {
+  std::ostream nowhere(nullptr);
+  const SteadyClock clock;
+  Console console(nowhere, &clock);
+  MailLogger log(this);
+  Terminal terminal{.out = nowhere, .console = console, .log = log, .clock = clock};
+  RunHost host;
+  host.stop = &stop_;
+  host.on_progress = [this](const Progress& progress) {
+    const std::lock_guard lock(mutex_);
+    progress_ = progress;
+  };
+  host.on_epoch = [this](int64_t epoch, const Report& train, const Report* test) {
+    return TellEpoch(epoch, train, test);
+  };
+  StatusOr<RunResult> result = work(terminal, std::move(host));
+  const std::lock_guard lock(mutex_);
+  result_ = std::move(result);
+  ended_ = true;
+  changed_.notify_all();
+}
+
+bool ListenedRun::TellEpoch(int64_t epoch, const Report& train, const Report* test) {
+  EpochMessage message{.epoch = epoch, .train = train};
+  if (test != nullptr) message.test = *test;
+  std::unique_lock lock(mutex_);
+  epoch_answer_.reset();
+  messages_.push_back(std::move(message));
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return epoch_answer_.has_value(); });
+  return *epoch_answer_;
+}
+
+void ListenedRun::Deliver() {
+  std::deque<std::variant<LogMessage, EpochMessage>> messages;
+  std::optional<Progress> progress;
+  {
+    const std::lock_guard lock(mutex_);
+    messages.swap(messages_);
+    progress.swap(progress_);
+  }
+  if (progress && !raised_) {
+    Guarded([&] { listener_.attr("on_progress")(ProgressDict(*progress)); });
+  }
+  for (const auto& message : messages) {
+    if (const auto* log = std::get_if<LogMessage>(&message)) {
+      Guarded([&] { listener_.attr("on_log")(NameOf(log->level), log->text); });
+      continue;
+    }
+    const auto& epoch = std::get<EpochMessage>(message);
+    bool end = true;  // after an exception
+    Guarded([&] {
+      const py::object test = epoch.test ? py::object(ReportDict(*epoch.test)) : py::none();
+      end = listener_.attr("on_epoch")(epoch.epoch, ReportDict(epoch.train), test).cast<bool>();
+    });
+    const std::lock_guard lock(mutex_);
+    epoch_answer_ = end;
+    changed_.notify_all();
+  }
+}
+
+template <typename Call>
+void ListenedRun::Guarded(Call call) {
+  try {
+    call();
+  } catch (py::error_already_set& error) {
+    if (!raised_) raised_.emplace(std::move(error));
+    stop_.Make();
+  } catch (const py::cast_error&) {
+    PyErr_SetString(PyExc_TypeError, "a listener returned a value of another type");
+    if (!raised_) raised_.emplace();
+    stop_.Make();
+  }
+}
+
+}  // namespace flotilla::python

@@ -1,0 +1,282 @@
+// Training: the options of a run, rows in memory, the executor, and the part of a process in a job.
+#include <pybind11/stl.h>
+
+#include "flotilla/dataset/in_memory_dataset.h"
+#include "flotilla/fleet/executor.h"
+#include "flotilla/fleet/fleet.h"
+#include "flotilla/models/zoo.h"
+#include "flotilla/python/arrays.h"
+#include "flotilla/python/listener.h"
+#include "flotilla/run/row_features.h"
+#include "flotilla/run/row_task.h"
+
+namespace flotilla::python {
+namespace {
+
+using RowsPointer = std::shared_ptr<InMemoryDataset>;
+
+void BindOptions(py::module_& m) {
+  py::class_<TrainOptions>(m, "TrainOptions", "The options of a run, as plain values.")
+      .def(py::init<>())
+      .def_readwrite("model_name", &TrainOptions::model_name)
+      .def_readwrite("epochs", &TrainOptions::epochs)
+      .def_readwrite("batch_size", &TrainOptions::batch_size)
+      .def_readwrite("threads", &TrainOptions::threads)
+      .def_readwrite("seed", &TrainOptions::seed)
+      .def_readwrite("deterministic", &TrainOptions::deterministic)
+      .def_readwrite("watch", &TrainOptions::watch)
+      .def_readwrite("early_stop", &TrainOptions::early_stop)
+      .def_readwrite("plateau", &TrainOptions::plateau)
+      .def_readwrite("keep", &TrainOptions::keep)
+      .def_readwrite("data", &TrainOptions::data);
+  py::class_<KeepOptions>(m, "KeepOptions")
+      .def_readwrite("out", &KeepOptions::out)
+      .def_readwrite("every_epochs", &KeepOptions::every_epochs)
+      .def_readwrite("every_steps", &KeepOptions::every_steps)
+      .def_readwrite("every_minutes", &KeepOptions::every_minutes)
+      .def_readwrite("keep", &KeepOptions::keep)
+      .def_readwrite("resume", &KeepOptions::resume)
+      .def_readwrite("overwrite", &KeepOptions::overwrite)
+      .def_readwrite("init_model", &KeepOptions::init_model);
+  py::class_<DataOptions>(m, "DataOptions")
+      .def_readwrite("train", &DataOptions::train)
+      .def_readwrite("test", &DataOptions::test)
+      .def_property(
+          "format", [](const DataOptions& data) { return data.format.format; },
+          [](DataOptions& data, std::string name) { data.format.format = std::move(name); })
+      .def_property(
+          "format_params", [](const DataOptions& data) { return data.format.params; },
+          [](DataOptions& data, std::map<std::string, std::string> params) {
+            data.format.params = std::move(params);
+          })
+      .def_readwrite("schema", &DataOptions::schema)
+      .def_readwrite("label", &DataOptions::label)
+      .def("set_task",
+           [](DataOptions& data, const std::string& name) {
+             for (const LabelTask task :
+                  {LabelTask::kClick, LabelTask::kRegression, LabelTask::kClasses}) {
+               if (name == NameOf(task)) data.task = task;
+             }
+             if (!data.task) {
+               Check(InvalidArgument("task '{}' is not click, regression or classes", name));
+             }
+           })
+      .def_readwrite("in_memory", &DataOptions::in_memory)
+      .def_readwrite("shuffle", &DataOptions::shuffle)
+      .def_readwrite("shuffle_rows", &DataOptions::shuffle_rows)
+      .def_readwrite("drop_last", &DataOptions::drop_last)
+      .def_readwrite("max_bad_rows", &DataOptions::max_bad_rows)
+      .def_readwrite("readers", &DataOptions::readers)
+      .def_readwrite("pipe_command", &DataOptions::pipe_command)
+      .def_readwrite("ignore_format", &DataOptions::ignore_format)
+      .def_readwrite("cache", &DataOptions::cache);
+}
+
+py::dict ResultDict(const RunResult& result) {
+  py::dict dict;
+  dict["train"] = ReportDict(result.train);
+  dict["test"] = result.test ? py::object(ReportDict(*result.test)) : py::none();
+  dict["examples"] = result.examples;
+  dict["steps"] = result.steps;
+  dict["watch"] = result.watch;
+  dict["best"] = result.best;
+  dict["best_epoch"] = result.best_epoch;
+  dict["last_epoch"] = result.last_epoch;
+  dict["stopped"] = result.stopped;
+  dict["seconds"] = result.summary.train_seconds;
+  return dict;
+}
+
+// A model of the zoo for the rows of the options, and what its recipe leaves open.
+std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string& name,
+                                                              const Config::Values& flags,
+                                                              TrainOptions options,
+                                                              const py::object& listener) {
+  const ZooModel* const zoo = FindZooModel(name);
+  if (zoo == nullptr) Check(NotFound("there is no model {}", name));
+  auto handle = std::make_shared<ModelHandle>();
+  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
+    FL_ASSIGN_OR_RETURN(const DescribedRows rows,
+                        FindRowFeatures(options, zoo->fields, terminal, host.stop->interrupt()));
+    const Mode& mode = GetMode(options.fleet.job.mode.mode);
+    double cooldown = 0;
+    const ModelFunction make = [&](const Config& config) {
+      cooldown = ReadCooldown(config, !mode.joins_workers);
+      return MakeZooModel(*zoo, rows.features, config);
+    };
+    FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, Config(flags)));
+    handle->model.format = rows.format;
+    if (options.epochs == 0) options.epochs = DefaultEpochs(zoo->recipe, rows.features);
+    if (options.batch_size == 0) options.batch_size = DefaultBatchSize(zoo->recipe, rows.features);
+    ScheduleSpec& rate = handle->model.optimizer.learning_rate;
+    rate = WithCooldown(std::move(rate), cooldown, rows.features.rows, options);
+    return RunResult();
+  });
+  // The flags of the format have served to find the rows' format, which the model has now.
+  options.data.format = {};
+  return {handle, options};
+}
+
+// An executor, and the job that its parameters may live in.
+class PyExecutor {
+ public:
+  PyExecutor(const ModelHandle& handle, int threads, uint64_t seed, bool deterministic) {
+    const ExecutorOptions options{
+        .threads = threads, .seed = seed, .deterministic = deterministic, .print = &nowhere_};
+    executor_ = Check(Executor::Make(CopyOf(handle.model), options));
+  }
+
+  py::dict Fit(const TrainOptions& options, const RowsPointer& train, const RowsPointer& test,
+               const py::object& listener) {
+    LoadedRows rows;
+    if (train != nullptr) rows.train = Check(train->View({}));
+    if (test != nullptr) rows.test = Check(test->View({}));
+    return ResultDict(ListenedRun(listener).Run([&](Terminal& terminal, RunHost host) {
+      return executor_->fit(options, train == nullptr ? nullptr : &rows, terminal, std::move(host));
+    }));
+  }
+
+  py::dict Evaluate(const RowsPointer& rows, int64_t batch_size) {
+    StatusOr<Report> report = absl::UnknownError("");
+    {
+      const py::gil_scoped_release release;
+      auto view = rows->View({.batch_size = batch_size});
+      report = view.ok() ? executor_->infer_from_dataset(**view) : view.status();
+    }
+    return ReportDict(Check(std::move(report)));
+  }
+
+  py::list Step(const py::dict& feed, const std::vector<std::variant<GraphVar, std::string>>& fetch,
+                bool training) {
+    const Batch batch = BatchOf(inputs(), feed, training);
+    std::vector<Fetch> fetches;
+    for (const auto& each : fetch) fetches.push_back(FetchOf(each));
+    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
+    {
+      const py::gil_scoped_release release;
+      values = training ? executor_->run(batch, fetches) : executor_->infer(batch, fetches);
+    }
+    py::list arrays;
+    for (const Tensor& value : Check(std::move(values))) arrays.append(ArrayOf(value));
+    return arrays;
+  }
+
+  // The prediction of the model: its last column, or all of them if there are more than two.
+  py::array_t<float> Predict(const py::dict& arrays) {
+    const Model& model = executor_->model();
+    const int predict = model.predict.valid()   ? model.predict.index()
+                        : model.metrics.empty() ? -1
+                                                : model.metrics[0].vars[0];
+    if (predict < 0) {
+      Check(FailedPrecondition("the model has no prediction: pass predict= to Model, or a metric"));
+    }
+    const Batch batch = BatchOf(inputs(), arrays, /*with_labels=*/false);
+    const std::vector<Fetch> fetches = {Fetch(Var(def(), predict))};
+    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
+    {
+      const py::gil_scoped_release release;
+      values = executor_->infer(batch, fetches);
+    }
+    const Tensor tensor = Check(std::move(values)).front();
+    const int64_t columns = batch.rows == 0 ? 1 : tensor.data.size() / batch.rows;
+    if (columns > 2) return ArrayOf(tensor.data, {batch.rows, columns});
+    std::vector<float> last(batch.rows);
+    for (int64_t row = 0; row < batch.rows; ++row) last[row] = tensor.data[(row + 1) * columns - 1];
+    return ArrayOf(last, {batch.rows});
+  }
+
+  py::array_t<float> Parameter(const std::string& name) {
+    return ArrayOf(Check(executor_->parameter(name)));
+  }
+
+  py::array_t<float> TableRows(const std::string& table, const py::object& ids) {
+    return ArrayOf(Check(executor_->rows(table, IdsOf(ids, "ids"))));
+  }
+
+  void SetParameter(const std::string& name,
+                    const py::array_t<float, py::array::c_style | py::array::forcecast>& values) {
+    Check(executor_->set_parameter(name, {values.data(), static_cast<size_t>(values.size())}));
+  }
+
+  template <typename Call>
+  void Released(Call call) {
+    Status status;
+    {
+      const py::gil_scoped_release release;
+      status = call(*executor_);
+    }
+    Check(std::move(status));
+  }
+
+  Executor& executor() { return *executor_; }
+  std::span<const InputSpec> inputs() const { return executor_->model().graph.def().inputs; }
+
+ private:
+  // Fetches refer to a graph without changing it.
+  GraphDef* def() const { return const_cast<GraphDef*>(&executor_->model().graph.def()); }
+  Fetch FetchOf(const std::variant<GraphVar, std::string>& what) const {
+    if (const auto* name = std::get_if<std::string>(&what)) return {*name};
+    // The value of the same number in the executor's copy of the graph.
+    const GraphVar& value = std::get<GraphVar>(what);
+    const auto& vars = def()->vars;
+    const auto index = static_cast<size_t>(value.var.index());
+    if (index >= vars.size() || vars[index].name != value.var.name()) {
+      Check(InvalidArgument("{} does not belong to the model", value.var.name()));
+    }
+    return {Var(def(), value.var.index())};
+  }
+
+  std::ostream nowhere_{nullptr};
+  std::unique_ptr<Executor> executor_;
+};
+
+}  // namespace
+
+void BindTraining(py::module_& m) {
+  BindOptions(m);
+  py::class_<InMemoryDataset, RowsPointer>(m, "Rows", "Rows in memory.")
+      .def(py::init([](const ModelHandle& model, const py::dict& arrays) {
+             const auto& inputs = model.model.graph.def().inputs;
+             const Batch batch = BatchOf(inputs, arrays, /*with_labels=*/true);
+             const py::gil_scoped_release release;
+             return Check(InMemoryDataset::FromRows(inputs, batch, {}));
+           }),
+           py::arg("model"), py::arg("arrays"))
+      .def("__len__", &InMemoryDataset::rows);
+  py::class_<PyExecutor>(m, "Executor")
+      .def(py::init<const ModelHandle&, int, uint64_t, bool>(), py::arg("model"),
+           py::arg("threads"), py::arg("seed"), py::arg("deterministic"))
+      .def("fit", &PyExecutor::Fit, py::arg("options"), py::arg("train"), py::arg("test"),
+           py::arg("listener"))
+      .def("evaluate", &PyExecutor::Evaluate, py::arg("rows"), py::arg("batch_size"))
+      .def("step", &PyExecutor::Step, py::arg("feed"), py::arg("fetch"), py::arg("training"))
+      .def("end_pass", [](PyExecutor& e) { e.Released([](Executor& x) { return x.end_pass(); }); })
+      .def("reset_metrics", [](PyExecutor& e) { e.executor().reset_metrics(); })
+      .def("predict", &PyExecutor::Predict, py::arg("arrays"))
+      .def("parameter", &PyExecutor::Parameter, py::arg("name"))
+      .def("table_rows", &PyExecutor::TableRows, py::arg("table"), py::arg("ids"))
+      .def("set_parameter", &PyExecutor::SetParameter, py::arg("name"), py::arg("values"))
+      .def(
+          "save",
+          [](PyExecutor& e, const std::string& dir, bool inference) {
+            e.Released([&](Executor& x) {
+              return inference ? x.save_inference_model(dir) : x.save_persistables(dir);
+            });
+          },
+          py::arg("dir"), py::arg("inference"))
+      .def(
+          "load",
+          [](PyExecutor& e, const std::string& dir, bool allow_missing) {
+            e.Released([&](Executor& x) {
+              LoadOptions options;
+              options.allow_missing = allow_missing;
+              return x.load_persistables(dir, options);
+            });
+          },
+          py::arg("dir"), py::arg("allow_missing"))
+      .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });
+  m.def("make_zoo", &MakeZoo, py::arg("name"), py::arg("flags"), py::arg("options"),
+        py::arg("listener"));
+}
+
+}  // namespace flotilla::python

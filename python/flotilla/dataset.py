@@ -1,0 +1,88 @@
+"""Rows to train on, to test with and to score."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Optional, Sequence, Union
+
+from . import _core
+
+Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
+
+
+def _paths(paths: Paths) -> list[str]:
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    return [os.fspath(path) for path in paths]
+
+
+class Dataset:
+    """Rows in files or in arrays. Use one of the from_ functions."""
+
+    def __init__(self) -> None:
+        self._paths: list[str] = []
+        self._arrays: Optional[Mapping[str, Any]] = None
+        self._options: dict[str, Any] = {}
+
+    @staticmethod
+    def from_files(paths: Paths, *, format: str = "", schema: Union[str, "os.PathLike[str]"] = "",
+                   label: str = "", task: str = "", format_params: Optional[Mapping[str, str]] = None,
+                   in_memory: bool = True, shuffle: bool = True, shuffle_rows: int = 0,
+                   cache: Union[str, "os.PathLike[str]"] = "", max_bad_rows: int = 0, readers: int = 1,
+                   pipe_command: str = "", drop_last: bool = False) -> "Dataset":
+        """Rows of files: paths, directories, patterns; plain, .gz or .zst. The options are those of
+        `flotilla train`: without format and schema the first lines decide."""
+        dataset = Dataset()
+        dataset._paths = _paths(paths)
+        if not dataset._paths:
+            raise ValueError("from_files: the list of paths is empty")
+        dataset._options = {
+            "format": format, "schema": os.fspath(schema), "label": label,
+            "format_params": dict(format_params or {}), "in_memory": in_memory, "shuffle": shuffle,
+            "shuffle_rows": shuffle_rows, "cache": os.fspath(cache), "max_bad_rows": max_bad_rows,
+            "readers": readers, "pipe_command": pipe_command, "drop_last": drop_last}
+        if task:
+            dataset._options["task"] = task
+        return dataset
+
+    @staticmethod
+    def from_numpy(arrays: Mapping[str, Any], *, shuffle: bool = True, drop_last: bool = False) -> "Dataset":
+        """Rows of arrays, by the names of the model's inputs.
+
+        Numbers and labels are (rows,) or (rows, width). Ids are whole numbers (rows,) or (rows, n), or a
+        tuple (ids, offsets) or (ids, offsets, weights) where row i has ids[offsets[i]:offsets[i + 1]]."""
+        dataset = Dataset()
+        dataset._arrays = dict(arrays)
+        dataset._options = {"shuffle": shuffle, "drop_last": drop_last}
+        return dataset
+
+    @property
+    def in_files(self) -> bool:
+        """Whether the rows are in files."""
+        return self._arrays is None
+
+    def _rows(self, model: _core.Model) -> Optional[_core.Rows]:
+        """The rows in memory for this model; None: they are in files."""
+        if self._arrays is None:
+            return None
+        return _core.Rows(model, self._arrays)
+
+    def _fill(self, data: _core.DataOptions) -> None:
+        """Sets the options of a run on these rows."""
+        data.train = list(self._paths)
+        for name, value in self._options.items():
+            if name == "task":
+                data.set_task(value)
+            else:
+                setattr(data, name, value)
+
+
+def as_dataset(rows: Any) -> Dataset:
+    """A dataset of what a user passed: a dataset, arrays by name, or paths."""
+    if isinstance(rows, Dataset):
+        return rows
+    if isinstance(rows, Mapping):
+        return Dataset.from_numpy(rows)
+    if isinstance(rows, (str, os.PathLike, list, tuple)):
+        return Dataset.from_files(rows)
+    raise TypeError(f"rows must be a flotilla.Dataset, a dict of arrays or paths, not {type(rows).__name__}")

@@ -1,0 +1,235 @@
+"""Training."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any, Mapping, Optional, Sequence, Union
+
+import numpy
+
+from . import _core
+from .callbacks import Callback, Listener, ProgressBar
+from .dataset import Dataset, as_dataset
+from .errors import FailedPrecondition
+from .history import History
+
+Fetch = Union[_core.Var, str]
+
+
+def _cores() -> int:
+    given = os.environ.get("CPU_NUM")
+    return int(given) if given else len(os.sched_getaffinity(0))
+
+
+class Table:
+    """A sparse table of a trainer."""
+
+    def __init__(self, executor: _core.Executor, name: str) -> None:
+        self._executor = executor
+        self.name = name
+
+    def rows(self, ids: Any) -> numpy.ndarray:
+        """The rows of these ids, (ids, dim). An id without a row has its initial value."""
+        return self._executor.table_rows(self.name, ids)
+
+    def values(self) -> numpy.ndarray:
+        """All rows, (rows, dim), in ascending order of ids."""
+        return self._executor.parameter(self.name)
+
+
+class Feed:
+    """The loop in one's own hands: `with trainer.feed() as step: loss, = step(arrays, [loss])`."""
+
+    def __init__(self, executor: _core.Executor) -> None:
+        self._executor = executor
+
+    def __enter__(self) -> "Feed":
+        self._executor.reset_metrics()
+        return self
+
+    def __call__(self, feed: Mapping[str, Any], fetch: Sequence[Fetch] = ()) -> list[numpy.ndarray]:
+        """Trains on one batch. fetch: values of the graph, or metrics by name since the beginning."""
+        return self._executor.step(dict(feed), list(fetch), True)
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        if kind is None:
+            self._executor.end_pass()
+
+
+class Trainer:
+    """Trains a model. Parameters live in this process.
+
+    model: a flotilla.Model, or the name of a model of the zoo, which takes its inputs from the first rows
+    that are fitted; `flags` are then its flags: Trainer("deepfm", dim=16).
+    threads: workers (default: CPU_NUM, else the cores). deterministic: the same bits for the same seed,
+    whatever the number of threads."""
+
+    def __init__(self, model: Union[_core.Model, str], *, threads: Optional[int] = None, seed: int = 0,
+                 deterministic: bool = False, **flags: Any) -> None:
+        self._threads = threads if threads is not None else _cores()
+        if self._threads < 1:
+            raise ValueError(f"threads must be at least 1, not {threads}")
+        self._seed = seed
+        self._deterministic = deterministic
+        self._flags = {name: self._text(value) for name, value in flags.items()}
+        self._model: Optional[_core.Model] = None
+        self._zoo = ""
+        self._process = os.getpid()
+        self._executor: Optional[_core.Executor] = None
+        if isinstance(model, str):
+            self._zoo = model
+            known = [name for name, _ in _core.zoo()]
+            if model not in known:
+                raise ValueError(f"there is no model {model!r}: use one of {', '.join(known)}")
+        else:
+            if flags:
+                raise TypeError(f"{next(iter(flags))}: flags belong to models of the zoo")
+            self._start(model)
+
+    @staticmethod
+    def _text(value: Any) -> str:
+        if isinstance(value, (list, tuple)):
+            return ",".join(str(each) for each in value)
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return str(value)
+
+    def _start(self, model: _core.Model) -> None:
+        self._model = model
+        self._executor = _core.Executor(model, self._threads, self._seed, self._deterministic)
+
+    @property
+    def model(self) -> _core.Model:
+        """The model. One of the zoo exists after the first fit."""
+        if self._model is None:
+            raise FailedPrecondition(f"the model {self._zoo} takes its inputs from the rows: call fit first")
+        return self._model
+
+    @property
+    def _engine(self) -> _core.Executor:
+        if os.getpid() != self._process:
+            raise FailedPrecondition("a trainer cannot be used in a forked process: make it there")
+        self.model
+        assert self._executor is not None
+        return self._executor
+
+    def fit(self, train: Any, *, epochs: Optional[int] = None, batch_size: Optional[int] = None,
+            test: Any = None, out: Union[str, "os.PathLike[str]", None] = None, keep: int = 3,
+            save_every_steps: int = 0, save_every_minutes: float = 0, resume: bool = False,
+            overwrite: bool = False, watch: str = "", early_stop: int = 0, plateau: int = 0,
+            callbacks: Sequence[Callback] = (), progress: Optional[bool] = None) -> History:
+        """Trains epochs over the rows; a second call goes on.
+
+        train, test: a Dataset, a dict of arrays, or paths of files. With test rows every epoch ends with a
+        test. out: a directory for the models, of which `keep` recent ones and the best are kept; that of
+        another run is refused unless resume or overwrite. epochs: default 1, for the zoo that of the
+        recipe; with resume, those of the whole run. watch: the metric that tells the better model.
+        early_stop: end after so many epochs without a better one. plateau: lower the learning rate then.
+        progress: show progress on standard error (default: if that is a terminal).
+
+        Ctrl-C stops the run after its batch, saves in `out` what resume continues, and raises
+        KeyboardInterrupt."""
+        if os.getpid() != self._process:
+            raise FailedPrecondition("a trainer cannot be used in a forked process: make it there")
+        for name, value in (("epochs", epochs), ("batch_size", batch_size)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+        rows = as_dataset(train)
+        tests = None if test is None else as_dataset(test)
+        if tests is not None and tests.in_files != rows.in_files:
+            raise TypeError("train and test rows must both be in files or both in arrays")
+        options = _core.TrainOptions()
+        options.model_name = self._zoo or "model"
+        options.threads = self._threads
+        options.seed = self._seed
+        options.deterministic = self._deterministic
+        zoo = self._model is None
+        options.epochs = epochs or (0 if zoo else 1)
+        options.batch_size = batch_size or (0 if zoo else 1000)
+        options.watch = watch
+        options.early_stop = early_stop
+        options.plateau = plateau
+        options.keep.out = "" if out is None else os.fspath(out)
+        options.keep.keep = keep
+        options.keep.every_steps = save_every_steps
+        options.keep.every_minutes = save_every_minutes
+        options.keep.resume = resume
+        options.keep.overwrite = overwrite
+        rows._fill(options.data)
+        if tests is not None and tests.in_files:
+            options.data.test = list(tests._paths)
+        if progress is None:
+            progress = sys.stderr.isatty()
+        used = [*callbacks, *([ProgressBar()] if progress else [])]
+        listener = Listener(self, used)
+        if zoo:
+            options = self._make_zoo(rows, options, listener)
+        history = History()
+        for each in used:
+            each.on_begin(self)
+        try:
+            result = self._engine.fit(options, rows._rows(self.model),
+                                      None if tests is None else tests._rows(self.model), listener)
+        finally:
+            history.epochs = listener.epochs
+            for each in used:
+                each.on_end(self)
+        history.watch = result["watch"]
+        history.steps = result["steps"]
+        history.stopped = result["stopped"]
+        if result["best_epoch"] >= 0:
+            history.best, history.best_epoch = result["best"], result["best_epoch"]
+        return history
+
+    def _make_zoo(self, rows: Dataset, options: _core.TrainOptions, listener: Listener) -> _core.TrainOptions:
+        if not rows.in_files:
+            raise TypeError(f"the model {self._zoo} takes its inputs from rows in files: pass paths")
+        model, options = _core.make_zoo(self._zoo, self._flags, options, listener)
+        self._start(model)
+        return options
+
+    def evaluate(self, rows: Any, batch_size: int = 1000) -> dict[str, float]:
+        """The loss and the metrics of rows in arrays."""
+        dataset = as_dataset(rows)._rows(self.model)
+        if dataset is None:
+            raise TypeError("evaluate takes arrays; pass files as test= to fit, or use `flotilla infer`")
+        return self._engine.evaluate(dataset, batch_size)
+
+    def predict(self, arrays: Mapping[str, Any]) -> numpy.ndarray:
+        """The predictions for rows in arrays, without labels: (rows,) or (rows, classes)."""
+        return self._engine.predict(dict(arrays))
+
+    def feed(self) -> Feed:
+        """A pass over batches of one's own: `with trainer.feed() as step:`."""
+        return Feed(self._engine)
+
+    def run(self, feed: Mapping[str, Any], fetch: Sequence[Fetch]) -> list[numpy.ndarray]:
+        """Values of the graph for a batch, in inference mode."""
+        return self._engine.step(dict(feed), list(fetch), False)
+
+    def parameter(self, name: str) -> numpy.ndarray:
+        """A parameter by name."""
+        return self._engine.parameter(name)
+
+    def set_parameter(self, name: str, values: Any) -> None:
+        """Replaces a dense parameter."""
+        self._engine.set_parameter(name, values)
+
+    def table(self, name: str) -> Table:
+        """A sparse table by name."""
+        if name not in self.model.tables:
+            raise ValueError(f"there is no table {name!r}, only {self.model.tables}")
+        return Table(self._engine, name)
+
+    def save(self, dir: Union[str, "os.PathLike[str]"], *, inference: bool = False) -> None:
+        """Saves the model; with inference only what predictions need."""
+        self._engine.save(os.fspath(dir), inference)
+
+    def load(self, dir: Union[str, "os.PathLike[str]"], *, allow_missing: bool = False) -> None:
+        """Replaces the parameters by those of a saved model; on an error they stay as they are. dir: a model,
+        or the `out` of a fit, whose newest model is loaded. allow_missing: it may lack parameters."""
+        self._engine
+        loaded = _core.Executor(self.model, self._threads, self._seed, self._deterministic)
+        loaded.load(os.fspath(dir), allow_missing)
+        self._executor = loaded
