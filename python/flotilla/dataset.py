@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _core
+from .frames import frame_of, is_frame
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
@@ -23,6 +25,7 @@ class Dataset:
         self._paths: list[str] = []
         self._arrays: Optional[Mapping[str, Any]] = None
         self._options: dict[str, Any] = {}
+        self._directory: Any = None  # of a temporary file
 
     @staticmethod
     def from_files(paths: Paths, *, format: str = "", schema: Union[str, "os.PathLike[str]"] = "",
@@ -56,6 +59,21 @@ class Dataset:
         dataset._options = {"shuffle": shuffle, "drop_last": drop_last}
         return dataset
 
+    @staticmethod
+    def from_pandas(frame: Any, *, label: str = "", schema: Union[str, "os.PathLike[str]"] = "", task: str = "",
+                    shuffle: bool = True) -> "Dataset":
+        """Rows of a pandas data frame, for models of the zoo. Columns become features as those of a CSV file do
+        (docs/data_formats.md): by a schema, or inferred. label: its column, if its name does not say so.
+
+        The rows pass through a temporary file in TMPDIR, which goes with the dataset."""
+        directory = tempfile.TemporaryDirectory(prefix="flotilla_frame_")
+        path = os.path.join(directory.name, "frame.csv")
+        frame_of(frame).write(path)
+        dataset = Dataset.from_files(path, format="csv" if schema else "", schema=schema, label=label, task=task,
+                                     shuffle=shuffle)
+        dataset._directory = directory
+        return dataset
+
     @property
     def in_files(self) -> bool:
         """Whether the rows are in files."""
@@ -81,8 +99,10 @@ def as_dataset(rows: Any) -> Dataset:
     """A dataset of what a user passed: a dataset, arrays by name, or paths."""
     if isinstance(rows, Dataset):
         return rows
+    if is_frame(rows):
+        return Dataset.from_pandas(rows)
     if isinstance(rows, Mapping):
         return Dataset.from_numpy(rows)
     if isinstance(rows, (str, os.PathLike, list, tuple)):
         return Dataset.from_files(rows)
-    raise TypeError(f"rows must be a flotilla.Dataset, a dict of arrays or paths, not {type(rows).__name__}")
+    raise TypeError(f"rows must be a flotilla.Dataset, a dict of arrays, a data frame or paths, not {type(rows).__name__}")

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Mapping, Union
+from typing import Any, Union
 
 import numpy
 
 from . import _core
+from .frames import frame_of, is_frame
 
 
 class Predictor:
@@ -17,10 +18,13 @@ class Predictor:
         self._arguments = (os.path.abspath(os.fspath(dir)), threads)
         self._core = _core.Predictor(*self._arguments)
 
-    def predict(self, arrays: Mapping[str, Any]) -> numpy.ndarray:
-        """Scores of rows in arrays by the names of the inputs, without labels: (rows,) the probability of a
+    def predict(self, rows: Any) -> numpy.ndarray:
+        """Scores of rows, which need no labels: a dict of arrays by the names of the inputs or, for a model that
+        was trained with a schema, a data frame with its columns in any order. (rows,) is the probability of a
         click or the number, (rows, classes) for more than two classes."""
-        return self._core.predict(dict(arrays))
+        if is_frame(rows):
+            return self._core.predict_frame(frame_of(rows))
+        return self._core.predict(dict(rows))
 
     @property
     def inputs(self) -> list[str]:

@@ -121,7 +121,7 @@ class Trainer:
             callbacks: Sequence[Callback] = (), progress: Optional[bool] = None) -> History:
         """Trains epochs over the rows; a second call goes on.
 
-        train, test: a Dataset, a dict of arrays, or paths of files. With test rows every epoch ends with a
+        train, test: a Dataset, a dict of arrays, a data frame, or paths of files. With test rows every epoch ends with a
         test. out: a directory for the models, of which `keep` recent ones and the best are kept; that of
         another run is refused unless resume or overwrite. epochs: default 1, for the zoo that of the
         recipe; with resume, those of the whole run. watch: the metric that tells the better model.

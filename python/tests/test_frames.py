@@ -1,0 +1,70 @@
+"""Data frames: the same ids as the CSV file of the same rows."""
+
+import numpy
+import pytest
+
+import flotilla as fl
+
+pandas = pytest.importorskip("pandas")
+
+
+def clicks(rows=3000, seed=1):
+    random = numpy.random.default_rng(seed)
+    user, item = random.integers(0, 40, rows), random.integers(0, 30, rows)
+    frame = pandas.DataFrame({
+        "user": [f"u, {each}" if each % 7 else 'the "first"' for each in user],
+        "item": pandas.Categorical([f"i{each}" for each in item]),
+        "age": numpy.where(random.random(rows) < 0.1, numpy.nan, random.integers(18, 80, rows)),
+        "price": random.random(rows),
+        "seen": random.random(rows) < 0.5,
+        "click": (random.random(rows) < numpy.where(item % 3 == 0, 0.8, 0.2)).astype(int)})
+    frame.loc[5, "user"] = None
+    return frame
+
+
+def trained(rows, **more):
+    trainer = fl.Trainer("wide_deep", seed=3, threads=1, deterministic=True)
+    trainer.fit(rows, **more)
+    return trainer
+
+
+def test_a_frame_and_its_csv_have_the_same_ids(tmp_path):
+    frame = clicks()
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    one = trained(fl.Dataset.from_pandas(frame, label="click"), out=tmp_path / "frame")
+    two = trained(fl.Dataset.from_files(tmp_path / "rows.csv", label="click"))
+    for name in one.model.parameters + one.model.tables:
+        assert numpy.array_equal(one.parameter(name), two.parameter(name)), name
+    # Categories of another order have other codes and the same values.
+    other = frame.assign(item=frame["item"].cat.reorder_categories(list(frame["item"].cat.categories)[::-1]))
+    three = trained(fl.Dataset.from_pandas(other, label="click"))
+    assert numpy.array_equal(one.parameter("fc_0.w_0"), three.parameter("fc_0.w_0"))
+
+
+def test_a_frame_is_scored_as_the_command_scores_its_csv(tmp_path, flotilla):
+    frame, test = clicks(), clicks(500, seed=2)
+    trained(frame, test=test, out=tmp_path / "model")
+    predictor = fl.Predictor(tmp_path / "model")
+    test.to_csv(tmp_path / "test.csv", index=False)
+    flotilla("infer", tmp_path / "model", "--data", tmp_path / "test.csv", "--predictions",
+             tmp_path / "scores.txt")
+    expected = numpy.loadtxt(tmp_path / "scores.txt", ndmin=2)[:, -1]
+    numpy.testing.assert_allclose(predictor.predict(test), expected, atol=2e-6)
+    # Without the label, in another order of the columns, one row at a time.
+    shuffled = test[["seen", "price", "item", "age", "user"]]
+    assert numpy.array_equal(predictor.predict(shuffled), predictor.predict(test))
+    assert predictor.predict(shuffled.iloc[:1]).shape == (1,)
+    with pytest.raises(ValueError, match="item"):
+        predictor.predict(test.drop(columns="item"))
+
+
+def test_odd_columns_are_texts_or_named():
+    frame = clicks(300)
+    frame["when"] = pandas.date_range("2026-01-01", periods=300, freq="h")
+    frame["maybe"] = pandas.array([1, None, 3] * 100, dtype="Int64")
+    frame["mixed"] = [1, "a", None] * 100
+    assert trained(fl.Dataset.from_pandas(frame, label="click")).model.inputs
+    with pytest.raises(ValueError, match="two columns 'user'"):
+        fl.Dataset.from_pandas(pandas.concat([frame, frame[["user"]]], axis=1))
+    with pytest.raises(fl.Error, match="clicked"):
+        trained(fl.Dataset.from_pandas(frame, label="clicked"))
