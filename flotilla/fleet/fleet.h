@@ -110,6 +110,7 @@ class Fleet {
   Communicator& communicator() { return *job_.communicator; }
   Group& group() { return *job_.group; }
   const TrainerJob& job() const { return job_; }
+  TrainerJob& job() { return job_; }
   // For datasets that read from pipe commands or may block otherwise (SlotDataset::set_interrupt):
   // lets a worker that waits for data notice the end of the job.
   const Interrupt& interrupt() const { return *interrupt_; }

@@ -43,6 +43,36 @@ py::dict ReportDict(const Report& report) {
   return dict;
 }
 
+void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work) {
+  StopRequest stop;
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool ended = false;
+  Status status;
+  std::optional<py::error_already_set> raised;
+  std::thread worker([&] {
+    Status outcome = work(stop);
+    const std::lock_guard lock(mutex);
+    status = std::move(outcome);
+    ended = true;
+    changed.notify_all();
+  });
+  for (bool seen = false; !seen;) {
+    {
+      const py::gil_scoped_release release;
+      std::unique_lock lock(mutex);
+      seen = changed.wait_for(lock, kLookForSignals, [&] { return ended; });
+    }
+    if (PyErr_CheckSignals() == 0) continue;
+    if (!raised) raised.emplace();
+    PyErr_Clear();
+    stop.Make();
+  }
+  worker.join();
+  if (raised) throw std::move(*raised);
+  Check(std::move(status));
+}
+
 class ListenedRun::MailLogger : public Logger {
  public:
   explicit MailLogger(ListenedRun* run) : run_(*run) {}

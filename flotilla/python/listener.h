@@ -24,6 +24,11 @@ namespace flotilla::python {
 // The values of a report as a dict: loss, rows, .. and every metric by its name.
 py::dict ReportDict(const Report& report);
 
+// Runs work(stop) on a thread of its own while the calling thread, without the GIL, looks for
+// signals: what a signal handler raises is raised here, after `work`, which `stop` asked to end,
+// has returned. Otherwise raises the error of `work`.
+void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work);
+
 // Carries out one run and tells `listener`, on the calling thread, what happens:
 //
 //   listener.on_log(level, message)

@@ -117,21 +117,65 @@ std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string&
   return {handle, options};
 }
 
+// The part of this process in a job.
+class PyJob {
+ public:
+  explicit PyJob(uint64_t seed) {
+    FleetInit init;
+    init.seed = seed;
+    Check(fleet_.init(std::move(init)));
+  }
+
+  void SetModel(const ModelHandle& handle, const std::string& mode) {
+    Check(fleet_.distributed_optimizer(handle.model, {.mode = mode}));
+  }
+  void Serve(const std::string& init_model) {
+    Check(fleet_.init_server(init_model));
+    RunInterruptibly(
+        [this](StopRequest& stop) { return fleet_.run_server([&stop] { return stop.made(); }); });
+  }
+  void Join() {
+    RunInterruptibly(
+        [this](StopRequest& stop) { return fleet_.init_worker([&stop] { return stop.made(); }); });
+  }
+  // With an empty text successfully, otherwise with this cause for all processes.
+  void Leave(const std::string& error) {
+    const Status outcome = error.empty() ? absl::OkStatus() : absl::AbortedError(error);
+    Status status;
+    {
+      const py::gil_scoped_release release;
+      status = fleet_.stop_worker(outcome);
+    }
+    if (error.empty()) Check(std::move(status));
+  }
+  Fleet& fleet() { return fleet_; }
+
+ private:
+  Fleet fleet_;
+};
+
 // An executor, and the job that its parameters may live in.
 class PyExecutor {
  public:
+  // The job has joined and outlives the executor.
+  PyExecutor(const ModelHandle& handle, PyJob& job, int threads, uint64_t seed) : job_(&job) {
+    const ExecutorOptions options{.threads = threads, .seed = seed, .print = &nowhere_};
+    executor_ = Check(Executor::Make(CopyOf(handle.model), &job.fleet().communicator(), options));
+  }
   PyExecutor(const ModelHandle& handle, int threads, uint64_t seed, bool deterministic) {
     const ExecutorOptions options{
         .threads = threads, .seed = seed, .deterministic = deterministic, .print = &nowhere_};
     executor_ = Check(Executor::Make(CopyOf(handle.model), options));
   }
 
-  py::dict Fit(const TrainOptions& options, const RowsPointer& train, const RowsPointer& test,
+  py::dict Fit(TrainOptions options, const RowsPointer& train, const RowsPointer& test,
                const py::object& listener) {
+    if (job_ != nullptr) options.fleet.role = job_->fleet().role();
     LoadedRows rows;
     if (train != nullptr) rows.train = Check(train->View({}));
     if (test != nullptr) rows.test = Check(test->View({}));
     return ResultDict(ListenedRun(listener).Run([&](Terminal& terminal, RunHost host) {
+      if (job_ != nullptr) host.job = &job_->fleet().job();
       return executor_->fit(options, train == nullptr ? nullptr : &rows, terminal, std::move(host));
     }));
   }
@@ -227,6 +271,7 @@ class PyExecutor {
   }
 
   std::ostream nowhere_{nullptr};
+  PyJob* job_ = nullptr;  // null: the parameters are here
   std::unique_ptr<Executor> executor_;
 };
 
@@ -243,7 +288,20 @@ void BindTraining(py::module_& m) {
            }),
            py::arg("model"), py::arg("arrays"))
       .def("__len__", &InMemoryDataset::rows);
+  py::class_<PyJob>(m, "Job")
+      .def(py::init<uint64_t>(), py::arg("seed"))
+      .def_property_readonly("is_server", [](PyJob& job) { return job.fleet().is_server(); })
+      .def_property_readonly("index", [](PyJob& job) { return job.fleet().role().index; })
+      .def_property_readonly("trainers", [](PyJob& job) { return job.fleet().worker_num(); })
+      .def_property_readonly("servers", [](PyJob& job) { return job.fleet().server_num(); })
+      .def_property_readonly("threads", [](PyJob& job) { return job.fleet().worker_threads(); })
+      .def("set_model", &PyJob::SetModel, py::arg("model"), py::arg("mode"))
+      .def("serve", &PyJob::Serve, py::arg("init_model"))
+      .def("join", &PyJob::Join)
+      .def("leave", &PyJob::Leave, py::arg("error"));
   py::class_<PyExecutor>(m, "Executor")
+      .def(py::init<const ModelHandle&, PyJob&, int, uint64_t>(), py::keep_alive<1, 3>(),
+           py::arg("model"), py::arg("job"), py::arg("threads"), py::arg("seed"))
       .def(py::init<const ModelHandle&, int, uint64_t, bool>(), py::arg("model"),
            py::arg("threads"), py::arg("seed"), py::arg("deterministic"))
       .def("fit", &PyExecutor::Fit, py::arg("options"), py::arg("train"), py::arg("test"),

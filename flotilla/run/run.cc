@@ -57,6 +57,7 @@ class Run {
   // Trains one epoch, or the rest of it, tests and saves. Returns false if the run must end.
   StatusOr<bool> RunEpoch();
   StatusOr<bool> FinishEpoch(int64_t epoch);
+  StatusOr<bool> AnyWishes(int64_t epoch, bool wish);
   // Sets *best to whether the model of this epoch is the best so far.
   Status Test(int64_t epoch, bool* best);
   Status LowerRateOnPlateau();
@@ -306,17 +307,18 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
     const bool cut = alone() && absl::IsCancelled(tested) && stopped();
     if (!tested.ok() && !cut) return tested;
   }
+  const bool wish = host_.on_epoch &&
+                    host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
   // Checked only once, since a signal may arrive at any time. It reaches trainers at different
   // moments, and the next calls are collective.
   const bool stop = stopped();
   if (stop && !alone()) {
     return absl::CancelledError(StoppedText());
   }
+  FL_ASSIGN_OR_RETURN(const bool asked, AnyWishes(epoch, wish));
   state_.epoch = epoch + 1;
   const bool enough =
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
-  const bool asked = host_.on_epoch &&
-                     host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
   const bool last = state_.epoch == options_.epochs || enough || asked || stop;
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
   // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
@@ -328,6 +330,14 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   }
   if (stop && state_.epoch < options_.epochs) FL_RETURN_IF_ERROR(Stop());
   return !last;
+}
+
+// The wish of one trainer ends the run for all of them.
+StatusOr<bool> Run::AnyWishes(int64_t epoch, bool wish) {
+  if (!host_.on_epoch || alone()) return wish;
+  double wishes = wish ? 1 : 0;
+  FL_RETURN_IF_ERROR(group().Sum(fmt::format("end after {}", epoch), {&wishes, 1}));
+  return wishes > 0;
 }
 
 Status Run::Test(int64_t epoch, bool* best) {

@@ -50,6 +50,7 @@ struct RunHost {
   // nothing.
   std::function<void(const Progress& progress)> on_progress;
   // After every epoch, with its test if there was one. True: the run ends as after its last epoch.
+  // In a job every trainer has it or none, and the wish of one ends the run of all.
   std::function<bool(int64_t epoch, const Report& train, const Report* test)> on_epoch;
 };
 

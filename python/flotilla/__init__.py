@@ -28,5 +28,6 @@ from .callbacks import Callback, EarlyStopping, ProgressBar
 from .dataset import Dataset
 from .errors import DataLoss, Error, FailedPrecondition, InvalidArgument, NotFound, PeerLost, Stopped
 from .history import History
+from .job import Job
 from .predictor import Predictor
 from .trainer import Feed, Table, Trainer

@@ -8,6 +8,7 @@ from typing import Any, Mapping, Optional, Sequence, Union
 
 from . import _core
 from .frames import frame_of, is_frame
+from .job import Job
 
 Paths = Union[str, "os.PathLike[str]", Sequence[Union[str, "os.PathLike[str]"]]]
 
@@ -73,6 +74,17 @@ class Dataset:
                                      shuffle=shuffle)
         dataset._directory = directory
         return dataset
+
+    def share(self, job: "Job") -> "Dataset":
+        """The rows of this trainer. Files are shared by the engine: every trainer passes all of them; of arrays
+        trainer i takes every n-th row from the i-th on. Lists of ids are not shared here: pass each trainer
+        its own."""
+        if self._arrays is None or job.trainers == 1:
+            return self
+        shared = Dataset.from_numpy({name: array[job.index::job.trainers]
+                                     for name, array in self._arrays.items()})
+        shared._options = dict(self._options)
+        return shared
 
     @property
     def in_files(self) -> bool:

@@ -13,6 +13,7 @@ from .callbacks import Callback, Listener, ProgressBar
 from .dataset import Dataset, as_dataset
 from .errors import FailedPrecondition
 from .history import History
+from .job import Job
 
 Fetch = Union[_core.Var, str]
 
@@ -58,16 +59,22 @@ class Feed:
 
 
 class Trainer:
-    """Trains a model. Parameters live in this process.
+    """Trains a model. Parameters live in this process or, with a job, on its servers.
 
     model: a flotilla.Model, or the name of a model of the zoo, which takes its inputs from the first rows
     that are fitted; `flags` are then its flags: Trainer("deepfm", dim=16).
     threads: workers (default: CPU_NUM, else the cores). deterministic: the same bits for the same seed,
-    whatever the number of threads."""
+    whatever the number of threads. job, mode: train as a part of a job, in sync, half-async, async or geo."""
 
     def __init__(self, model: Union[_core.Model, str], *, threads: Optional[int] = None, seed: int = 0,
-                 deterministic: bool = False, **flags: Any) -> None:
-        self._threads = threads if threads is not None else _cores()
+                 deterministic: bool = False, job: Optional["Job"] = None, mode: str = "async",
+                 **flags: Any) -> None:
+        self._job = job if job is not None and job.servers > 0 else None
+        self._mode = mode
+        self._joined = False
+        if threads is None:
+            threads = self._job._core.threads if self._job else _cores()
+        self._threads = threads
         if self._threads < 1:
             raise ValueError(f"threads must be at least 1, not {threads}")
         self._seed = seed
@@ -78,6 +85,8 @@ class Trainer:
         self._process = os.getpid()
         self._executor: Optional[_core.Executor] = None
         if isinstance(model, str):
+            if self._job is not None:
+                raise TypeError(f"a job trains a flotilla.Model; for {model}: flotilla train {model} --mode {mode}")
             self._zoo = model
             known = [name for name, _ in _core.zoo()]
             if model not in known:
@@ -97,7 +106,32 @@ class Trainer:
 
     def _start(self, model: _core.Model) -> None:
         self._model = model
-        self._executor = _core.Executor(model, self._threads, self._seed, self._deterministic)
+        if self._job is None:
+            self._executor = _core.Executor(model, self._threads, self._seed, self._deterministic)
+        else:
+            self._job._core.set_model(model, self._mode)
+
+    def serve(self, init_model: Union[str, "os.PathLike[str]", None] = None) -> None:
+        """A server of a job: serves until the trainers have ended. init_model: start from a saved model."""
+        if self._job is None or not self._job.is_server:
+            raise FailedPrecondition("serve: this process is not a server of a job")
+        self._job._core.serve("" if init_model is None else os.fspath(init_model))
+
+    def __enter__(self) -> "Trainer":
+        """A trainer of a job connects to its servers; without a job nothing happens."""
+        if self._job is not None:
+            if self._job.is_server:
+                raise FailedPrecondition("this process is a server of the job: call serve")
+            self._job._core.join()
+            self._executor = _core.Executor(self.model, self._job._core, self._threads, self._seed)
+            self._joined = True
+        return self
+
+    def __exit__(self, kind: Any, error: Any, _: Any) -> None:
+        """Leaves the job; an exception ends it for all processes, with the cause."""
+        if self._joined:
+            self._joined = False
+            self._job._core.leave("" if kind is None else f"{kind.__name__}: {error}")
 
     @property
     def model(self) -> _core.Model:
@@ -111,7 +145,8 @@ class Trainer:
         if os.getpid() != self._process:
             raise FailedPrecondition("a trainer cannot be used in a forked process: make it there")
         self.model
-        assert self._executor is not None
+        if self._executor is None:
+            raise FailedPrecondition("a trainer of a job must join it first: `with trainer:`")
         return self._executor
 
     def fit(self, train: Any, *, epochs: Optional[int] = None, batch_size: Optional[int] = None,
@@ -229,6 +264,8 @@ class Trainer:
     def load(self, dir: Union[str, "os.PathLike[str]"], *, allow_missing: bool = False) -> None:
         """Replaces the parameters by those of a saved model; on an error they stay as they are. dir: a model,
         or the `out` of a fit, whose newest model is loaded. allow_missing: it may lack parameters."""
+        if self._job is not None:
+            raise FailedPrecondition("load: pass init_model to serve, where the parameters of a job live")
         self._engine
         loaded = _core.Executor(self.model, self._threads, self._seed, self._deterministic)
         loaded.load(os.fspath(dir), allow_missing)
