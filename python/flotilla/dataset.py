@@ -24,7 +24,7 @@ class Dataset:
 
     def __init__(self) -> None:
         self._paths: list[str] = []
-        self._arrays: Optional[Mapping[str, Any]] = None
+        self._arrays: Optional[dict[str, Any]] = None
         self._options: dict[str, Any] = {}
         self._directory: Any = None  # of a temporary file
 

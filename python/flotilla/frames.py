@@ -26,7 +26,7 @@ def _text(value: Any) -> Any:
     return str(value)
 
 
-def _texts(values: Any) -> numpy.ndarray:
+def _texts(values: Any) -> "numpy.ndarray[Any, Any]":
     array = numpy.asarray(values, dtype=object)
     if all(type(value) is str for value in array):
         return array

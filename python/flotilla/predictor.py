@@ -18,7 +18,7 @@ class Predictor:
         self._arguments = (os.path.abspath(os.fspath(dir)), threads)
         self._core = _core.Predictor(*self._arguments)
 
-    def predict(self, rows: Any) -> numpy.ndarray:
+    def predict(self, rows: Any) -> "numpy.ndarray[Any, Any]":
         """Scores of rows, which need no labels: a dict of arrays by the names of the inputs or, for a model that
         was trained with a schema, a data frame with its columns in any order. (rows,) is the probability of a
         click or the number, (rows, classes) for more than two classes."""

@@ -30,11 +30,11 @@ class Table:
         self._executor = executor
         self.name = name
 
-    def rows(self, ids: Any) -> numpy.ndarray:
+    def rows(self, ids: Any) -> "numpy.ndarray[Any, Any]":
         """The rows of these ids, (ids, dim). An id without a row has its initial value."""
         return self._executor.table_rows(self.name, ids)
 
-    def values(self) -> numpy.ndarray:
+    def values(self) -> "numpy.ndarray[Any, Any]":
         """All rows, (rows, dim), in ascending order of ids."""
         return self._executor.parameter(self.name)
 
@@ -49,7 +49,7 @@ class Feed:
         self._executor.reset_metrics()
         return self
 
-    def __call__(self, feed: Mapping[str, Any], fetch: Sequence[Fetch] = ()) -> list[numpy.ndarray]:
+    def __call__(self, feed: Mapping[str, Any], fetch: Sequence[Fetch] = ()) -> list["numpy.ndarray[Any, Any]"]:
         """Trains on one batch. fetch: values of the graph, or metrics by name since the beginning."""
         return self._executor.step(dict(feed), list(fetch), True)
 
@@ -129,7 +129,7 @@ class Trainer:
 
     def __exit__(self, kind: Any, error: Any, _: Any) -> None:
         """Leaves the job; an exception ends it for all processes, with the cause."""
-        if self._joined:
+        if self._joined and self._job is not None:
             self._joined = False
             self._job._core.leave("" if kind is None else f"{kind.__name__}: {error}")
 
@@ -231,7 +231,7 @@ class Trainer:
             raise TypeError("evaluate takes arrays; pass files as test= to fit, or use `flotilla infer`")
         return self._engine.evaluate(dataset, batch_size)
 
-    def predict(self, arrays: Mapping[str, Any]) -> numpy.ndarray:
+    def predict(self, arrays: Mapping[str, Any]) -> "numpy.ndarray[Any, Any]":
         """The predictions for rows in arrays, without labels: (rows,) or (rows, classes)."""
         return self._engine.predict(dict(arrays))
 
@@ -239,11 +239,11 @@ class Trainer:
         """A pass over batches of one's own: `with trainer.feed() as step:`."""
         return Feed(self._engine)
 
-    def run(self, feed: Mapping[str, Any], fetch: Sequence[Fetch]) -> list[numpy.ndarray]:
+    def run(self, feed: Mapping[str, Any], fetch: Sequence[Fetch]) -> list["numpy.ndarray[Any, Any]"]:
         """Values of the graph for a batch, in inference mode."""
         return self._engine.step(dict(feed), list(fetch), False)
 
-    def parameter(self, name: str) -> numpy.ndarray:
+    def parameter(self, name: str) -> "numpy.ndarray[Any, Any]":
         """A parameter by name."""
         return self._engine.parameter(name)
 
