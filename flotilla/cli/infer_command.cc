@@ -131,6 +131,9 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
     terminal.log.warn("skipped {}", bad);
   }
   for (const std::string& hint : result.evaluation.hints) terminal.log.warn("{}", hint);
+  if (const std::string note = rows.TakeNote(); !note.empty()) {
+    terminal.log.info("--data: {}", note);
+  }
   return result;
 }
 

@@ -134,7 +134,8 @@ StatusOr<InferredRows> InferRows::For(Predictor& predictor, Terminal& terminal) 
                                .threads = options_.threads};
     const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
     FL_ASSIGN_OR_RETURN(opened_,
-                        OpenData(what, options_.data, std::move(parser), terminal.clock, log));
+                        OpenData(what, options_.data, parser, terminal.clock, log));
+    parser_ = std::move(parser);
     rows.load_seconds = opened_.load_seconds;
   }
   rows.dataset = opened_.dataset.get();

@@ -47,6 +47,9 @@ class InferRows {
   // some have these columns, and those of OpenData.
   StatusOr<InferredRows> For(Predictor& predictor, Terminal& terminal);
 
+  // After the rows were read: what the parser has to tell of them; empty: nothing.
+  std::string TakeNote() const { return parser_ == nullptr ? std::string() : parser_->TakeNote(); }
+
  private:
   Status CheckFormat(const Predictor& predictor) const;
   StatusOr<std::shared_ptr<const Parser>> MakeRowParser(const Predictor& predictor,
@@ -60,7 +63,8 @@ class InferRows {
   std::optional<std::vector<std::string>> headers_;
   bool told_ = false;  // the log has named the absent inputs
   OpenedData opened_;
-  std::string identity_;  // of the parser
+  std::shared_ptr<const Parser> parser_;  // of the opened rows
+  std::string identity_;                  // of the parser
   std::vector<InputSpec> inputs_;
 };
 

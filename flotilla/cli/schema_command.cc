@@ -129,11 +129,14 @@ Status CollectFor(const StatsFlags& flags, const Schema& schema,
   };
   FL_ASSIGN_OR_RETURN(const Statistics statistics, CollectStatistics(files, schema, options));
   const std::string path = flags.schema + ".stats";
-  FL_RETURN_IF_ERROR(WriteStatistics(path, statistics));
+  // A built-in schema has no file that they could stand beside; a run counts them itself.
+  const bool written = std::filesystem::exists(flags.schema);
+  if (written) FL_RETURN_IF_ERROR(WriteStatistics(path, statistics));
   FL_ASSIGN_OR_RETURN(const FittedSchema fitted, FittedSchema::Make(schema, statistics));
   const Features& features = fitted.features();
   terminal.log.info(
-      "wrote {}: {} rows, {} features, {}", path, statistics.rows, features.features.size(),
+      "{}: {} rows, {} features, {}", written ? "wrote " + path : "--schema " + flags.schema,
+      statistics.rows, features.features.size(),
       features.id_rows > 0 ? fmt::format("{} ids", features.id_rows) : std::string("64-bit ids"));
   for (const LabelFeature& label : features.labels) {
     terminal.log.info("label {}: {}{}", label.input, NameOf(label.task),

@@ -126,9 +126,12 @@ TEST_F(TrainSchemaTest, LongSequencesAreCutAndCounted) {
                     schema = dir_.Write("seen.schema",
                                         "header=yes item:category(vocabulary=goods) "
                                         "seen:sequence(vocabulary=goods,length=2) click:label");
-  const ProgramRun run = Train("din", {"--data", file, "--schema", schema});
+  const std::string out = Path("cut");
+  const ProgramRun run = Train("din", {"--data", file, "--schema", schema, "--out", out});
   EXPECT_EQ(run.code, kSuccess) << run.err;
   EXPECT_THAT(run.err, HasSubstr("column 2 (seen): 60 of 60 sequences are longer than 2"));
+  EXPECT_THAT(RunForTest({"infer", out, "--data", file}).err,
+              HasSubstr("--data: 60 sequences were longer than the length in the schema"));
 }
 
 TEST_F(TrainSchemaTest, TheModelKnowsItsSchema) {

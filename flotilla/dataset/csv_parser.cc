@@ -92,6 +92,15 @@ std::string CsvParser::KeptText(const CsvRow& row) const {
   return text;
 }
 
+std::string CsvParser::TakeNote() const {
+  std::string note = fields_.TakeNote();
+  if (!note.empty()) return note;
+  const int64_t cut = encoder_->TakeCutSequences();
+  if (cut == 0) return {};
+  return fmt::format("{} sequence{} longer than the length in the schema: the newest ids are kept",
+                     cut, cut == 1 ? " was" : "s were");
+}
+
 std::vector<std::string> CsvParser::KeptNames() const {
   std::vector<std::string> names;
   for (const Column& column : schema_.columns) {

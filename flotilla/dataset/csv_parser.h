@@ -46,7 +46,7 @@ class CsvParser : public Parser {
   int header_lines() const override { return schema_.header ? 1 : 0; }
   Status CheckHeader(std::string_view line) const override { return fields_.CheckHeader(line); }
   Status Parse(std::string_view line, Batch* batch) const override;
-  std::string TakeNote() const override { return fields_.TakeNote(); }
+  std::string TakeNote() const override;
 
   const Encoder& encoder() const { return *encoder_; }
 

@@ -39,7 +39,8 @@ class Parser {
   // columns than the parser expects: it ends the run, regardless of the allowed number of bad rows.
   virtual Status CheckHeader(std::string_view /*line*/) const { return absl::OkStatus(); }
   // A message for the user that is not an error and arose since the last call, such as columns that
-  // are ignored; empty: none. Readers ask for it after a header line.
+  // are ignored or lists that were cut; empty: none. Readers ask for it after a header line, and
+  // whoever reads rows into memory at the end.
   virtual std::string TakeNote() const { return {}; }
 
   // Appends the row in `line` (without its line end) to every field of `batch` and counts it in

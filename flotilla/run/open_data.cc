@@ -49,10 +49,13 @@ StatusOr<std::unique_ptr<InMemoryDataset>> LoadFiles(const OpenDataOptions& what
                                                      std::shared_ptr<const Parser> parser,
                                                      const Clock& clock, double* seconds) {
   const int64_t start = clock.NowNanos();
-  FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::Load(what.files, std::move(parser), options));
+  FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::Load(what.files, parser, options));
   *seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
   options.log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
                           dataset->rows(), *seconds, dataset->skipped()));
+  if (const std::string note = parser->TakeNote(); !note.empty()) {
+    options.log(fmt::format("{}: {}", what.flag, note));
+  }
   return dataset;
 }
 

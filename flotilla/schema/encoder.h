@@ -53,8 +53,8 @@ class Encoder {
   // further fields are not touched.
   Status Encode(std::span<const std::string_view> cells, Batch* batch, CellPlace* place) const;
 
-  // Sequences that were cut to their maximal length so far.
-  int64_t cut_sequences() const { return cut_.load(std::memory_order_relaxed); }
+  // Sequences that were cut to their maximal length since the last call.
+  int64_t TakeCutSequences() const { return cut_.exchange(0, std::memory_order_relaxed); }
 
  private:
   class IdTable;

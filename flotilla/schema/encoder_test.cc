@@ -162,9 +162,9 @@ TEST_F(EncoderTest, SequenceKeepsItsLastValuesAndCountsTheCut) {
   statistics.vocabularies[0].keys = KeysOf("item", {"a", "b", "c"});
   Use(Fitted(schema, statistics));
   EXPECT_EQ(Add({"a", "a|b"}), "");
-  EXPECT_EQ(encoder_->cut_sequences(), 0);
+  EXPECT_EQ(encoder_->TakeCutSequences(), 0);
   EXPECT_EQ(Add({"b", "a|b|a|c"}), "");
-  EXPECT_EQ(encoder_->cut_sequences(), 1);
+  EXPECT_EQ(encoder_->TakeCutSequences(), 1);
   EXPECT_THAT(ids(1), ElementsAre(2, 3, 2, 4));
   EXPECT_THAT(batch_.fields[1].ids.offsets, ElementsAre(0, 2, 4));
 }
@@ -182,7 +182,7 @@ TEST_F(EncoderTest, SequencesHaveWeightsThatAreCutWithTheirValues) {
   EXPECT_THAT(ids(0), ElementsAre(2, 4, 2, 3, 4));
   EXPECT_THAT(batch_.fields[0].ids.weights, ElementsAre(0.5f, 1.f, 4.f, 6.f, 7.f));
   EXPECT_THAT(batch_.fields[0].ids.offsets, ElementsAre(0, 1, 3, 3, 5));
-  EXPECT_EQ(encoder_->cut_sequences(), 1);
+  EXPECT_EQ(encoder_->TakeCutSequences(), 1);
 }
 
 TEST_F(EncoderTest, WeightGroupAndLabel) {
