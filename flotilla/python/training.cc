@@ -7,6 +7,7 @@
 #include "flotilla/models/zoo.h"
 #include "flotilla/python/arrays.h"
 #include "flotilla/python/listener.h"
+#include "flotilla/run/look_at_rows.h"
 #include "flotilla/run/row_features.h"
 #include "flotilla/run/row_task.h"
 
@@ -115,6 +116,19 @@ std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string&
   // The flags of the format have served to find the rows' format, which the model has now.
   options.data.format = {};
   return {handle, options};
+}
+
+// The text of the schema that fits a CSV file.
+std::string InferSchema(const std::string& path, const std::string& label, int threads,
+                        const py::object& listener) {
+  std::string text;
+  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
+    const DataOptions data;
+    const LookOptions look{.data = &data, .threads = threads, .interrupt = host.stop->interrupt()};
+    FL_ASSIGN_OR_RETURN(text, InferSchemaText({path}, label, look, terminal));
+    return RunResult();
+  });
+  return text;
 }
 
 // The part of this process in a job.
@@ -333,6 +347,8 @@ void BindTraining(py::module_& m) {
           },
           py::arg("dir"), py::arg("allow_missing"))
       .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });
+  m.def("infer_schema", &InferSchema, py::arg("path"), py::arg("label"), py::arg("threads"),
+        py::arg("listener"));
   m.def("make_zoo", &MakeZoo, py::arg("name"), py::arg("flags"), py::arg("options"),
         py::arg("listener"));
 }

@@ -31,3 +31,12 @@ from .history import History
 from .job import Job
 from .predictor import Predictor
 from .trainer import Feed, Table, Trainer
+
+
+def __getattr__(name: str) -> object:
+    """Modules that need another package are imported when they are used: flotilla.sklearn."""
+    if name == "sklearn":
+        import importlib
+
+        return importlib.import_module(".sklearn", __name__)
+    raise AttributeError(f"module 'flotilla' has no attribute {name!r}")
