@@ -82,6 +82,7 @@ class Trainer:
         self._flags = {name: self._text(value) for name, value in flags.items()}
         self._model: Optional[_core.Model] = None
         self._zoo = ""
+        self._batch_size = 1000  # unless a call says otherwise
         self._process = os.getpid()
         self._executor: Optional[_core.Executor] = None
         if isinstance(model, str):
@@ -181,7 +182,7 @@ class Trainer:
         options.deterministic = self._deterministic
         zoo = self._model is None
         options.epochs = epochs or (0 if zoo else 1)
-        options.batch_size = batch_size or (0 if zoo else 1000)
+        options.batch_size = batch_size or (0 if zoo else self._batch_size)
         options.watch = watch
         options.early_stop = early_stop
         options.plateau = plateau
@@ -222,6 +223,7 @@ class Trainer:
             raise TypeError(f"the model {self._zoo} takes its inputs from rows in files: pass paths")
         model, options = _core.make_zoo(self._zoo, self._flags, options, listener)
         self._start(model)
+        self._batch_size = options.batch_size
         return options
 
     def evaluate(self, rows: Any, batch_size: int = 1000) -> dict[str, float]:

@@ -57,6 +57,8 @@ def test_a_zoo_model_has_the_bits_of_the_command(tmp_path, flotilla):
     flotilla("export", tmp_path / "command", "--format", "safetensors", "--out", tmp_path / "a")
     flotilla("export", tmp_path / "python", "--format", "safetensors", "--out", tmp_path / "b")
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+    steps = history.steps
+    assert trainer.fit(tmp_path / "rows.csv").steps == 2 * steps, "batches of the recipe, once more"
 
 
 def test_what_fit_saves_is_loaded_scored_and_resumed(tmp_path, click_model, clicks):
