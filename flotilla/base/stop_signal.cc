@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <thread>
 
 #include "flotilla/base/status.h"
 
@@ -14,9 +15,11 @@ namespace {
 std::atomic<int> first_signal = 0;
 std::atomic<Interrupt*> interrupt_to_raise = nullptr;
 std::atomic<bool> installed = false;
+std::atomic<int> handlers = 0;  // that run now, on any thread
 static_assert(std::atomic<int>::is_always_lock_free);
 
 void OnSignal(int number) {
+  handlers.fetch_add(1);
   int none = 0;
   if (first_signal.compare_exchange_strong(none, number, std::memory_order_relaxed)) {
     const int kept = errno;
@@ -25,6 +28,7 @@ void OnSignal(int number) {
   } else if (number != SIGHUP) {
     _exit(128 + number);
   }
+  handlers.fetch_sub(1);
 }
 
 }  // namespace
@@ -49,6 +53,9 @@ StopSignal::~StopSignal() {
   sigaction(SIGTERM, &former_term_, nullptr);
   sigaction(SIGHUP, &former_hup_, nullptr);
   interrupt_to_raise = nullptr;
+  // A handler on another thread may still be raising the interrupt, which is about to end: the task
+  // saw the signal before the handler returned.
+  while (handlers.load() > 0) std::this_thread::yield();
   installed = false;
 }
 

@@ -77,6 +77,20 @@ TEST(StopSignalTest, FormerHandlersComeBack) {
   sigaction(SIGINT, &kept, nullptr);
 }
 
+// The race that it avoids shows under tsan.
+TEST(StopSignalTest, EndsAfterTheHandlersOfOtherThreads) {
+  for (int i = 0; i < 200; ++i) {
+    std::thread sender;
+    {
+      Interrupt interrupt;
+      const StopSignal stop(&interrupt);
+      sender = std::thread([] { raise(SIGTERM); });
+      while (!stop.stopped()) std::this_thread::yield();
+    }
+    sender.join();
+  }
+}
+
 TEST(StopSignalDeathTest, TheSecondSignalEndsTheProcessAtOnce) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
