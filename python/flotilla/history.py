@@ -39,7 +39,7 @@ class History:
 
     def plot(self, metric: Optional[str] = None) -> Any:
         """Draws a metric of training and test with matplotlib; returns its axes."""
-        from matplotlib import pyplot  # type: ignore[import]
+        from matplotlib import pyplot  # type: ignore
 
         metric = metric or self.watch or "loss"
         axes = pyplot.gca()

@@ -14,9 +14,9 @@ import tempfile
 from typing import Any, Optional, Sequence, Union
 
 import numpy
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # type: ignore[import]
-from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import]
-from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d  # type: ignore[import]
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin  # type: ignore
+from sklearn.utils.multiclass import check_classification_targets  # type: ignore
+from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d  # type: ignore
 
 from . import _core
 from .callbacks import Listener
@@ -151,7 +151,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         self._predictor = self._open()
 
     def _sparse(self, rows: Any, label: Any, weight: Any, task: str, directory: str) -> Dataset:
-        from sklearn.datasets import dump_svmlight_file  # type: ignore[import]
+        from sklearn.datasets import dump_svmlight_file  # type: ignore
 
         if weight is not None:
             raise ValueError("sample_weight is not supported with sparse rows")
