@@ -83,6 +83,7 @@ void FillIds(const py::handle& object, const InputSpec& input, Field* field, int
 std::vector<uint64_t> IdsOf(const py::handle& object, const std::string& what) {
   const py::array array = EnsureArray(object, what);
   const char kind = array.dtype().kind();
+  if (array.size() == 0) return {};  // an empty list has the type of numbers
   if (kind == 'u') {
     const auto ids = As<uint64_t>(array);
     return {ids.data(), ids.data() + ids.size()};

@@ -1,6 +1,9 @@
 // Training: the options of a run, rows in memory, the executor, and the part of a process in a job.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/fleet/executor.h"
 #include "flotilla/fleet/fleet.h"
@@ -88,6 +91,18 @@ py::dict ResultDict(const RunResult& result) {
   return dict;
 }
 
+// Every flag that was given is one that the model has read.
+Status CheckFlags(const std::string& model, const Config::Values& given, const Config& config) {
+  std::vector<std::string> known;
+  for (const Config::Flag& flag : config.flags()) known.push_back(flag.name);
+  for (const auto& [name, value] : given) {
+    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
+    return InvalidArgument("the model {} has no argument {}{}", model, name,
+                           DidYouMean(name, known));
+  }
+  return absl::OkStatus();
+}
+
 // A model of the zoo for the rows of the options, and what its recipe leaves open.
 std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string& name,
                                                               const Config::Values& flags,
@@ -105,7 +120,9 @@ std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string&
       cooldown = ReadCooldown(config, !mode.joins_workers);
       return MakeZooModel(*zoo, rows.features, config);
     };
-    FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, Config(flags)));
+    const Config config(flags);
+    FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, config));
+    FL_RETURN_IF_ERROR(CheckFlags(name, flags, config));
     handle->model.format = rows.format;
     if (options.epochs == 0) options.epochs = DefaultEpochs(zoo->recipe, rows.features);
     if (options.batch_size == 0) options.batch_size = DefaultBatchSize(zoo->recipe, rows.features);

@@ -12,6 +12,7 @@ from . import _core
 from .callbacks import Callback, Listener, ProgressBar
 from .dataset import Dataset, as_dataset
 from .errors import FailedPrecondition
+from .frames import is_frame
 from .history import History
 from .job import Job
 
@@ -171,8 +172,8 @@ class Trainer:
         for name, value in (("epochs", epochs), ("batch_size", batch_size)):
             if value is not None and value < 1:
                 raise ValueError(f"{name} must be at least 1, not {value}")
-        rows = as_dataset(train)
-        tests = None if test is None else as_dataset(test)
+        rows = as_dataset(self._arrays(train))
+        tests = None if test is None else as_dataset(self._arrays(test))
         if tests is not None and tests.in_files != rows.in_files:
             raise TypeError("train and test rows must both be in files or both in arrays")
         options = _core.TrainOptions()
@@ -218,6 +219,12 @@ class Trainer:
             history.best, history.best_epoch = result["best"], result["best_epoch"]
         return history
 
+    def _arrays(self, rows: Any) -> Any:
+        """The columns of a data frame as the inputs of a model of one's own; other rows as they are."""
+        if not is_frame(rows) or self._zoo:
+            return rows
+        return {name: rows[name].to_numpy() for name in self.model.inputs if name in rows}
+
     def _make_zoo(self, rows: Dataset, options: _core.TrainOptions, listener: Listener) -> _core.TrainOptions:
         if not rows.in_files:
             raise TypeError(f"the model {self._zoo} takes its inputs from rows in files: pass paths")
@@ -228,14 +235,17 @@ class Trainer:
 
     def evaluate(self, rows: Any, batch_size: int = 1000) -> dict[str, float]:
         """The loss and the metrics of rows in arrays."""
-        dataset = as_dataset(rows)._rows(self.model)
+        dataset = as_dataset(self._arrays(rows))._rows(self.model)
         if dataset is None:
             raise TypeError("evaluate takes arrays; pass files as test= to fit, or use `flotilla infer`")
         return self._engine.evaluate(dataset, batch_size)
 
-    def predict(self, arrays: Mapping[str, Any]) -> "numpy.ndarray[Any, Any]":
-        """The predictions for rows in arrays, without labels: (rows,) or (rows, classes)."""
-        return self._engine.predict(dict(arrays))
+    def predict(self, rows: Any) -> "numpy.ndarray[Any, Any]":
+        """The predictions for rows in arrays, which need no labels: (rows,) or (rows, classes)."""
+        rows = self._arrays(rows)
+        if not isinstance(rows, Mapping):
+            raise TypeError(f"predict takes a dict of arrays by the names of the inputs, not {type(rows).__name__}")
+        return self._engine.predict(dict(rows))
 
     def feed(self) -> Feed:
         """A pass over batches of one's own: `with trainer.feed() as step:`."""

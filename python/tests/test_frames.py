@@ -58,6 +58,17 @@ def test_a_frame_is_scored_as_the_command_scores_its_csv(tmp_path, flotilla):
         predictor.predict(test.drop(columns="item"))
 
 
+def test_a_model_of_ones_own_takes_columns_by_name():
+    graph = fl.Graph()
+    x = fl.concat([fl.embedding(graph.ids("shop"), dim=2), graph.dense("price", 1)])
+    p, label = fl.fc(x, 2, act="softmax"), graph.label("click")
+    model = fl.Model(graph, loss=fl.reduce_mean(fl.cross_entropy(p, label)), optimizer=fl.SGD(0.1), predict=p)
+    frame = pandas.DataFrame({"price": [0.5, 1.5], "shop": [1, 2], "click": [0, 1], "other": ["a", "b"]})
+    trainer = fl.Trainer(model)
+    trainer.fit(frame)
+    assert trainer.predict(frame.drop(columns="click")).shape == (2,)
+
+
 def test_odd_columns_are_texts_or_named():
     frame = clicks(300)
     frame["when"] = pandas.date_range("2026-01-01", periods=300, freq="h")

@@ -149,6 +149,15 @@ def test_wrong_options_are_named(click_model, clicks, tmp_path):
         fl.Trainer("deepfn")
     with pytest.raises(TypeError, match="dim: flags belong to models of the zoo"):
         fl.Trainer(click_model(), dim=3)
+    (tmp_path / "rows.csv").write_text("a,click\n" + "x,1\ny,0\n" * 50)
+    with pytest.raises(ValueError, match="the model fm has no argument dimm, did you mean dim"):
+        fl.Trainer("fm", dimm=3).fit(tmp_path / "rows.csv")
+    with pytest.raises(ValueError, match="dim: 'big' is not a whole number"):
+        fl.Trainer("fm", dim="big").fit(tmp_path / "rows.csv")
+    with pytest.raises(TypeError, match="predict takes a dict of arrays"):
+        fl.Trainer(click_model()).predict([1])
+    with pytest.raises(ValueError, match="no rows|row"):
+        fl.Trainer(click_model()).fit({"item": [], "numbers": numpy.zeros((0, 2)), "label": []})
     with pytest.raises(FileNotFoundError, match="nowhere"):
         fl.Trainer("lr").fit(tmp_path / "nowhere.csv")
     with pytest.raises(fl.FailedPrecondition, match="call fit first"):
