@@ -133,8 +133,7 @@ StatusOr<InferredRows> InferRows::For(Predictor& predictor, Terminal& terminal) 
                                .batch = {.batch_size = options_.batch_size},
                                .threads = options_.threads};
     const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
-    FL_ASSIGN_OR_RETURN(opened_,
-                        OpenData(what, options_.data, parser, terminal.clock, log));
+    FL_ASSIGN_OR_RETURN(opened_, OpenData(what, options_.data, parser, terminal.clock, log));
     parser_ = std::move(parser);
     rows.load_seconds = opened_.load_seconds;
   }
