@@ -141,9 +141,6 @@ TEST_F(TrainAutoTest, TheChoiceIsExplained) {
 }
 
 TEST_F(TrainAutoTest, PlantedRowsAreWonByTheModelThatTheyAreMadeFor) {
-#ifdef __SANITIZE_THREAD__
-  GTEST_SKIP() << "skipped: quality takes half an hour under tsan, the other tests run the code";
-#endif
   for (const auto& [plant, model] :
        {std::pair{Plant::kLinear, "lr"}, std::pair{Plant::kPairs, "fm"},
         std::pair{Plant::kTriples, "deepfm"}}) {

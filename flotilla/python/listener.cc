@@ -20,18 +20,6 @@ py::dict ProgressDict(const Progress& progress) {
   return dict;
 }
 
-const char* NameOf(Logger::Level level) {
-  switch (level) {
-    case Logger::Level::kInfo:
-      return "info";
-    case Logger::Level::kWarning:
-      return "warning";
-    case Logger::Level::kError:
-      break;
-  }
-  return "error";
-}
-
 }  // namespace
 
 py::dict ReportDict(const Report& report) {
@@ -156,7 +144,7 @@ void ListenedRun::Deliver() {
   }
   for (const auto& message : messages) {
     if (const auto* log = std::get_if<LogMessage>(&message)) {
-      Guarded([&] { listener_.attr("on_log")(NameOf(log->level), log->text); });
+      Guarded([&] { listener_.attr("on_log")(static_cast<int>(log->level), log->text); });
       continue;
     }
     const auto& epoch = std::get<EpochMessage>(message);

@@ -31,7 +31,7 @@ void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work);
 
 // Carries out one run and tells `listener`, on the calling thread, what happens:
 //
-//   listener.on_log(level, message)
+//   listener.on_log(level, message)            0: information, 1: a warning, 2: an error
 //   listener.on_progress(dict)                 the latest progress, at most every 50 ms or so
 //   listener.on_epoch(epoch, train, test)      True ends the run after this epoch
 //

@@ -105,8 +105,8 @@ class Listener:
         self.epochs: list[dict[str, float]] = []
         self._told = {id(each): 0 for each in self.callbacks}
 
-    def on_log(self, level: str, message: str) -> None:
-        getattr(_log, level)(message)
+    def on_log(self, level: int, message: str) -> None:
+        _log.log((logging.INFO, logging.WARNING, logging.ERROR)[level], message)
 
     def on_progress(self, progress: Mapping[str, Any]) -> None:
         for each in self.callbacks:

@@ -97,6 +97,14 @@ class Dataset:
             return None
         return _core.Rows(model, self._arrays)
 
+    def _check_same(self, test: "Dataset") -> None:
+        """Test rows are read as the training rows are: what is said of them must agree."""
+        for name, value in test._options.items():
+            if name not in ("in_memory", "shuffle", "shuffle_rows", "drop_last", "cache", "readers") and value \
+                    and value != self._options.get(name):
+                raise ValueError(f"test: {name} is {value!r}, and {self._options.get(name)!r} for the training rows, "
+                                 "as which the test rows are read")
+
     def _fill(self, data: _core.DataOptions) -> None:
         """Sets the options of a run on these rows."""
         data.train = list(self._paths)

@@ -18,6 +18,9 @@ from .job import Job
 
 Fetch = Union[_core.Var, str]
 
+#: The modes of a job.
+MODES = ("sync", "half-async", "async", "geo")
+
 
 def _cores() -> int:
     given = os.environ.get("CPU_NUM")
@@ -71,6 +74,10 @@ class Trainer:
                  deterministic: bool = False, job: Optional["Job"] = None, mode: str = "async",
                  **flags: Any) -> None:
         self._job = job if job is not None and job.servers > 0 else None
+        if mode not in MODES:
+            raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
+        if deterministic and self._job is not None:
+            raise ValueError("deterministic: a job repeats bit for bit in mode sync, and in no other")
         self._mode = mode
         self._joined = False
         if threads is None:
@@ -176,6 +183,8 @@ class Trainer:
         tests = None if test is None else as_dataset(self._arrays(test))
         if tests is not None and tests.in_files != rows.in_files:
             raise TypeError("train and test rows must both be in files or both in arrays")
+        if tests is not None and tests.in_files:
+            rows._check_same(tests)
         options = _core.TrainOptions()
         options.model_name = self._zoo or "model"
         options.threads = self._threads

@@ -164,6 +164,10 @@ def test_wrong_options_are_named(click_model, clicks, tmp_path):
         fl.Trainer("lr").predict({})
     with pytest.raises(ValueError, match="there is no table"):
         fl.Trainer(click_model()).table("emb")
+    with pytest.raises(ValueError, match="mode 'asink' is not one of sync"):
+        fl.Trainer(click_model(), mode="asink")
+    with pytest.raises(ValueError, match="test: label is 'click', and '' for the training rows"):
+        fl.Trainer("lr").fit(tmp_path / "rows.csv", test=fl.Dataset.from_files(tmp_path / "rows.csv", label="click"))
     with pytest.raises(TypeError, match="must both be"):
         fl.Trainer(click_model()).fit(clicks(), test="rows.csv")
     with pytest.raises(TypeError, match="not int"):
