@@ -187,9 +187,6 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
     EXPECT_THAT(error({flag}), HasSubstr("need --out DIR")) << flag;
   }
   EXPECT_THAT(error({"--resume", "--overwrite", "--out", "x"}), HasSubstr("--overwrite"));
-  EXPECT_THAT(error({"--mode", "sync", "--server_num", "1", "--worker_num", "1", "--out", "x",
-                     "--save_steps", "5"}),
-              HasSubstr("--save_steps and --save_minutes are for --mode local"));
   const ProgramRun lr = RunForTest({"train", "lr", "--data", train_, "--dim", "4"});
   EXPECT_EQ(lr.code, kUsageError);
   EXPECT_THAT(lr.err, HasSubstr("unknown flag --dim"));

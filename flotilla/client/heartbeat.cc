@@ -19,12 +19,13 @@ constexpr int64_t kMaxPingMs = 30'000;
 
 Heartbeat::Heartbeat(Transport* transport, const HeartbeatOptions& options, const Clock* clock,
                      std::function<Payload()> ping, std::function<void(const Status&)> fail,
-                     LogLine log)
+                     std::function<void(uint64_t)> pauses, LogLine log)
     : transport_(transport),
       options_(options),
       clock_(clock),
       ping_(std::move(ping)),
       fail_(std::move(fail)),
+      pauses_(std::move(pauses)),
       log_(std::move(log)),
       heard_nanos_(static_cast<size_t>(transport->servers())),
       watch_(options.interval_ms, options.silent_bound_ms / 4) {}
@@ -69,7 +70,10 @@ void Heartbeat::Ping(int server) {
     Heard(server);
     const StatusOr<ResponseMessage> response = DecodeResponse(*std::move(reply));
     const Status status = response.ok() ? StatusOf(response->head) : response.status();
-    if (status.ok()) return TellWait(response->head.ping().waiting());
+    if (status.ok()) {
+      pauses_(response->head.ping().pauses_asked());
+      return TellWait(response->head.ping().waiting());
+    }
     fail_(Annotate(status, fmt::format("server {} ({})", server, transport_->address(server))));
   });
 }

@@ -31,11 +31,13 @@ struct HeartbeatOptions {
 class Heartbeat {
  public:
   // `ping` makes the request. `fail` is called, by threads of the heartbeat or the transport, with
-  // the error that a server answers with or if a server is silent. `log` receives, every 30 s, what
-  // a call of this trainer waits for, and pauses of this process. The transport must be closed
+  // the error that a server answers with or if a server is silent; `pauses`, by a thread of the
+  // transport, with the number of pauses that a server answers with. `log` receives, every 30 s,
+  // what a call of this trainer waits for, and pauses of this process. The transport must be closed
   // before the heartbeat is destroyed, and outlive it.
   Heartbeat(Transport* transport, const HeartbeatOptions& options, const Clock* clock,
-            std::function<Payload()> ping, std::function<void(const Status&)> fail, LogLine log);
+            std::function<Payload()> ping, std::function<void(const Status&)> fail,
+            std::function<void(uint64_t)> pauses, LogLine log);
   ~Heartbeat();
 
   void Start();
@@ -63,6 +65,7 @@ class Heartbeat {
   const Clock* const clock_;
   const std::function<Payload()> ping_;
   const std::function<void(const Status&)> fail_;
+  const std::function<void(uint64_t)> pauses_;
   const LogLine log_;
   std::vector<std::atomic<int64_t>> heard_nanos_;  // by server
   PauseWatch watch_;

@@ -68,6 +68,7 @@ class HeartbeatTest : public ::testing::Test {
           MutexLock lock(mutex_);
           if (error_.ok()) error_ = error;
         },
+        [this](uint64_t pauses) { pauses_ = pauses; },
         [this](std::string_view line) {
           MutexLock lock(mutex_);
           log_.emplace_back(line);
@@ -105,6 +106,7 @@ class HeartbeatTest : public ::testing::Test {
   Mutex mutex_;
   Status error_ FL_GUARDED_BY(mutex_);
   std::vector<std::string> log_ FL_GUARDED_BY(mutex_);
+  std::atomic<uint64_t> pauses_ = 0;
 };
 
 TEST_F(HeartbeatTest, PingsEveryServerUntilItIsStopped) {

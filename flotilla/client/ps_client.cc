@@ -41,7 +41,8 @@ PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Tran
       heartbeat_(
           PsClient::control(), options_.heartbeat, clock,
           [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
-          [this](const Status& error) { calls_.Fail(Explain(error)); }, log_),
+          [this](const Status& error) { calls_.Fail(Explain(error)); },
+          [this](uint64_t asked) { SeePauses(asked); }, log_),
       seed_(spec_.seed),
       server_lives_(static_cast<size_t>(transport_->servers())),
       next_collective_(static_cast<size_t>(transport_->servers())) {
@@ -113,6 +114,13 @@ Status PsClient::SeeStep(uint64_t step) {
   while (known < seen && !global_step_.compare_exchange_weak(known, seen)) {
   }
   return absl::OkStatus();
+}
+
+// Only server 0 is asked for pauses, so it has the largest number.
+void PsClient::SeePauses(uint64_t asked) {
+  uint64_t known = pauses_asked_;
+  while (known < asked && !pauses_asked_.compare_exchange_weak(known, asked)) {
+  }
 }
 
 Status PsClient::Pull(Missing missing, std::span<SparseRows> rows) {
@@ -225,8 +233,13 @@ std::unique_ptr<PendingCalls> PsClient::StartPush(const PushValues& values,
       };
     }
     const bool half = request.half_dense();
-    call.take = [this, s, half, fresh = values.fresh_dense](ResponseMessage& response) -> Status {
+    const bool in_round = values.kind == PushKind::kInRound;
+    call.take = [this, s, half, in_round,
+                 fresh = values.fresh_dense](ResponseMessage& response) -> Status {
       FL_RETURN_IF_ERROR(SeeStep(response.head.push().global_step()));
+      const uint64_t pauses = response.head.push().pauses_asked();
+      SeePauses(pauses);
+      if (in_round && s == 0) pauses_in_rounds_ = pauses;
       return fresh.empty() ? response.tensors.Finish() : TakeDense(s, half, fresh, response);
     };
   }

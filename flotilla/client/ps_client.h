@@ -187,6 +187,15 @@ class PsClient {
   StatusOr<std::vector<std::string>> Exchange(std::string_view name,
                                               std::vector<std::string> outgoing);
 
+  // Asks all trainers, this one too, to pause between two batches: pauses_asked() of each becomes
+  // at least `taken` + 1, of trainers in rounds pauses_in_rounds(), soon but at different times.
+  // Not collective.
+  Status AskPause(uint64_t taken);
+  // The number of pauses that were asked for so far, as far as this trainer knows.
+  uint64_t pauses_asked() const { return pauses_asked_; }
+  // The number as of this trainer's last round, the same for all trainers of the round.
+  uint64_t pauses_in_rounds() const { return pauses_in_rounds_; }
+
   // All rows of a table in ascending order of ids.
   StatusOr<SparseRows> ReadTable(int table);
   // Sets rows, or one dense parameter, to these values with fresh optimizer state.
@@ -240,6 +249,7 @@ class PsClient {
   uint64_t NextSequence() { return sequence_.fetch_add(1, std::memory_order_relaxed) + 1; }
   // Takes over the step that a server reports; InvalidArgument if it is impossible.
   Status SeeStep(uint64_t step);
+  void SeePauses(uint64_t asked);
   // A call that waits for other trainers or for disks, which has no deadline.
   ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   // The same for a call that changes something, and for one that is the same for all servers.
@@ -288,6 +298,8 @@ class PsClient {
   Heartbeat heartbeat_;
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> global_step_ = 0;
+  std::atomic<uint64_t> pauses_asked_ = 0;
+  std::atomic<uint64_t> pauses_in_rounds_ = 0;  // written while no other round is in progress
   std::atomic<uint64_t> seed_;
   // Per server, written by WaitForServers: the server life of the handshake; 0: none.
   std::vector<uint64_t> server_lives_;

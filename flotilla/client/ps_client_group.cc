@@ -28,6 +28,14 @@ ServerCall PsClient::CollectiveCall(int server, wire::CollectiveKind kind, std::
   return MakeWaitingCall(server, std::move(head), tensors);
 }
 
+Status PsClient::AskPause(uint64_t taken) {
+  wire::RequestHead head = MakeHead(wire::METHOD_ASK_PAUSE);
+  head.mutable_ask_pause()->set_taken(taken);
+  std::vector<ServerCall> calls;
+  calls.push_back(MakeCall(0, std::move(head), {}));
+  return calls_.Run("ask for a pause", std::move(calls));
+}
+
 Status PsClient::Barrier(std::string_view name) { return Gather(name, "").status(); }
 
 Status PsClient::Sum(std::string_view name, std::span<double> values) {

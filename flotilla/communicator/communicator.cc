@@ -106,7 +106,12 @@ Status Communicator::ScaleLearningRate(double /*factor*/) {
 Status Communicator::BeginEpoch(const EpochStart& start) {
   FL_RETURN_IF_ERROR(DoBeginEpoch(start));
   in_epoch_ = true;
+  start_ = start;
   return absl::OkStatus();
+}
+
+Status Communicator::ContinueEpoch(bool has_batch) {
+  return BeginEpoch({.has_batch = has_batch, .batches = start_.batches});
 }
 
 Status Communicator::Flush() {

@@ -189,8 +189,18 @@ class Communicator : public Keeper {
   // Begins an epoch. Every trainer calls it before its first batch, even if it will have no batch.
   // Sync and geo wait here for all trainers.
   Status BeginEpoch(const EpochStart& start = {});
+  // Continues an epoch that Flush has ended in a pause, with the figures of its start. Every
+  // trainer calls it, even if it has no batch left.
+  Status ContinueEpoch(bool has_batch);
   // Whether an epoch has begun that Flush has not ended.
   bool in_epoch() const { return in_epoch_; }
+
+  // Pauses that all trainers take together, between two of their batches. AskPause asks for pause
+  // number `taken` + 1 unless that was done already; pauses_asked() is the number of the last pause
+  // that was asked for, as far as this trainer knows. In sync it changes only with a round, for all
+  // of its trainers at once. Both are thread-safe.
+  virtual Status AskPause(uint64_t taken) = 0;
+  virtual uint64_t pauses_asked() const = 0;
 
   // Refreshes this process's copy of parameters that others have changed; call it before a test
   // that follows the epochs of other trainers. Only between epochs, when no worker is in a call.
@@ -219,6 +229,7 @@ class Communicator : public Keeper {
   DenseInPlace* const dense_in_place_;
   TablesInPlace* const tables_in_place_;
   bool in_epoch_ = false;
+  EpochStart start_;  // of the last epoch
 };
 
 }  // namespace flotilla

@@ -62,6 +62,8 @@ class GeoCommunicator : public Communicator, private TablesInPlace {
   std::span<const float> dense() const override { return local_->dense(); }
   // Batches of this trainer x trainers with data; exact between epochs.
   int64_t global_step() const override { return local_->global_step(); }
+  Status AskPause(uint64_t taken) override { return client_->AskPause(taken); }
+  uint64_t pauses_asked() const override { return client_->pauses_asked(); }
   double learning_rate() const override { return local_->learning_rate(); }
   Status ScaleLearningRate(double factor) override { return local_->ScaleLearningRate(factor); }
   // The values of the servers. Call Flush first to include changes since the last exchange.

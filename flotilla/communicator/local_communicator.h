@@ -40,6 +40,11 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
   std::span<const float> dense() const override { return dense_->data(); }
   int64_t global_step() const override { return StepOf(pushes()); }
+  Status AskPause(uint64_t taken) override {
+    pauses_asked_ = taken + 1;
+    return absl::OkStatus();
+  }
+  uint64_t pauses_asked() const override { return pauses_asked_; }
   double learning_rate() const override;
   Status ScaleLearningRate(double factor) override;
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
@@ -87,6 +92,7 @@ class LocalCommunicator : public Communicator, private DenseInPlace, private Tab
   std::unique_ptr<DenseTable> dense_;
   std::vector<std::unique_ptr<SparseTable>> tables_;
   std::atomic<int64_t> pushes_ = 0;
+  std::atomic<uint64_t> pauses_asked_ = 0;
   // The global step was first_step_ after first_push_ pushes, and each push since adds
   // steps_per_push_. Changed between epochs; reports may read meanwhile.
   std::atomic<int64_t> first_step_ = 0;

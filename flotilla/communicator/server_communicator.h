@@ -22,6 +22,8 @@ class ServerCommunicator : public Communicator {
   StatusOr<Pending> StartPull(int worker, Missing missing, std::span<SparseRows> rows) override;
   std::span<const float> dense() const override { return dense_; }
   int64_t global_step() const override { return client_->global_step(); }
+  Status AskPause(uint64_t taken) override { return client_->AskPause(taken); }
+  uint64_t pauses_asked() const override { return client_->pauses_asked(); }
   double learning_rate() const override;
   StatusOr<Tensor> ReadParameter(const std::string& name) override;
   Status WriteParameter(const std::string& name, std::span<const float> values) override;

@@ -87,12 +87,6 @@ Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
   KeepOptions& keep = options->keep;
   // As completed by a shell; the name of the logs begins with it.
   while (keep.out.size() > 1 && keep.out.back() == '/') keep.out.pop_back();
-  if (GetMode(options->fleet.job.mode.mode).has_servers &&
-      (keep.every_steps > 0 || keep.every_minutes > 0)) {
-    return InvalidArgument(
-        "--save_steps and --save_minutes are for --mode local: with servers, models are saved only "
-        "after epochs");
-  }
   if (keep.out.empty() &&
       (keep.resume || keep.overwrite || keep.every_steps > 0 || keep.every_minutes > 0)) {
     return InvalidArgument("--resume, --overwrite, --save_steps and --save_minutes need --out DIR");

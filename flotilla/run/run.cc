@@ -1,6 +1,7 @@
 #include "flotilla/run/run.h"
 
 #include <algorithm>
+#include <atomic>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -16,6 +17,7 @@
 #include "flotilla/run/run_dir.h"
 #include "flotilla/run/run_saves.h"
 #include "flotilla/run/run_view.h"
+#include "flotilla/run/standing.h"
 #include "flotilla/run/typed_command.h"
 
 namespace flotilla {
@@ -57,26 +59,39 @@ class Run {
   // Trains one epoch, or the rest of it, tests and saves. Returns false if the run must end.
   StatusOr<bool> RunEpoch();
   StatusOr<bool> FinishEpoch(int64_t epoch);
-  StatusOr<bool> AnyWishes(int64_t epoch, bool wish);
-  // Sets *best to whether the model of this epoch is the best so far.
-  Status Test(int64_t epoch, bool* best);
+  // Sets *best to whether the model of this epoch is the best so far, and *cut if a trainer was
+  // told to stop before the end of its test, which then has no result.
+  Status Test(int64_t epoch, bool* best, bool* cut);
+
+  // Saves inside an epoch, and the end of a run that is stopped: a trainer asks all of them to
+  // pause, each does so between two batches, and they meet when everything that they have pushed is
+  // applied. Trainers whose rows are used up are there already (WaitForOthers).
+  void AskPause();
+  bool WantPause();
+  Status AtPause();
+  // Returns when every trainer has trained its rows of the epoch, or all have met to stop.
+  Status WaitForOthers(bool ended);
+  // Saves the state of all trainers, unless all have ended their epoch: returns whether they have.
+  StatusOr<bool> Meet(bool ended);
+  Status SaveInside();
+  Standing OwnStanding() const;
   Status LowerRateOnPlateau();
   Status Stop();
   Status Finish();
 
   // Whether this trainer acts for all: it saves models and prints the results.
   bool first() const { return run_.first(); }
-  bool alone() const { return run_.alone(); }
   Group& group() { return *job().group; }
   Communicator& communicator() { return *job().communicator; }
   TrainerJob& job() { return host_.job == nullptr ? job_ : *host_.job; }
+  const TrainerJob& job() const { return host_.job == nullptr ? job_ : *host_.job; }
 
   bool stopped() const { return signal_ ? signal_->stopped() : host_.stop->made(); }
   int exit_code() const { return signal_ ? signal_->exit_code() : 0; }
-  // "stopped by signal 2"
+  // "stopped by signal 2"; the signal may have reached another trainer only.
   std::string StoppedText() const {
-    return signal_ ? fmt::format("stopped by signal {}", signal_->signal())
-                   : std::string("stopped by the program");
+    return stop_code_ > 128 ? fmt::format("stopped by signal {}", stop_code_ - 128)
+                            : std::string("stopped by the program");
   }
 
   RunOptions options_;  // with the number of epochs
@@ -93,6 +108,10 @@ class Run {
   RunState state_;
   std::map<std::string, std::string> settings_;  // RunState::settings of this run
   std::unique_ptr<RunSaves> saves_;
+  std::atomic<uint64_t> pauses_ = 0;   // number of the last pause of all trainers
+  std::atomic<uint64_t> asked_ = 0;    // number of the last pause that this one asked for
+  std::atomic<bool> leaving_ = false;  // all have met to stop inside an epoch
+  int stop_code_ = 0;                  // the exit code of the signal that a trainer got
   WatchedMetric watched_;
   RunResult result_;
 };
@@ -146,9 +165,14 @@ Status Run::Join() {
                 view_->Batch(progress, task_);
                 if (host_.on_progress) host_.on_progress(progress);
               },
-          .want_pause = [this] { return saves_->Due(); },
-          .at_pause = [this] { return saves_->SaveStep(StateInside()); },
-          .stop = [this] { return stopped(); }};
+          .want_pause = [this] { return WantPause(); },
+          .at_pause = [this] { return AtPause(); },
+          .stop =
+              [this] {
+                // Before this trainer flushes, which may wait for the others.
+                if (stopped()) AskPause();
+                return stopped() || leaving_;
+              }};
   return absl::OkStatus();
 }
 
@@ -162,6 +186,7 @@ Status Run::StartFromModel() {
   }
   FL_ASSIGN_OR_RETURN(state, group().Broadcast("start", state, 0));
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
+  FL_RETURN_IF_ERROR(Annotate(state_.TakePlace(group().trainer(), group().trainers()), "--resume"));
   run_.earlier_steps = state_.earlier_steps;
   FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(task_.model(), options_.watch));
   state_.Watch(watched_.name);
@@ -276,13 +301,10 @@ StatusOr<bool> Run::RunEpoch() {
   state_.settings.clear();
   FL_ASSIGN_OR_RETURN(result_.train, task_.TrainEpoch(epoch, position, before));
   result_.summary.AddEpoch(result_.train, task_.counts());
-  if (result_.train.stopped && !alone()) {
-    return absl::CancelledError(StoppedText());
-  }
-  if (result_.train.stopped) {
+  FL_RETURN_IF_ERROR(WaitForOthers(!result_.train.stopped));
+  if (leaving_) {
     result_.examples += result_.train.rows;
     result_.trained += result_.train.trained;
-    state_ = StateInside();
     FL_RETURN_IF_ERROR(Stop());
     return false;
   }
@@ -301,25 +323,20 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   bool best = false;
   state_.last = kUndefined;
   result_.test.reset();
-  if (task_.has_test()) {
-    const Status tested = Test(epoch, &best);
-    // A test that a signal interrupted has no valid result; the epoch is complete and is saved.
-    const bool cut = alone() && absl::IsCancelled(tested) && stopped();
-    if (!tested.ok() && !cut) return tested;
-  }
-  const bool wish = host_.on_epoch &&
-                    host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
-  // Checked only once, since a signal may arrive at any time. It reaches trainers at different
-  // moments, and the next calls are collective.
-  const bool stop = stopped();
-  if (stop && !alone()) {
-    return absl::CancelledError(StoppedText());
-  }
-  FL_ASSIGN_OR_RETURN(const bool asked, AnyWishes(epoch, wish));
+  bool cut = false;
+  if (task_.has_test()) FL_RETURN_IF_ERROR(Test(epoch, &best, &cut));
+  Standing own = OwnStanding();
+  own.wish = host_.on_epoch &&
+             host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
+  // A signal reaches trainers at different moments, and the next calls are collective.
+  FL_ASSIGN_OR_RETURN(const Standing all,
+                      StandingOfAll(group(), fmt::format("end of epoch {}", epoch), own));
+  const bool stop = all.stop || cut;
+  stop_code_ = all.exit_code;
   state_.epoch = epoch + 1;
   const bool enough =
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
-  const bool last = state_.epoch == options_.epochs || enough || asked || stop;
+  const bool last = state_.epoch == options_.epochs || enough || all.wish || stop;
   FL_RETURN_IF_ERROR(saves_->SaveEpoch(epoch, best, last, state_));
   // Every trainer has flushed before SumReports returned; none trains before the snapshot is taken.
   FL_RETURN_IF_ERROR(group().Barrier(fmt::format("saved {}", epoch)));
@@ -332,19 +349,78 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   return !last;
 }
 
-// The wish of one trainer ends the run for all of them.
-StatusOr<bool> Run::AnyWishes(int64_t epoch, bool wish) {
-  if (!host_.on_epoch || alone()) return wish;
-  double wishes = wish ? 1 : 0;
-  FL_RETURN_IF_ERROR(group().Sum(fmt::format("end after {}", epoch), {&wishes, 1}));
-  return wishes > 0;
+Standing Run::OwnStanding() const {
+  return {.stop = stopped(),
+          .exit_code = exit_code(),
+          .pauses = std::max<uint64_t>(pauses_, job().communicator->pauses_asked())};
 }
 
-Status Run::Test(int64_t epoch, bool* best) {
+// An error ends the job, and the next call of the caller returns it.
+void Run::AskPause() {
+  const uint64_t taken = pauses_;
+  if (asked_.exchange(taken + 1) != taken + 1) communicator().AskPause(taken).IgnoreError();
+}
+
+bool Run::WantPause() {
+  if (saves_->Due()) AskPause();
+  return communicator().pauses_asked() > pauses_;
+}
+
+Status Run::AtPause() {
+  FL_RETURN_IF_ERROR(communicator().Flush());
+  FL_RETURN_IF_ERROR(Meet(/*ended=*/false).status());
+  return communicator().ContinueEpoch(/*has_batch=*/!leaving_);
+}
+
+Status Run::WaitForOthers(bool ended) {
+  while (!leaving_) {
+    FL_ASSIGN_OR_RETURN(const bool all_ended, Meet(ended));
+    if (all_ended) return absl::OkStatus();
+    // The others continue, and this trainer takes part without batches.
+    FL_RETURN_IF_ERROR(communicator().ContinueEpoch(/*has_batch=*/false));
+    FL_RETURN_IF_ERROR(communicator().Flush());
+  }
+  return absl::OkStatus();
+}
+
+StatusOr<bool> Run::Meet(bool ended) {
+  Standing own = OwnStanding();
+  own.ended = ended;
+  FL_ASSIGN_OR_RETURN(
+      const Standing all,
+      StandingOfAll(group(), fmt::format("pause or end of epoch {}", state_.epoch), own));
+  pauses_ = all.pauses;
+  if (all.ended) return true;
+  FL_RETURN_IF_ERROR(SaveInside());
+  stop_code_ = all.exit_code;
+  leaving_ = all.stop;
+  return false;
+}
+
+Status Run::SaveInside() {
+  if (!task_.can_resume()) return absl::OkStatus();
+  RunState state = StateInside();
+  std::vector<std::string> states(static_cast<size_t>(group().trainers()));
+  if (!first()) states[0] = state.ToText();
+  FL_ASSIGN_OR_RETURN(states, group().Exchange("positions", std::move(states)));
+  state.others.assign(states.begin() + 1, states.end());
+  FL_RETURN_IF_ERROR(saves_->SaveStep(state));
+  // No trainer continues before the snapshot is taken.
+  return group().Barrier("snapshot");
+}
+
+Status Run::Test(int64_t epoch, bool* best, bool* cut) {
   FL_RETURN_IF_ERROR(communicator().Refresh());
-  FL_ASSIGN_OR_RETURN(Report test, task_.Test());
-  FL_RETURN_IF_ERROR(
-      SumReports(fmt::format("test {}", epoch), MetricsOf(task_.model()), group(), &test));
+  StatusOr<Report> tested = task_.Test();
+  Standing own;
+  own.stop = absl::IsCancelled(tested.status()) && stopped();
+  if (!own.stop) FL_RETURN_IF_ERROR(tested.status());
+  const std::string name = fmt::format("test {}", epoch);
+  FL_ASSIGN_OR_RETURN(const Standing all, StandingOfAll(group(), name, own));
+  *cut = all.stop;
+  if (*cut) return absl::OkStatus();
+  Report test = *std::move(tested);
+  FL_RETURN_IF_ERROR(SumReports(name, MetricsOf(task_.model()), group(), &test));
   result_.summary.test_seconds += test.seconds;
   view_->TestDone(epoch, result_.steps, test);
   *best = state_.NoteTest(epoch, test.Metric(watched_.name), watched_.larger_is_better);
@@ -367,7 +443,7 @@ Status Run::LowerRateOnPlateau() {
 
 Status Run::Stop() {
   terminal_.console.EndTask();
-  terminal_.exit_code = exit_code();
+  terminal_.exit_code = stop_code_;
   result_.stopped = true;
   if (!saves_->enabled()) {
     if (!task_.has_results()) {
@@ -379,7 +455,6 @@ Status Run::Stop() {
     terminal_.log.warn("{}; nothing was saved, and the run cannot be continued", StoppedText());
     return saves_->Wait();
   }
-  if (state_.position) FL_RETURN_IF_ERROR(saves_->SaveStep(state_));
   FL_RETURN_IF_ERROR(saves_->Wait());
   // A trainer of a job does not know the command that started the job.
   const std::string command = options_.fleet.role.is_trainer()

@@ -68,10 +68,10 @@ void RunState::Watch(const std::string& metric) {
 
 bool RunState::TestOn(const std::string& data) {
   if (data.empty() || tested == data) return false;
-  const bool others = !tested.empty() && best_epoch >= 0;
-  if (others) ForgetBest();
+  const bool had_figures = !tested.empty() && best_epoch >= 0;
+  if (had_figures) ForgetBest();
   tested = data;
-  return others;
+  return had_figures;
 }
 
 void RunState::ForgetBest() {
@@ -94,6 +94,28 @@ bool RunState::NoteTest(int64_t tested_epoch, double value, bool larger_is_bette
   return true;
 }
 
+Status RunState::TakePlace(int trainer, int trainers) {
+  if (!position) return absl::OkStatus();
+  const int saved = static_cast<int>(others.size()) + 1;
+  if (saved != trainers) {
+    return FailedPrecondition(
+        "the model was saved inside epoch {} by {} trainer(s), each at its own position in its "
+        "share of the rows, and this run has {}; continue with {}, or begin a new epoch from its "
+        "weights with --init_model and another --out",
+        epoch, saved, trainers, saved);
+  }
+  const std::vector<std::string> texts = std::exchange(others, {});
+  if (trainer == 0) return absl::OkStatus();
+  FL_ASSIGN_OR_RETURN(RunState own, FromText(texts[static_cast<size_t>(trainer) - 1]));
+  if (!own.position) {
+    return InvalidArgument("section {}: trainer {} has no position", kRunSection, trainer);
+  }
+  position = std::move(own.position);
+  so_far = std::move(own.so_far);
+  settings = std::move(own.settings);
+  return absl::OkStatus();
+}
+
 std::string RunState::ToText() const {
   nlohmann::ordered_json json = {{"epoch", epoch},
                                  {"earlier_steps", earlier_steps},
@@ -109,6 +131,7 @@ std::string RunState::ToText() const {
     json["so_far"] = ReportJson(so_far);
   }
   if (!settings.empty()) json["settings"] = settings;
+  if (!others.empty()) json["others"] = others;
   return json.dump();
 }
 
@@ -136,6 +159,7 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
                              state.rate_factor);
     }
     state.settings = json.value("settings", state.settings);
+    state.others = json.value("others", state.others);
     if (json.contains("position")) {
       FL_ASSIGN_OR_RETURN(state.position,
                           DatasetPosition::FromText(json["position"].get<std::string>()));

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/manifest.h"
@@ -32,6 +33,9 @@ struct RunState {
   double rate_factor = 1;  // that the schedule's learning rates are multiplied by (--plateau)
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
+  // Inside an epoch of a job: the states of trainers 1, 2, .. as texts, each with its position,
+  // figures and settings.
+  std::vector<std::string> others;
 
   // Sets the metric of the run. Figures of another metric are forgotten.
   void Watch(const std::string& metric);
@@ -41,6 +45,9 @@ struct RunState {
   // Takes the test value of the watched metric after an epoch. Returns whether it is the best so
   // far; otherwise it counts the epoch as one without a better value.
   bool NoteTest(int64_t tested_epoch, double value, bool larger_is_better);
+  // Makes the position, figures and settings those of one trainer of a job. FailedPrecondition if
+  // the state is inside an epoch of another number of trainers.
+  Status TakePlace(int trainer, int trainers);
 
   void ForgetBest();
 

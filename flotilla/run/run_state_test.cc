@@ -49,6 +49,36 @@ TEST(RunStateTest, AStateOfAnEarlierVersionCountsFromItsPosition) {
   EXPECT_EQ(read->so_far.rows, 0);
 }
 
+TEST(RunStateTest, EveryTrainerOfAJobTakesItsOwnPlace) {
+  RunState saved{.epoch = 3, .watch = "auc", .best = 0.7};
+  saved.position = DatasetPosition{.epoch = 3, .ordinal = 12};
+  saved.settings = {{"--data", "a"}};
+  RunState other = saved;
+  other.position->ordinal = 8;
+  other.so_far.rows = 800;
+  other.settings = {{"--data", "b"}};
+  saved.others = {other.ToText()};
+  for (int trainer = 0; trainer < 2; ++trainer) {
+    RunState state = *RunState::FromText(saved.ToText());
+    ASSERT_TRUE(state.TakePlace(trainer, 2).ok());
+    EXPECT_EQ(state.position->ordinal, trainer == 0 ? 12 : 8);
+    EXPECT_EQ(state.so_far.rows, trainer == 0 ? 0 : 800);
+    EXPECT_EQ(state.settings.at("--data"), trainer == 0 ? "a" : "b");
+    EXPECT_EQ(state.best, 0.7);
+    EXPECT_TRUE(state.others.empty());
+  }
+  for (const int trainers : {1, 3}) {
+    RunState state = *RunState::FromText(saved.ToText());
+    const Status refused = state.TakePlace(0, trainers);
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+    EXPECT_NE(refused.message().find("inside epoch 3 by 2 trainer(s)"), std::string::npos)
+        << refused;
+  }
+  // Between epochs any number of trainers continues.
+  RunState between{.epoch = 4};
+  EXPECT_TRUE(between.TakePlace(5, 7).ok());
+}
+
 TEST(RunStateTest, ComesBackFromItsText) {
   RunState state{.epoch = 3, .watch = "logloss", .best = -0.1, .best_epoch = 1, .last = 0.2};
   state.epochs_without_better = 1;

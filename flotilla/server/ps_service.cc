@@ -39,9 +39,7 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
       liveness_(options_.liveness, clock),
       window_(options_.liveness.trainers, options_.push_window),
       rounds_(options_.rounds, tables_.get(), clock,
-              [this](const RoundPart& mean) {
-                return Apply({{mean.sparse.begin(), mean.sparse.end()}, mean.dense}, 1);
-              }),
+              [this](const RoundPart& mean) { return ApplyRound(mean); }),
       collectives_(options_.liveness.trainers, clock),
       dirty_(options_.liveness.trainers, tables_->tables(), tables_->range().size()),
       checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {}
@@ -72,6 +70,7 @@ std::span<const PsService::Method> PsService::JobMethods() {
       {wire::METHOD_ABORT, Head::kAbort, kJoinedOrUnknown, kHarmless, &PsService::Abort},
       // A trainer that stops need not be told about the failures of others.
       {wire::METHOD_STOP, Head::BODY_NOT_SET, kJoinedOrFailed, kHarmless, &PsService::Stop},
+      {wire::METHOD_ASK_PAUSE, Head::kAskPause, kJoined, kHarmless, &PsService::AskPause},
   };
   return kMethods;
 }
@@ -226,6 +225,7 @@ Status PsService::CheckHandshake(const wire::RequestHead& head) const {
 void PsService::Ping(const std::shared_ptr<Call>& call) {
   wire::ResponseHead head;
   head.mutable_ping()->set_waiting(WaitText(call->trainer));
+  head.mutable_ping()->set_pauses_asked(pauses_asked_);
   call->reply(EncodeResponse(std::move(head), {}));
 }
 
@@ -284,6 +284,15 @@ void PsService::Stop(const std::shared_ptr<Call>& call) {
   // Answer first: the server may end as soon as the last trainer counts as stopped.
   call->reply(EncodeResponse({}, {}));
   liveness_.Stop(call->trainer);
+}
+
+void PsService::AskPause(const std::shared_ptr<Call>& call) {
+  // Several trainers may ask for the same pause.
+  const uint64_t wanted = call->head().ask_pause().taken() + 1;
+  uint64_t asked = pauses_asked_;
+  while (asked < wanted && !pauses_asked_.compare_exchange_weak(asked, wanted)) {
+  }
+  call->reply(EncodeResponse({}, {}));
 }
 
 void PsService::Tick() {

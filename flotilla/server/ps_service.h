@@ -152,6 +152,7 @@ class PsService : public Service {
   void Load(const std::shared_ptr<Call>& call);
   void Abort(const std::shared_ptr<Call>& call);
   void Stop(const std::shared_ptr<Call>& call);
+  void AskPause(const std::shared_ptr<Call>& call);
 
   Status CheckHandshake(const wire::RequestHead& head) const;
   // Binds the trainer to this incarnation for the whole run. Aborted if it has another one.
@@ -166,13 +167,14 @@ class PsService : public Service {
   // be used as they are stay in the message, all others are copied once; `pushed` refers to both.
   Status ReadPart(Call& call, RoundPart* part, PushedValues* pushed) const;
   void PushInRound(const std::shared_ptr<Call>& call, RoundPart part);
+  RoundResult ApplyRound(const RoundPart& mean);
   // Both return the global step after the update, which counts `batches` more.
   StatusOr<int64_t> Apply(const PushedValues& pushed, int64_t batches);
   StatusOr<int64_t> AddDelta(int trainer, const PushedValues& pushed, int64_t batches);
   // The dense values in the answer to a push.
   enum class DenseAnswer { kNone, kFloat, kHalf };
   static DenseAnswer DenseAnswerOf(const wire::PushRequest& request);
-  Payload PushResponse(int64_t step, DenseAnswer dense, bool send_again = false) const;
+  Payload PushResponse(const RoundResult& result, DenseAnswer dense) const;
   StatusOr<Payload> DirtyResponse(DirtyRows::Changes changes);
   // The whole slice of dense parameters, in its current state: one copy for all answers until it
   // changes, such as those of a round.
@@ -205,6 +207,7 @@ class PsService : public Service {
   mutable std::weak_ptr<const AlignedVector<float>> dense_now_ FL_GUARDED_BY(dense_now_mutex_);
   mutable uint64_t dense_now_version_ FL_GUARDED_BY(dense_now_mutex_) = 0;
   std::atomic<int64_t> step_ = 0;
+  std::atomic<uint64_t> pauses_asked_ = 0;
   std::atomic<bool> failed_ = false;  // Fail was called
   std::atomic<int64_t> told_waits_nanos_ = 0;
   PauseWatch watch_;  // used by Tick

@@ -174,7 +174,8 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   call->message.tensors = {};
   if (!step.ok()) return Answer(call, step.status());
   const DenseAnswer dense = DenseAnswerOf(call->head().push());
-  Answer(call, true, [this, step = *step, dense] { return PushResponse(step, dense); });
+  const RoundResult result{.step = *step, .pauses_asked = pauses_asked_};
+  Answer(call, true, [this, result, dense] { return PushResponse(result, dense); });
 }
 
 void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
@@ -182,10 +183,15 @@ void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
     if (!result.status.ok()) return Answer(call, result.status);
     const DenseAnswer dense =
         result.send_again ? DenseAnswer::kNone : DenseAnswerOf(call->head().push());
-    Answer(call, !result.send_again,
-           [this, result, dense] { return PushResponse(result.step, dense, result.send_again); });
+    Answer(call, !result.send_again, [this, result, dense] { return PushResponse(result, dense); });
   };
   rounds_.Push(call->trainer, std::move(part), done);
+}
+
+RoundResult PsService::ApplyRound(const RoundPart& mean) {
+  const StatusOr<int64_t> step = Apply({{mean.sparse.begin(), mean.sparse.end()}, mean.dense}, 1);
+  if (!step.ok()) return {.status = step.status()};
+  return {.step = *step, .pauses_asked = pauses_asked_};
 }
 
 StatusOr<int64_t> PsService::Apply(const PushedValues& pushed, int64_t batches) {
@@ -217,10 +223,11 @@ PsService::DenseAnswer PsService::DenseAnswerOf(const wire::PushRequest& request
   return request.half_dense() ? DenseAnswer::kHalf : DenseAnswer::kFloat;
 }
 
-Payload PsService::PushResponse(int64_t step, DenseAnswer dense, bool send_again) const {
+Payload PsService::PushResponse(const RoundResult& result, DenseAnswer dense) const {
   wire::ResponseHead head;
-  head.mutable_push()->set_global_step(static_cast<uint64_t>(step));
-  head.mutable_push()->set_send_again(send_again);
+  head.mutable_push()->set_global_step(static_cast<uint64_t>(result.step));
+  head.mutable_push()->set_send_again(result.send_again);
+  head.mutable_push()->set_pauses_asked(result.pauses_asked);
   TensorWriter tensors;
   if (dense == DenseAnswer::kHalf) tensors.AddHalf(*DenseNow());
   if (dense == DenseAnswer::kFloat) AddDenseSlice(&tensors);

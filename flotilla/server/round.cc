@@ -15,7 +15,7 @@ std::vector<int64_t> DimsOf(const ModelSpec& spec) {
 }  // namespace
 
 Rounds::Rounds(const RoundOptions& options, const ServerTables* tables, const Clock* clock,
-               std::function<StatusOr<int64_t>(const RoundPart&)> apply)
+               std::function<RoundResult(const RoundPart&)> apply)
     : options_(options),
       clock_(clock),
       apply_(std::move(apply)),
@@ -146,8 +146,7 @@ void Rounds::Advance(Calls* calls) {
 }
 
 void Rounds::FinishRound(Calls* calls) {
-  StatusOr<int64_t> step = apply_(sum_.Mean());
-  const RoundResult result{.status = step.status(), .step = step.ok() ? *step : 0};
+  const RoundResult result = apply_(sum_.Mean());
   for (auto& [trainer, waiting] : pushes_) {
     calls->push_back([done = std::move(waiting.done), result] { done(result); });
   }

@@ -32,8 +32,9 @@ struct RoundOptions {
 // The result of a trainer's push into a round.
 struct RoundResult {
   Status status;
-  int64_t step = 0;         // the global step of the round's update
-  bool send_again = false;  // it is the trainer's turn now, but its part was not kept
+  int64_t step = 0;           // the global step of the round's update
+  uint64_t pauses_asked = 0;  // when the update was made: the same for all trainers of the round
+  bool send_again = false;    // it is the trainer's turn now, but its part was not kept
 };
 
 // Thread-safe. Callbacks are called without locks held, from the thread that completes a round.
@@ -41,9 +42,9 @@ class Rounds {
  public:
   using Done = std::function<void(const RoundResult& result)>;
 
-  // `apply` makes the update of a round and returns its global step.
+  // `apply` makes the update of a round and returns the result for its trainers.
   Rounds(const RoundOptions& options, const ServerTables* tables, const Clock* clock,
-         std::function<StatusOr<int64_t>(const RoundPart& mean)> apply);
+         std::function<RoundResult(const RoundPart& mean)> apply);
 
   // Waits for all trainers of the job (those that Lose has not taken out) and puts them into the
   // rounds from now on. Then calls `done`.
@@ -89,7 +90,7 @@ class Rounds {
   // Constant after construction.
   const RoundOptions options_;
   const Clock* const clock_;
-  const std::function<StatusOr<int64_t>(const RoundPart&)> apply_;
+  const std::function<RoundResult(const RoundPart&)> apply_;
 
   mutable Mutex mutex_;
   RoundSum sum_ FL_GUARDED_BY(mutex_);

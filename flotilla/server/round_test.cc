@@ -19,10 +19,10 @@ class RoundsTest : public ::testing::Test {
     tables_ = *ServerTables::Make(spec, 0, 1, UpdatePolicy::kOnBarrier, {});
     rounds_ = std::make_unique<Rounds>(
         RoundOptions{.trainers = trainers, .max_waiting_bytes = max_waiting_bytes}, tables_.get(),
-        &clock_, [this](const RoundPart& mean) -> StatusOr<int64_t> {
+        &clock_, [this](const RoundPart& mean) -> RoundResult {
           updates_.push_back(mean.sparse[0].row(0)[0]);
           order_.push_back(mean.sparse[0].ids);
-          return static_cast<int64_t>(updates_.size());
+          return {.step = static_cast<int64_t>(updates_.size())};
         });
     for (int t = 0; t < trainers; ++t) Enter(t);
   }

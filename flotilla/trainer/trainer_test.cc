@@ -550,6 +550,8 @@ class NotingCommunicator : public Communicator {
   std::span<const float> dense() const override { return local_.dense(); }
   int64_t global_step() const override { return local_.global_step(); }
   double learning_rate() const override { return local_.learning_rate(); }
+  Status AskPause(uint64_t taken) override { return local_.AskPause(taken); }
+  uint64_t pauses_asked() const override { return local_.pauses_asked(); }
   StatusOr<Tensor> ReadParameter(const std::string& name) override {
     return local_.ReadParameter(name);
   }
