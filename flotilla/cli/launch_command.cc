@@ -21,7 +21,7 @@ Everything after -- is the program and its arguments. It is started once per ser
 finds its role in environment variables: TRAINING_ROLE (TRAINER or PSERVER), PADDLE_TRAINERS_NUM,
 PADDLE_TRAINER_ID, PADDLE_PSERVERS_IP_PORT_LIST, CPU_NUM, and for a server POD_IP and PADDLE_PORT.
 If a process fails, all others are stopped, the end of the log of the first one that failed is
-shown, and its exit code is returned.
+shown, and its exit code is returned; with --max_restarts the job is started again first.
 
 On a cluster, run the same command with --servers and --workers on every host, each with its own
 --host; every host starts its own part.
@@ -39,6 +39,7 @@ struct LaunchFlags {
   std::string host;
   int start_port = 0;
   int threads = 0;
+  int max_restarts = 0;
   LocalClusterOptions cluster;
 };
 
@@ -75,7 +76,14 @@ Status Launch(const LaunchFlags& flags, Terminal& terminal) {
     cluster.trainer_hosts = flags.workers;
     cluster.own_hosts = {flags.host};
   }
-  return RunCluster(std::move(cluster), terminal);
+  Restarts restarts{.limit = flags.max_restarts};
+  restarts.next = [&flags](LocalClusterOptions* next) -> StatusOr<bool> {
+    if (!flags.servers.empty()) return false;
+    FL_ASSIGN_OR_RETURN(next->servers, FreeAddresses(flags.server_num, flags.start_port));
+    next->variables[kJobIdVariable] = NewJobId();
+    return false;
+  };
+  return RunCluster(std::move(cluster), restarts, terminal);
 }
 
 void AddCounts(CLI::App& command, LaunchFlags& flags) {
@@ -89,6 +97,10 @@ void AddCounts(CLI::App& command, LaunchFlags& flags) {
             "Threads (CPU_NUM) of each trainer (0: CPU_NUM of the environment, else the cores are "
             "divided among the trainers)",
             "N", WholeNumber(0, kMaxThreads));
+  AddOption(command, "--max_restarts", flags.max_restarts,
+            "Restart all processes when one is lost (killed, or exit code 128 to 255), at most N "
+            "times; the program must continue by itself where it stopped (0: end the job)",
+            "N", WholeNumber(0, 1'000'000));
 }
 
 void AddHosts(CLI::App& command, LaunchFlags& flags) {

@@ -57,6 +57,41 @@ TEST_F(LaunchCommandTest, ReturnsTheExitCodeOfTheFirstFailureAndShowsItsLog) {
   EXPECT_THAT(run.err, HasSubstr("no such file"));
 }
 
+// The program is lost as often as there are lines in the file `left`.
+constexpr char kLostScript[] =
+    "if [ $TRAINING_ROLE = TRAINER ] && [ -s $LEFT ]; then sed -i 1d $LEFT; echo lost; kill -9 $$; "
+    "fi";
+
+TEST_F(LaunchCommandTest, ALostProcessRestartsTheJob) {
+  const std::string left = dir_.path() + "/left";
+  setenv("LEFT", left.c_str(), 1);
+  std::ofstream(left) << "1\n2\n";
+  const ProgramRun run = Launch({"--max_restarts", "2"}, kLostScript);
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("worker 0 was lost: restarting all processes from the same start "
+                                 "(restart 2 of at most 2)"));
+  // The log of the first start is still there.
+  EXPECT_THAT(Log("workerlog.0"), HasSubstr("lost\n"));
+
+  std::ofstream(left) << "1\n2\n3\n";
+  const ProgramRun often = Launch({"--max_restarts", "2"}, kLostScript);
+  EXPECT_EQ(often.code, 128 + 9) << often.err;
+  EXPECT_THAT(often.err, HasSubstr("the job was restarted 2 times without a new save and ends"));
+
+  std::ofstream(left) << "1\n";
+  EXPECT_EQ(Launch({}, kLostScript).code, 128 + 9);
+  unsetenv("LEFT");
+}
+
+TEST_F(LaunchCommandTest, AFailureThatRepeatsByItselfDoesNotRestartTheJob) {
+  for (const int code : {1, 2, 128 + 15}) {
+    const ProgramRun run = Launch({"--max_restarts", "3"},
+                                  "[ $TRAINING_ROLE = PSERVER ] || exit " + std::to_string(code));
+    EXPECT_EQ(run.code, code);
+    EXPECT_EQ(run.err.find("restarting"), std::string::npos) << run.err;
+  }
+}
+
 TEST_F(LaunchCommandTest, AHostStartsItsOwnPart) {
   const ProgramRun run =
       Launch({"--servers", "a:6170,b:6170", "--workers", "a,b,b", "--host", "b"}, "exit 0");

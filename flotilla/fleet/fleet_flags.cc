@@ -57,6 +57,12 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
           ->type_name("DIR")
           ->capture_default_str()
           ->group(group);
+  const CLI::Option* max_restarts =
+      AddOption(command, "--max_restarts", fleet.max_restarts,
+                "Restart all processes from the last save when one is lost, at most N times since "
+                "that save (0: end the job)",
+                "N", WholeNumber(0, 1'000'000))
+          ->group(group);
   flags.data_split = splits.front();
   const CLI::Option* data_split =
       AddOption(command, "--data_split", flags.data_split, SplitHelp(splits), "NAME", OneOf(splits))
@@ -68,9 +74,10 @@ void AddJobFlags(CLI::App& command, const std::vector<std::string>& splits, Flee
           ->group(group);
   flags.of_servers = {{start_port, "no servers are started"},
                       {log_dir, "no processes are started"},
+                      {max_restarts, "no processes are started"},
                       {data_split, "one process reads all files"},
                       {start_timeout, "there are no other processes to wait for"}};
-  flags.of_launcher = {start_port, log_dir};
+  flags.of_launcher = {start_port, log_dir, max_restarts};
   AddRoleFlags(command, group, &flags.role);
   AddSwitch(command, "shared_memory", &flags.shared_memory,
             "Exchange tensors between processes of one machine through shared memory (default)",

@@ -86,6 +86,11 @@ struct Descriptors {
 
 }  // namespace
 
+bool ExitState::lost() const {
+  return signal != 0 ||
+         (code >= 128 && code != 128 + SIGHUP && code != 128 + SIGINT && code != 128 + SIGTERM);
+}
+
 std::string ExitState::ToString() const {
   if (signal != 0) return fmt::format("signal {} ({})", signal, strsignal(signal));
   return fmt::format("exit code {}", code);
@@ -93,9 +98,10 @@ std::string ExitState::ToString() const {
 
 StatusOr<std::unique_ptr<ChildProcess>> ChildProcess::Start(
     const std::string& name, const std::vector<std::string>& command,
-    const std::map<std::string, std::string>& variables, const std::string& log) {
+    const std::map<std::string, std::string>& variables, const std::string& log, bool append) {
   Descriptors fds;
-  fds.log = open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0644);
+  const int content = append ? 0 : O_TRUNC;
+  fds.log = open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | content, 0644);
   if (fds.log < 0)
     return FailedPrecondition("{}: cannot open the log for writing: {}", log, strerror(errno));
   int ends[2];

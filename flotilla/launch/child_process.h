@@ -21,6 +21,9 @@ struct ExitState {
   int signal = 0;  // 0: it ended by itself
 
   bool ok() const { return code == 0; }
+  // It was killed, crashed, or lost a peer: exit codes from 128 on, except those of a process that
+  // was told to stop (SIGHUP, SIGINT, SIGTERM) and did so.
+  bool lost() const;
   // "exit code 3", "signal 9 (Killed)"
   std::string ToString() const;
 };
@@ -29,12 +32,13 @@ struct ExitState {
 class ChildProcess {
  public:
   // Starts command[0], found on PATH, with the environment of this process and `variables`. Its
-  // standard output and error are written to `log`, which starts empty; its standard input is
-  // empty. It runs in its own process group and is killed when the thread that started it ends.
-  // Errors name the command or the log.
+  // standard output and error are written to `log`, which starts empty unless `append` is set; its
+  // standard input is empty. It runs in its own process group and is killed when the thread that
+  // started it ends. Errors name the command or the log.
   static StatusOr<std::unique_ptr<ChildProcess>> Start(
       const std::string& name, const std::vector<std::string>& command,
-      const std::map<std::string, std::string>& variables, const std::string& log);
+      const std::map<std::string, std::string>& variables, const std::string& log,
+      bool append = false);
   // Kills the process if it still runs, and reaps it.
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

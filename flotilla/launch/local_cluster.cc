@@ -127,7 +127,8 @@ Status LocalCluster::StartMember(const Role& role, const std::string& log_name) 
   const std::string name = fmt::format("{} {}", role.is_server() ? "server" : "worker", role.index);
   auto member = std::make_unique<Member>();
   member->role = role;
-  FL_ASSIGN_OR_RETURN(member->process, ChildProcess::Start(name, options_.command, variables, log));
+  FL_ASSIGN_OR_RETURN(member->process, ChildProcess::Start(name, options_.command, variables, log,
+                                                           options_.append_logs));
   log_(fmt::format("started {} (pid {}), log {}", name, member->process->pid(), log));
   members_.push_back(std::move(member));
   return absl::OkStatus();
@@ -162,6 +163,7 @@ void LocalCluster::Look() {
     }
     result_.exit_code = state->code;
     result_.failed = name;
+    result_.lost = state->lost();
     failure_ = fmt::format("{} FAILED with {}", name, state->ToString());
     log_(fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
                      member->process->LogTail(kTailLines)));
@@ -201,8 +203,12 @@ void LocalCluster::GoOnStopping() {
   if (clock_->NowNanos() >= kill_at_nanos_) KillAsked();
 }
 
+int64_t LocalCluster::GraceNanos() const {
+  return Nanos(result_.lost ? options_.lost_grace_seconds : options_.grace_seconds);
+}
+
 void LocalCluster::AskToEnd(bool servers) {
-  kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
+  kill_at_nanos_ = clock_->NowNanos() + GraceNanos();
   for (const auto& member : members_) {
     if (member->ended || member->role.is_server() != servers) continue;
     member->process->Note(fmt::format("{}: stopping this process", stop_cause_));
@@ -211,11 +217,11 @@ void LocalCluster::AskToEnd(bool servers) {
 }
 
 void LocalCluster::KillAsked() {
-  kill_at_nanos_ = clock_->NowNanos() + Nanos(options_.grace_seconds);
+  kill_at_nanos_ = clock_->NowNanos() + GraceNanos();
   for (const auto& member : members_) {
     if (member->ended || member->role.is_server() != servers_asked_) continue;
     member->process->Note(
-        fmt::format("still running after {} s: killing this process", options_.grace_seconds));
+        fmt::format("still running after {} s: killing this process", GraceNanos() / 1e9));
     member->process->Signal(SIGKILL);
   }
 }

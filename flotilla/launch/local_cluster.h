@@ -27,11 +27,15 @@ struct LocalClusterOptions {
   std::vector<std::string> trainer_hosts;  // one per trainer
   std::vector<std::string> own_hosts = {"127.0.0.1"};
   std::string log_dir = "log";  // serverlog.N and workerlog.N; created if it does not exist
+  bool append_logs = false;     // to those of an earlier start of the job
   // After the first failure: how long the others may take to learn of it from each other and to end
   // by themselves, with the true cause in their logs, before they are asked to end.
   double hear_seconds = 2;
   // Seconds between asking processes to end and killing them: for trainers, then for servers.
   double grace_seconds = 10;
+  // The same after a process was lost (ExitState::lost): the others wait for it in vain until
+  // they notice, and have nothing to save.
+  double lost_grace_seconds = 10;
   // How long servers may continue after every trainer has ended successfully, if all of them were
   // started here.
   double server_seconds = 30;
@@ -46,6 +50,7 @@ struct LocalClusterOptions {
 struct ClusterResult {
   int exit_code = 0;   // of the first process that failed; 128 + signal if we were told to stop
   std::string failed;  // its name; empty: none
+  bool lost = false;   // starting the job again may help (ExitState::lost)
 };
 
 // Not thread-safe.
@@ -77,6 +82,7 @@ class LocalCluster {
   void StopAll(const std::string& why);
   // Continues to stop everything.
   void GoOnStopping();
+  int64_t GraceNanos() const;
   // Asks the running servers, or trainers, to end, and writes the cause to their logs.
   void AskToEnd(bool servers);
   // Kills the processes that were asked to end.

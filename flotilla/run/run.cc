@@ -508,7 +508,7 @@ Status StartJob(const RunOptions& options, Task& task, Terminal& terminal) {
   }
   FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> more, task.ArgsForJob(options.fleet.log_dir));
-  FL_RETURN_IF_ERROR(TrainInCluster(options.fleet, more, terminal));
+  FL_RETURN_IF_ERROR(TrainInCluster(options.fleet, options.keep.out, more, terminal));
   if (terminal.exit_code >= 128 && !options.keep.out.empty()) {
     terminal.log.info("to continue from the last saved model:\n  {}", ResumeCommand(terminal));
   }

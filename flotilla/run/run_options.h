@@ -40,6 +40,7 @@ struct FleetOptions {
   int worker_num = 0;  // number of trainers to start here; 0: none
   int start_port = 0;  // first port of the servers to start; 0: any free ports
   std::string log_dir = "log";
+  int max_restarts = 3;  // of a job that was started here, since its last save
   int64_t start_timeout_seconds = 300;
   bool split_files = true;  // each trainer reads its share of the files; else all files
   std::string status_file;  // where a trainer writes its progress for its launcher

@@ -33,7 +33,7 @@ class FailuresTest(JobTest):
         """Two servers and two trainers under `flotilla train`, all at work."""
         job = self.job()
         job.start("launcher", self.train("--mode", mode, "--server_num", 2, "--worker_num", 2, "--log_dir",
-                                         job.log, "--out", job.dir / "model", *more))
+                                         job.log, "--out", job.dir / "model", "--max_restarts", 0, *more))
         job.wait_for_training(2)
         return job
 
@@ -47,7 +47,7 @@ class FailuresTest(JobTest):
         """Models that were saved are whole; nothing half-written stands beside them."""
         model = job.dir / "model"
         left = [f.name for f in model.glob("[!.]*")] if model.exists() else []
-        self.assertTrue(all(name.startswith(("epoch_", "latest", "best")) for name in left), left)
+        self.assertTrue(all(name.startswith(("epoch_", "step_", "latest", "best")) for name in left), left)
 
     def check_killed(self, job, victim):
         self.assertEqual(job.wait(), 128 + signal.SIGKILL, job.text("launcher"))
