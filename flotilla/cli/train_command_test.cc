@@ -187,6 +187,7 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
     EXPECT_THAT(error({flag}), HasSubstr("need --out DIR")) << flag;
   }
   EXPECT_THAT(error({"--resume", "--overwrite", "--out", "x"}), HasSubstr("--overwrite"));
+  EXPECT_THAT(error({"--save_minutes", "-1"}), HasSubstr("'-1' is not a number of at least 0"));
   const ProgramRun lr = RunForTest({"train", "lr", "--data", train_, "--dim", "4"});
   EXPECT_EQ(lr.code, kUsageError);
   EXPECT_THAT(lr.err, HasSubstr("unknown flag --dim"));

@@ -47,6 +47,15 @@ CLI::Validator AboveZero() {
   return {check, ""};
 }
 
+CLI::Validator AtLeastZero() {
+  auto check = [](std::string& text) -> std::string {
+    const std::optional<double> value = ParseWhole<double>(text);
+    if (value && std::isfinite(*value) && *value >= 0) return {};
+    return fmt::format("'{}' is not a number of at least 0", text);
+  };
+  return {check, ""};
+}
+
 CLI::Validator OneOf(std::vector<std::string> names) {
   auto check = [names = std::move(names)](std::string& text) -> std::string {
     if (std::find(names.begin(), names.end(), text) != names.end()) return {};

@@ -15,8 +15,9 @@ namespace flotilla {
 // Checks that the value is a whole number in [low, high].
 CLI::Validator WholeNumber(int64_t low, int64_t high = std::numeric_limits<int64_t>::max());
 
-// Checks that the value is a finite number above 0.
+// Checks that the value is a finite number above 0, or at least 0.
 CLI::Validator AboveZero();
+CLI::Validator AtLeastZero();
 
 // Checks that the value is one of the names; the error message suggests the nearest one.
 CLI::Validator OneOf(std::vector<std::string> names);

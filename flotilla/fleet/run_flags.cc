@@ -7,6 +7,12 @@
 #include "flotilla/fleet/flags.h"
 
 namespace flotilla {
+namespace {
+
+// A job has more machines that can fail, and a lost one costs the work of all since the last save.
+constexpr double kJobSaveMinutes = 10;
+
+}  // namespace
 
 void AddOutFlags(CLI::App& command, KeepOptions* keep) {
   command
@@ -49,9 +55,13 @@ void AddSaveFlags(CLI::App& command, KeepOptions* keep) {
   AddOption(command, "--save_steps", keep->every_steps, "Also save after every N steps (0: never)",
             "N", WholeNumber(0))
       ->group(group);
-  command.add_option("--save_minutes", keep->every_minutes, "Also save after every X minutes")
+  command
+      .add_option("--save_minutes", keep->every_minutes,
+                  fmt::format("Also save after every X minutes (0: never; default: {:g} in a job "
+                              "with servers, else 0)",
+                              kJobSaveMinutes))
       ->type_name("X")
-      ->check(AboveZero())
+      ->check(AtLeastZero())
       ->group(group);
   AddOption(command, "--keep", keep->keep,
             "Number of recent models to keep, in addition to the best one (0: all)", "N",
@@ -87,9 +97,12 @@ Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
   KeepOptions& keep = options->keep;
   // As completed by a shell; the name of the logs begins with it.
   while (keep.out.size() > 1 && keep.out.back() == '/') keep.out.pop_back();
-  if (keep.out.empty() &&
-      (keep.resume || keep.overwrite || keep.every_steps > 0 || keep.every_minutes > 0)) {
+  if (keep.out.empty() && (keep.resume || keep.overwrite || keep.every_steps > 0 ||
+                           keep.every_minutes.value_or(0) > 0)) {
     return InvalidArgument("--resume, --overwrite, --save_steps and --save_minutes need --out DIR");
+  }
+  if (!keep.every_minutes && GetMode(options->fleet.job.mode.mode).has_servers) {
+    keep.every_minutes = kJobSaveMinutes;
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "flotilla/launch/job.h"
@@ -12,16 +13,16 @@ namespace flotilla {
 
 // Which models a run saves, and from which it starts.
 struct KeepOptions {
-  std::string out;               // directory of the models; empty: none are written
-  int64_t every_epochs = 1;      // 0: not at the ends of epochs, only at the end of the run
-  int64_t every_steps = 0;       // also after every N steps; 0: never
-  double every_minutes = 0;      // also after every N minutes; 0: never
-  int64_t keep = 3;              // number of recent models to keep, besides the best; 0: all
-  bool resume = false;           // continue from the newest model in `out`, if there is one
-  bool overwrite = false;        // replace the models of another run in `out`
-  std::string init_model;        // start from the parameters of this model, unless resumed
-  bool fresh_optimizer = false;  // with init_model: without its optimizer state and step
-  bool allow_missing = false;    // with init_model: it may lack parameters, or have more
+  std::string out;                      // directory of the models; empty: none are written
+  int64_t every_epochs = 1;             // 0: not at the ends of epochs, only at the end of the run
+  int64_t every_steps = 0;              // also after every N steps; 0: never
+  std::optional<double> every_minutes;  // also after every N minutes; not set or 0: never
+  int64_t keep = 3;                     // number of recent models to keep, besides the best; 0: all
+  bool resume = false;                  // continue from the newest model in `out`, if there is one
+  bool overwrite = false;               // replace the models of another run in `out`
+  std::string init_model;               // start from the parameters of this model, unless resumed
+  bool fresh_optimizer = false;         // with init_model: without its optimizer state and step
+  bool allow_missing = false;           // with init_model: it may lack parameters, or have more
 };
 
 // What a run shows on the console.

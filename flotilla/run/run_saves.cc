@@ -38,8 +38,8 @@ RunSaves::RunSaves(const KeepOptions& options, const Task* task, Communicator* c
 
 void RunSaves::Restart() {
   if (options_.every_steps > 0) next_step_ = communicator_->global_step() + options_.every_steps;
-  if (options_.every_minutes > 0) {
-    next_nanos_ = clock_->NowNanos() + static_cast<int64_t>(options_.every_minutes * 60e9);
+  if (const double minutes = options_.every_minutes.value_or(0); minutes > 0) {
+    next_nanos_ = clock_->NowNanos() + static_cast<int64_t>(minutes * 60e9);
   }
 }
 
