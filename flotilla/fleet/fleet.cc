@@ -28,17 +28,18 @@ Status Fleet::init(FleetInit options) {
   FL_RETURN_IF_ERROR(Need(Stage::kNew, "init", "nothing else"));
   part_.options = std::move(options.job);
   if (!options.environment.empty()) {
-    FL_ASSIGN_OR_RETURN(JobEnvironment found,
-                        JobFromEnvironment(options.environment, {.flags = part_.options.flags,
-                                                                 .mode = part_.options.mode,
-                                                                 .job_id = part_.options.job_id}));
+    FL_ASSIGN_OR_RETURN(JobEnvironment found, JobFromEnvironment(options.environment,
+                                                                 {.flags = part_.options.flags,
+                                                                  .mode = part_.options.mode,
+                                                                  .job_id = part_.options.job_id},
+                                                                 std::move(options.role)));
     part_.role = std::move(found.role);
     part_.options.flags = std::move(found.flags);
     part_.options.mode = std::move(found.mode);
     part_.options.job_id = std::move(found.job_id);
     part_.options.turns = std::move(found.turns);
   }
-  if (options.role) part_.role = *std::move(options.role);
+  if (options.environment.empty() && options.role) part_.role = *std::move(options.role);
   FL_RETURN_IF_ERROR(CheckRole(part_.role));
   seed_ = options.seed;
   if (options.interrupt != nullptr) interrupt_ = options.interrupt;

@@ -42,7 +42,8 @@
 namespace flotilla {
 
 struct FleetInit {
-  // The role of this process. Not set: taken from the environment, local if that has none.
+  // The role of this process; the variables of the role are then not read. Not set: taken from the
+  // environment, local if that has none.
   std::optional<Role> role;
   // The source of the role, the FLAGS_ variables and the job's id; it takes precedence over `job`.
   // Empty: only `role` and `job` count.

@@ -8,8 +8,13 @@
 
 namespace flotilla {
 
-StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job) {
-  FL_ASSIGN_OR_RETURN(job.role, RoleFromEnvironment(environment));
+StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job,
+                                            std::optional<Role> role) {
+  if (role) {
+    job.role = *std::move(role);
+  } else {
+    FL_ASSIGN_OR_RETURN(job.role, RoleFromEnvironment(environment));
+  }
   FL_ASSIGN_OR_RETURN(job.flags,
                       CommunicatorFlagsFrom(environment, std::move(job.flags), &job.mode));
   job.job_id = ValueOf(environment, kJobIdVariable).value_or(job.job_id);

@@ -2,6 +2,7 @@
 // FLAGS_ variables, and variables of the launcher for programs that support them.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "flotilla/base/status.h"
@@ -22,9 +23,9 @@ struct JobEnvironment {
 };
 
 // `job` with the values of the variables that are set. Errors name the variable, its value and what
-// was expected.
-StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment,
-                                            JobEnvironment job = {});
+// was expected. If `role` is given, it is the role, and the variables of the role are not read.
+StatusOr<JobEnvironment> JobFromEnvironment(const Environment& environment, JobEnvironment job = {},
+                                            std::optional<Role> role = {});
 
 // A unique id for a new job, made from the clock.
 std::string NewJobId();

@@ -38,6 +38,16 @@ TEST(JobEnvironmentTest, AWrongRoleOrFlagIsAnError) {
       HasSubstr("TRAINING_ROLE is 'KING'"));
 }
 
+TEST(JobEnvironmentTest, AGivenRoleWinsOverTheVariables) {
+  const Role role{.kind = Role::Kind::kTrainer, .index = 1, .servers = {"h:1"}, .trainers = 2};
+  const auto job = JobFromEnvironment(
+      Environment({{"TRAINING_ROLE", "KING"}, {"PADDLE_PORT", "1,2"}, {kJobIdVariable, "7"}}), {},
+      role);
+  ASSERT_TRUE(job.ok()) << job.status();
+  EXPECT_EQ(job->role, role);
+  EXPECT_EQ(job->job_id, "7");
+}
+
 TEST(JobEnvironmentTest, EveryJobHasAnIdOfItsOwn) { EXPECT_NE(NewJobId(), NewJobId()); }
 
 }  // namespace
