@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/local_communicator.h"
 #include "flotilla/fleet/fetch_watch.h"
 #include "flotilla/graph/plan.h"
@@ -18,14 +19,30 @@
 #include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
+namespace {
+
+// Joins values along their first axis.
+void Append(Tensor more, Tensor* joined) {
+  if (joined->data.empty()) {
+    *joined = std::move(more);
+    return;
+  }
+  joined->shape.dims[0] += more.shape.dims[0];
+  joined->data.insert(joined->data.end(), more.data.begin(), more.data.end());
+}
+
+}  // namespace
 
 struct Executor::Feeding {
+  explicit Feeding(int workers) : pool(workers) {}
+
   std::vector<int> vars;   // of the fetch list, without metrics
   size_t metric_vars = 0;  // number of metric values before them in the fetches of the plan
   std::unique_ptr<Plan> plan;
+  WorkerPool pool;  // one worker: in the thread of the caller
   std::unique_ptr<RoundLoop> loop;
   RoundLoop::Rounds rounds;
-  std::vector<Tensor> values;  // of `vars`, from the last batch
+  std::vector<Tensor> values;  // of `vars`, from the batches of the last call
 };
 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions options) {
@@ -98,7 +115,9 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
   if (pass_open_) FL_RETURN_IF_ERROR(end_pass());
   FetchWatch watch(&options, &print());
   Trainer* running = nullptr;
-  TrainerOptions trainer_options{.workers = options_.threads, .seed = options_.seed};
+  const int workers = options.threads > 0 ? options.threads : options_.threads;
+  TrainerOptions trainer_options{.workers = workers, .seed = options_.seed};
+  trainer_options.stop = options.stop;
   trainer_options.fetches = watch.vars();
   trainer_options.fetch_batches = watch.batches();
   trainer_options.on_fetch = [&](int64_t batch, std::span<const FetchedValue> values) {
@@ -108,9 +127,10 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
                       Trainer::Make(&model_, communicator_, &clock_, std::move(trainer_options)));
   running = trainer.get();
   FL_ASSIGN_OR_RETURN(Report report, trainer->TrainEpoch(dataset, epoch_++));
-  if (report.rows == 0 && own_ != nullptr) return InvalidArgument("the dataset has no rows");
+  if (report.rows == 0 && own_ != nullptr && !report.stopped)
+    return InvalidArgument("the dataset has no rows");
   if (options.debug) {
-    RunSummary summary{.workers = options_.threads};
+    RunSummary summary{.workers = workers};
     summary.AddEpoch(report, dataset.counts());
     print() << SummaryText(summary);
   }
@@ -172,15 +192,18 @@ StatusOr<Report> Executor::infer_from_dataset(SlotDataset& dataset) {
   return infer_from_dataset(*opened);
 }
 
-StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list, bool training) {
+StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list, int workers,
+                                               bool training) {
   FL_RETURN_IF_ERROR(CheckFetches(fetch_list));
   std::vector<int> vars;
   for (const Fetch& fetch : fetch_list) {
     if (fetch.metric.empty()) vars.push_back(fetch.var.index());
   }
   std::unique_ptr<Feeding>& feeding = training ? train_feeding_ : infer_feeding_;
-  if (feeding != nullptr && feeding->vars == vars) return feeding.get();
-  auto made = std::make_unique<Feeding>();
+  if (feeding != nullptr && feeding->vars == vars && feeding->pool.workers() == workers) {
+    return feeding.get();
+  }
+  auto made = std::make_unique<Feeding>(workers);
   std::vector<int> fetches = MetricSet::Fetches(MetricsOf(model_));
   made->metric_vars = fetches.size();
   made->vars = vars;
@@ -193,18 +216,20 @@ StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list
   return feeding.get();
 }
 
-// The training loop of one worker, over the one batch in feed_.
+// The training loop over the batches in feeds_.
 void Executor::MakeLoop(bool training, Feeding* feeding) {
   const auto computed = [this, training, feeding](int, const Round& round) {
-    const BatchResult& result = round.results()[0];
     const size_t metric_vars = feeding->metric_vars;
-    (training ? run_metrics_ : infer_metrics_).Add(result.rows, result.fetched.first(metric_vars));
-    feeding->values.clear();
-    for (const FetchedValue& value : result.fetched.subspan(metric_vars)) {
-      feeding->values.push_back(TensorOf(value));
+    for (const BatchResult& result : round.results()) {
+      MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
+      metrics.Add(result.rows, result.fetched.first(metric_vars));
+      for (size_t i = 0; i < feeding->vars.size(); ++i) {
+        const VarDef& var = model_.graph.def().vars[feeding->vars[i]];
+        Append(TensorOf(result.fetched[metric_vars + i], var.shape), &feeding->values[i]);
+      }
     }
   };
-  feeding->loop = std::make_unique<RoundLoop>(communicator_, &clock_, &pool_,
+  feeding->loop = std::make_unique<RoundLoop>(communicator_, &clock_, &feeding->pool,
                                               RoundLoopOptions{.computed = computed});
   const GraphParts parts{
       .plan = feeding->plan.get(),
@@ -212,24 +237,41 @@ void Executor::MakeLoop(bool training, Feeding* feeding) {
       .communicator = communicator_,
       .clock = &clock_,
       .next = [this, training](int, Batch* batch) -> StatusOr<bool> {
-        if (feed_ == nullptr) return false;
-        *batch = *std::exchange(feed_, nullptr);
+        if (feeds_.empty()) return false;
+        *batch = feeds_.front();
+        feeds_ = feeds_.subspan(1);
         if (!training) return true;
         batch->epoch = epoch_;
         batch->ordinal = fed_batches_++;
         return true;
       }};
+  std::vector<std::unique_ptr<Part>> all;
+  if (feeding->pool.workers() > 1) {
+    for (int w = 0; w < feeding->pool.workers(); ++w) {
+      all.push_back(std::make_unique<GraphPart>(parts, w));
+    }
+    feeding->rounds.push_back(std::make_unique<WorkerRound>(
+        std::move(all), RoundMerge::kMean, communicator_->spec(), &feeding->pool, &clock_));
+    return;
+  }
   for (int d = 0; d < feeding->loop->depth(); ++d) {
     feeding->rounds.push_back(
         std::make_unique<WorkerRound>(std::make_unique<GraphPart>(parts, /*worker=*/0)));
   }
 }
 
-StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
+StatusOr<std::vector<Tensor>> Executor::RunOnce(std::span<const Batch> feeds,
                                                 std::span<const Fetch> fetch_list, bool training) {
-  FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, training));
+  if (training && !model_.loss.valid()) {
+    return FailedPrecondition("the model has no loss: it can be used for inference only");
+  }
+  const Schedule schedule = communicator_->schedule();
+  const bool one_round = training && schedule.joined && !schedule.shares_batch;
+  const int workers = one_round ? static_cast<int>(feeds.size()) : 1;
+  FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, workers, training));
   if (training) FL_RETURN_IF_ERROR(BeginPass());
-  feed_ = &feed;
+  feeding->values.assign(feeding->vars.size(), {});
+  feeds_ = feeds;
   FL_RETURN_IF_ERROR(feeding->loop->Run({&feeding->rounds, 1}));
   const MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
   std::vector<Tensor> fetched;
@@ -242,7 +284,13 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(const Batch& feed,
 }
 
 StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const Fetch> fetch_list) {
-  return RunOnce(feed, fetch_list, true);
+  return RunOnce({&feed, 1}, fetch_list, true);
+}
+
+StatusOr<std::vector<Tensor>> Executor::run(std::span<const Batch> feeds,
+                                            std::span<const Fetch> fetch_list) {
+  FL_CHECK(!feeds.empty());
+  return RunOnce(feeds, fetch_list, true);
 }
 
 Status Executor::BeginPass() {
@@ -276,7 +324,7 @@ StatusOr<std::vector<double>> Executor::metric_state(const std::string& metric) 
 
 StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,
                                               std::span<const Fetch> fetch_list) {
-  return RunOnce(feed, fetch_list, false);
+  return RunOnce({&feed, 1}, fetch_list, false);
 }
 
 StatusOr<Tensor> Executor::rows(const std::string& table, std::span<const uint64_t> ids) {
@@ -325,8 +373,10 @@ Status Executor::save_inference_model(const std::string& dir, Var predict) {
   return save->Write(dir, sections);
 }
 
-Status Executor::load_persistables(const std::string& dir, const LoadOptions& options) {
+Status Executor::load_persistables(const std::string& dir, const LoadOptions& options,
+                                   std::vector<std::string>* missing) {
   FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(FindModel(dir), options));
+  if (missing != nullptr) *missing = loaded.missing;
   FL_ASSIGN_OR_RETURN(ParserSpec rows, FormatFromSections(loaded.sections));
   if (!rows.format.empty()) rows_ = std::move(rows);
   if (loaded.fresh_optimizer) print() << dir << ": " << kFreshOptimizer << std::endl;

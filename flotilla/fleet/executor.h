@@ -28,7 +28,6 @@
 
 #include "flotilla/base/clock.h"
 #include "flotilla/base/status.h"
-#include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/fleet/slot_dataset.h"
@@ -75,6 +74,10 @@ struct DatasetRunOptions {
   int64_t print_period = 100;           // batches between two prints of the fetch list
   FetchHandler fetch_handler;           // not called if it has no handler
   bool debug = false;                   // print how the workers spent their time
+  int threads = 0;                      // workers of this call; 0: those of the executor
+  // Called often, by any worker. Once it returns true, workers end after their batch and the call
+  // returns with Report::stopped. May be empty.
+  std::function<bool()> stop;
 };
 
 struct ExecutorOptions {
@@ -90,7 +93,8 @@ class Executor {
   // Parameters start with their initial values. Errors: those of the graph, options out of range.
   static StatusOr<std::unique_ptr<Executor>> Make(Model model, ExecutorOptions options);
   // The same with parameters that `communicator` holds, which was made from SpecOf(model,
-  // options.seed).
+  // options.seed) or from another model whose parameters this one uses (graph/share_parameters.h):
+  // a test program beside the training program.
   // REQUIRES: communicator outlives the executor.
   static StatusOr<std::unique_ptr<Executor>> Make(Model model, Communicator* communicator,
                                                   ExecutorOptions options);
@@ -129,6 +133,12 @@ class Executor {
   // Trains on one batch and returns the values of the fetch list from its forward pass. Metrics are
   // those of all batches fed to run() since reset_metrics().
   StatusOr<std::vector<Tensor>> run(const Batch& feed, std::span<const Fetch> fetch_list);
+  // Trains on several batches, in parallel. In sync and half-async they are one round: their
+  // gradients are averaged and pushed once. In modes whose workers are free each batch is a step of
+  // its own, one after the other. The values of the batches are joined along their first axis;
+  // those of scalars are (batches). REQUIRES: at least one batch.
+  StatusOr<std::vector<Tensor>> run(std::span<const Batch> feeds,
+                                    std::span<const Fetch> fetch_list);
   // Ends a pass (the tutorials' reader.reset()): on return everything that this worker trained is
   // applied. train_from_dataset and Fleet::stop_worker end an open pass; saving and infer do not.
   Status end_pass();
@@ -164,8 +174,9 @@ class Executor {
   Status save_inference_model(const std::string& dir, Var predict = {});
   // Loads parameters by name. See LoadOptions for what may be missing. From a model that a GEO job
   // saved, only the weights are loaded and the optimizer starts afresh; one line on the print
-  // stream says so.
-  Status load_persistables(const std::string& dir, const LoadOptions& options = {});
+  // stream says so. `missing`, if not null, receives the names that only the model has.
+  Status load_persistables(const std::string& dir, const LoadOptions& options = {},
+                           std::vector<std::string>* missing = nullptr);
 
   // Epochs and passes trained so far by this object.
   int64_t epoch() const { return epoch_; }
@@ -178,12 +189,12 @@ class Executor {
   Status Init();
   std::ostream& print() const;
   Status CheckFetches(std::span<const Fetch> fetches) const;
-  StatusOr<Feeding*> Prepare(std::span<const Fetch> fetch_list, bool training);
+  StatusOr<Feeding*> Prepare(std::span<const Fetch> fetch_list, int workers, bool training);
   void MakeLoop(bool training, Feeding* feeding);
   // Begins a pass unless one is open.
   Status BeginPass();
-  StatusOr<std::vector<Tensor>> RunOnce(const Batch& feed, std::span<const Fetch> fetch_list,
-                                        bool training);
+  StatusOr<std::vector<Tensor>> RunOnce(std::span<const Batch> feeds,
+                                        std::span<const Fetch> fetch_list, bool training);
 
   Model model_;
   const ExecutorOptions options_;
@@ -194,11 +205,10 @@ class Executor {
   MetricSet run_metrics_, infer_metrics_;
   ParserSpec rows_;  // format of the rows that the parameters were trained on
   int64_t epoch_ = 0;
-  std::string fit_out_;          // directory of the last fit()
-  WorkerPool pool_{1};           // of run() and infer(), in the thread of the caller
-  const Batch* feed_ = nullptr;  // their batch, not yet read; null: none
-  bool pass_open_ = false;       // run() began an epoch that end_pass() has not ended
-  int64_t fed_batches_ = 0;      // in this pass; the ordinal of the next batch
+  std::string fit_out_;           // directory of the last fit()
+  std::span<const Batch> feeds_;  // batches of run() or infer() that are not yet read
+  bool pass_open_ = false;        // run() began an epoch that end_pass() has not ended
+  int64_t fed_batches_ = 0;       // in this pass; the ordinal of the next batch
 };
 
 }  // namespace flotilla

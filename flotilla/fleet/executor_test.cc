@@ -3,14 +3,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <set>
 #include <sstream>
+#include <thread>
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/dataset/batch_builder.h"
 #include "flotilla/fleet/odd_model_testing.h"
+#include "flotilla/graph/share_parameters.h"
 #include "flotilla/infer/model_sections.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/optim/sgd.h"
@@ -165,6 +168,67 @@ TEST_F(ExecutorTest, RunsOneFedBatchAndGivesWhatWasAskedFor) {
   ASSERT_TRUE(inferred.ok()) << inferred.status();
   EXPECT_EQ((*inferred)[2].data[0], 1);
   EXPECT_EQ(executor_->parameter("fc_0.w_0")->data, before.data);
+}
+
+TEST_F(ExecutorTest, SeveralBatchesAreStepsOfTheirOwnWhereWorkersAreFree) {
+  const std::vector<Batch> feeds = {Feed({1, 2, 3}, {1, 0, 1}), Feed({4, 5}, {0, 1})};
+  const std::vector<Fetch> list = {executor_->model().loss, predict_};
+  const auto together = executor_->run(feeds, list);
+  ASSERT_TRUE(together.ok()) << together.status();
+  EXPECT_EQ((*together)[0].shape.dims, (std::vector<int64_t>{2}));
+  EXPECT_EQ((*together)[1].shape.dims, (std::vector<int64_t>{5, 2}));
+  EXPECT_EQ(executor_->communicator().global_step(), 2);
+  ASSERT_TRUE(executor_->run_startup().ok());
+  const auto first = executor_->run(feeds[0], list), second = executor_->run(feeds[1], list);
+  EXPECT_EQ((*first)[0].data[0], (*together)[0].data[0]);
+  EXPECT_EQ((*second)[0].data[0], (*together)[0].data[1]);
+}
+
+TEST(ExecutorFeedTest, FetchedValuesHaveTheirOwnShapes) {
+  Graph g;
+  const Var x = g.Dense("x", 6);
+  const Var square = Reshape(x, {2, 3}), sums = ReduceSum(x, {1});
+  const Var loss = ReduceSum(Fc(x, 1));
+  auto executor = *Executor::Make({.graph = std::move(g), .loss = loss, .optimizer = Sgd(0.1)}, {});
+  const Batch batch = *BatchBuilder(executor->model().graph.def().inputs)
+                           .Values("x", std::vector<float>(24, 1))
+                           .Build();
+  const auto values = executor->infer(batch, std::vector<Fetch>{square, sums, loss});
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ((*values)[0].shape.dims, (std::vector<int64_t>{4, 2, 3}));
+  EXPECT_EQ((*values)[1].shape.dims, (std::vector<int64_t>{4}));
+  EXPECT_EQ((*values)[2].shape.dims, (std::vector<int64_t>{1}));
+}
+
+TEST_F(ExecutorTest, ASecondProgramReadsWhatTheFirstTrains) {
+  Model test;
+  const Var x = Embedding(test.graph.Ids("other"), {.table = "t", .dim = 4});
+  const GraphDef& trained = executor_->model().graph.def();
+  ASSERT_TRUE(UseParametersOf(trained, test.graph.mutable_def()).ok());
+  auto second = Executor::Make(std::move(test), &executor_->communicator(), {});
+  ASSERT_TRUE(second.ok()) << second.status();
+  ASSERT_TRUE(executor_->train_from_dataset(*dataset_).ok());
+  const Batch batch = *BatchBuilder((*second)->model().graph.def().inputs)
+                           .Ids("other", std::vector<uint64_t>{3, 19})
+                           .Build();
+  const auto values = (*second)->infer(batch, std::vector<Fetch>{x});
+  ASSERT_TRUE(values.ok()) << values.status();
+  EXPECT_EQ((*values)[0].data, executor_->rows("t", std::vector<uint64_t>{3, 19})->data);
+}
+
+TEST_F(ExecutorTest, ACallMayHaveThreadsOfItsOwnAndBeStopped) {
+  std::atomic<bool> stop = false;
+  const DatasetRunOptions options{
+      .debug = true, .threads = 3, .stop = [&stop] { return stop.load(); }};
+  auto report = executor_->train_from_dataset(*dataset_, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_FALSE(report->stopped);
+  EXPECT_THAT(printed_.str(), HasSubstr("of 3 workers"));
+  stop = true;
+  report = executor_->train_from_dataset(*dataset_, options);
+  ASSERT_TRUE(report.ok()) << report.status();
+  EXPECT_TRUE(report->stopped);
+  EXPECT_LT(report->rows, 500);
 }
 
 TEST_F(ExecutorTest, MetricsOfFedBatchesGoOnUntilTheyAreReset) {

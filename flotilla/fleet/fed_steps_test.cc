@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cctype>
 #include <functional>
+#include <map>
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/checkpoint/reader.h"
@@ -132,6 +133,36 @@ TEST(FedPassesTest, PassesFollowEachOtherAndEpochsOfDatasets) {
     ASSERT_TRUE(status.ok()) << status;
     const bool sums = std::string_view(mode).ends_with("async");
     EXPECT_EQ(count, sums ? 2 * (5 + 1 + 3) + 2 : 5 + 2 + 1 + 3);
+  }
+}
+
+TEST(FedPassesTest, SeveralBatchesAreOneRoundWhereWorkersAreJoined) {
+  for (const char* mode : {"sync", "half-async", "async"}) {
+    SCOPED_TRACE(mode);
+    std::atomic<float> count = -1;
+    const Status status =
+        RunFed(fmt::format("mode={}", mode), [&](Fleet& fleet, Executor& executor) -> Status {
+          const std::vector<InputSpec>& inputs = executor.model().graph.def().inputs;
+          const Batch one = CountOne(executor.model());
+          Batch three = *BatchBuilder(inputs).Values("x", std::vector<float>{-3}).Build();
+          const std::vector<Batch> feeds = {one, three};
+          const std::vector<Fetch> loss = {executor.model().loss};
+          FL_ASSIGN_OR_RETURN(const auto values, executor.run(feeds, loss));
+          EXPECT_EQ(values[0].data.size(), 2u);
+          // Another number of batches follows.
+          FL_RETURN_IF_ERROR(executor.run(one, {}).status());
+          if (!fleet.is_first_worker()) {
+            FL_RETURN_IF_ERROR(executor.end_pass());
+            return fleet.barrier();
+          }
+          FL_ASSIGN_OR_RETURN(const float found, FinalCount(fleet, executor));
+          count = found;
+          return absl::OkStatus();
+        });
+    ASSERT_TRUE(status.ok()) << status;
+    // The mean of 1 and 3, then 1; sync takes the mean of the workers too.
+    const std::map<std::string, float> expected = {{"sync", 3}, {"half-async", 6}, {"async", 10}};
+    EXPECT_EQ(count, expected.at(mode));
   }
 }
 

@@ -6,16 +6,13 @@
 
 namespace flotilla {
 
-Tensor TensorOf(const FetchedValue& value) {
-  const int64_t size = static_cast<int64_t>(value.values.size());
-  Tensor tensor;
-  tensor.data.assign(value.values.begin(), value.values.end());
-  if (value.per_row) {
-    tensor.shape = {{size / value.row_size, value.row_size}};
-  } else {
-    tensor.shape = {{size}};
+Tensor TensorOf(const FetchedValue& value, Shape shape) {
+  if (shape.per_row()) {
+    shape.dims[0] = static_cast<int64_t>(value.values.size()) / value.row_size;
+  } else if (shape.dims.empty()) {
+    shape.dims = {1};
   }
-  return tensor;
+  return {.shape = std::move(shape), .data = {value.values.begin(), value.values.end()}};
 }
 
 Tensor TensorOf(const Fetch& metric, const MetricSet& metrics) {
@@ -67,8 +64,8 @@ void FetchWatch::Print(std::span<const FetchedValue> values, const MetricSet& me
   for (size_t i = 0; i < options_->fetch_list.size(); ++i) {
     const Fetch& fetch = options_->fetch_list[i];
     const std::string info = i < options_->fetch_info.size() ? options_->fetch_info[i] : "";
-    const Tensor tensor =
-        fetch.metric.empty() ? TensorOf(values[next++]) : TensorOf(fetch, metrics);
+    const Tensor tensor = fetch.metric.empty() ? TensorOf(values[next++], fetch.var.shape())
+                                               : TensorOf(fetch, metrics);
     const std::string& name = fetch.metric.empty() ? fetch.var.name() : fetch.metric;
     *print_ << FetchedText(info, name, tensor.shape.dims, tensor.data) << "\n";
   }
@@ -82,7 +79,8 @@ void FetchWatch::HandOver(std::span<const FetchedValue> values, const MetricSet&
   if (!wanted_.exchange(false)) return;
   values_.clear();
   for (const auto& [name, fetch] : options_->fetch_handler.vars) {
-    values_[name] = fetch.metric.empty() ? TensorOf(values[next++]) : TensorOf(fetch, metrics);
+    values_[name] = fetch.metric.empty() ? TensorOf(values[next++], fetch.var.shape())
+                                         : TensorOf(fetch, metrics);
   }
   given_ = true;
   changed_.notify_all();

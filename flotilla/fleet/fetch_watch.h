@@ -18,8 +18,8 @@
 
 namespace flotilla {
 
-// Copies a fetched value into a tensor.
-Tensor TensorOf(const FetchedValue& value);
+// Copies a fetched value of this shape into a tensor. A scalar becomes (1).
+Tensor TensorOf(const FetchedValue& value, Shape shape);
 // The value of a metric as a tensor. REQUIRES: `metrics` has it.
 Tensor TensorOf(const Fetch& metric, const MetricSet& metrics);
 
