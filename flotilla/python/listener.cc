@@ -31,7 +31,8 @@ py::dict ReportDict(const Report& report) {
   return dict;
 }
 
-void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work) {
+void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work,
+                      const std::function<void()>& deliver, const std::function<void()>& stopping) {
   StopRequest stop;
   std::mutex mutex;
   std::condition_variable changed;
@@ -51,10 +52,14 @@ void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work) {
       std::unique_lock lock(mutex);
       seen = changed.wait_for(lock, kLookForSignals, [&] { return ended; });
     }
-    if (PyErr_CheckSignals() == 0) continue;
-    if (!raised) raised.emplace();
-    PyErr_Clear();
-    stop.Make();
+    try {
+      if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+      if (deliver && !raised) deliver();
+    } catch (py::error_already_set& error) {
+      if (!raised) raised.emplace(std::move(error));
+      stop.Make();
+      if (stopping) stopping();
+    }
   }
   worker.join();
   if (raised) throw std::move(*raised);

@@ -27,7 +27,30 @@ py::dict ReportDict(const Report& report);
 // Runs work(stop) on a thread of its own while the calling thread, without the GIL, looks for
 // signals: what a signal handler raises is raised here, after `work`, which `stop` asked to end,
 // has returned. Otherwise raises the error of `work`.
-void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work);
+//
+// `deliver`, if not empty, is called on the calling thread, with the GIL, every 50 ms or so and
+// once after `work`; what it raises stops the work too. `stopping` is called after `stop` was made.
+void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work,
+                      const std::function<void()>& deliver = {},
+                      const std::function<void()>& stopping = {});
+
+// Values that engine threads put and the calling thread takes. Thread-safe.
+template <typename T>
+class Mailbox {
+ public:
+  void Put(T value) {
+    const std::lock_guard lock(mutex_);
+    values_.push_back(std::move(value));
+  }
+  std::deque<T> TakeAll() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(values_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::deque<T> values_;
+};
 
 // Carries out one run and tells `listener`, on the calling thread, what happens:
 //

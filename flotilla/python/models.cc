@@ -15,7 +15,8 @@ Var VarOf(const ModelHandle& handle, const std::optional<GraphVar>& value, const
   return value->var;
 }
 
-std::shared_ptr<ModelHandle> MakeHandle(std::shared_ptr<Graph> graph, const GraphVar& loss,
+std::shared_ptr<ModelHandle> MakeHandle(std::shared_ptr<Graph> graph,
+                                        const std::optional<GraphVar>& loss,
                                         const OptimizerSpec& optimizer,
                                         std::vector<MetricSpec> metrics,
                                         const std::optional<GraphVar>& predict,

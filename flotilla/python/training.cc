@@ -2,14 +2,18 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <deque>
+#include <sstream>
 
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/fleet/executor.h"
 #include "flotilla/fleet/fleet.h"
+#include "flotilla/graph/share_parameters.h"
 #include "flotilla/models/zoo.h"
 #include "flotilla/python/arrays.h"
 #include "flotilla/python/listener.h"
+#include "flotilla/python/slot_rows.h"
 #include "flotilla/run/look_at_rows.h"
 #include "flotilla/run/row_features.h"
 #include "flotilla/run/row_task.h"
@@ -151,14 +155,19 @@ std::string InferSchema(const std::string& path, const std::string& label, int t
 // The part of this process in a job.
 class PyJob {
  public:
-  explicit PyJob(uint64_t seed) {
-    FleetInit init;
+  PyJob(uint64_t seed, std::optional<Role> role) {
+    FleetInit init{.role = std::move(role)};
     init.seed = seed;
+    init.interrupt = &interrupt_;
     Check(fleet_.init(std::move(init)));
   }
 
   void SetModel(const ModelHandle& handle, const std::string& mode) {
     Check(fleet_.distributed_optimizer(handle.model, {.mode = mode}));
+  }
+  // The mode of a strategy of the tutorials, "sync_mode=false, geo_sgd_mode=true".
+  void SetStrategy(const ModelHandle& handle, const std::string& strategy) {
+    Check(fleet_.distributed_optimizer(handle.model, Check(Strategy::FromText(strategy))));
   }
   void Serve(const std::string& init_model) {
     Check(fleet_.init_server(init_model));
@@ -179,10 +188,54 @@ class PyJob {
     }
     if (error.empty()) Check(std::move(status));
   }
+  void Barrier() {
+    Status status;
+    {
+      const py::gil_scoped_release release;
+      status = fleet_.barrier();
+    }
+    Check(std::move(status));
+  }
   Fleet& fleet() { return fleet_; }
+  Interrupt* interrupt() { return &interrupt_; }
 
  private:
+  Interrupt interrupt_;
   Fleet fleet_;
+};
+
+// What a step or an epoch fetches: a value, a metric, or a metric over its window of batches.
+struct WindowOf {
+  std::string metric;
+};
+using FetchArgument = std::variant<GraphVar, std::string, WindowOf>;
+
+// The tutorials' options of train_from_dataset. The handler is told values by name every so many
+// seconds, on the thread that called.
+struct EpochArguments {
+  std::vector<FetchArgument> fetch_list;
+  std::vector<std::string> fetch_info;
+  int64_t print_period = 100;
+  int threads = 0;
+  bool debug = false;
+  std::map<std::string, FetchArgument> handler_vars;
+  double handler_seconds = 60;
+  py::object handler;  // None: there is no handler
+};
+
+// What the engine prints, until the thread that called from Python prints it.
+class PrintMail final : public std::stringbuf {
+ public:
+  std::deque<std::string> TakeAll() { return mail_.TakeAll(); }
+
+ private:
+  int sync() override {
+    mail_.Put(str());
+    str("");
+    return 0;
+  }
+
+  Mailbox<std::string> mail_;
 };
 
 // An executor, and the job that its parameters may live in.
@@ -190,12 +243,19 @@ class PyExecutor {
  public:
   // The job has joined and outlives the executor.
   PyExecutor(const ModelHandle& handle, PyJob& job, int threads, uint64_t seed) : job_(&job) {
-    const ExecutorOptions options{.threads = threads, .seed = seed, .print = &nowhere_};
+    const ExecutorOptions options{.threads = threads, .seed = seed, .print = &print_};
     executor_ = Check(Executor::Make(CopyOf(handle.model), &job.fleet().communicator(), options));
+  }
+  // A second program on the parameters of `base`, which outlives it.
+  PyExecutor(const ModelHandle& handle, PyExecutor& base) : job_(base.job_) {
+    Model model = CopyOf(handle.model);
+    Check(UseParametersOf(base.executor_->model().graph.def(), model.graph.mutable_def()));
+    executor_ = Check(
+        Executor::Make(std::move(model), &base.executor_->communicator(), {.print = &print_}));
   }
   PyExecutor(const ModelHandle& handle, int threads, uint64_t seed, bool deterministic) {
     const ExecutorOptions options{
-        .threads = threads, .seed = seed, .deterministic = deterministic, .print = &nowhere_};
+        .threads = threads, .seed = seed, .deterministic = deterministic, .print = &print_};
     executor_ = Check(Executor::Make(CopyOf(handle.model), options));
   }
 
@@ -221,19 +281,68 @@ class PyExecutor {
     return ReportDict(Check(std::move(report)));
   }
 
-  py::list Step(const py::dict& feed, const std::vector<std::variant<GraphVar, std::string>>& fetch,
-                bool training) {
+  py::list Step(const py::dict& feed, const std::vector<FetchArgument>& fetch, bool training) {
     const Batch batch = BatchOf(inputs(), feed, training);
-    std::vector<Fetch> fetches;
-    for (const auto& each : fetch) fetches.push_back(FetchOf(each));
-    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
-    {
-      const py::gil_scoped_release release;
-      values = training ? executor_->run(batch, fetches) : executor_->infer(batch, fetches);
+    return Fetched(fetch, [&](std::span<const Fetch> fetches) {
+      return training ? executor_->run(batch, fetches) : executor_->infer(batch, fetches);
+    });
+  }
+
+  // One round of several batches.
+  py::list Round(const std::vector<py::dict>& feeds, const std::vector<FetchArgument>& fetch) {
+    if (feeds.empty()) Check(InvalidArgument("round: there are no batches"));
+    std::vector<Batch> batches;
+    for (const py::dict& feed : feeds) batches.push_back(BatchOf(inputs(), feed, true));
+    return Fetched(
+        fetch, [&](std::span<const Fetch> fetches) { return executor_->run(batches, fetches); });
+  }
+
+  py::dict TrainFromDataset(SlotRows& rows, const EpochArguments& arguments) {
+    Report report;
+    Mailbox<std::map<std::string, Tensor>> mail;
+    DatasetRunOptions options{.fetch_info = arguments.fetch_info,
+                              .print_period = arguments.print_period,
+                              .debug = arguments.debug,
+                              .threads = arguments.threads};
+    for (const auto& each : arguments.fetch_list) options.fetch_list.push_back(FetchOf(each));
+    if (!arguments.handler.is_none()) {
+      for (const auto& [name, each] : arguments.handler_vars) {
+        options.fetch_handler.vars.emplace(name, FetchOf(each));
+      }
+      options.fetch_handler.seconds = arguments.handler_seconds;
+      options.fetch_handler.handler = [&mail](const std::map<std::string, Tensor>& values) {
+        mail.Put(values);
+      };
     }
-    py::list arrays;
-    for (const Tensor& value : Check(std::move(values))) arrays.append(ArrayOf(value));
-    return arrays;
+    RunInterruptibly(
+        [&](StopRequest& stop) -> Status {
+          options.stop = [&stop] { return stop.made(); };
+          FL_ASSIGN_OR_RETURN(report, executor_->train_from_dataset(rows.dataset(), options));
+          return absl::OkStatus();
+        },
+        [&] {
+          Print();
+          for (const auto& values : mail.TakeAll()) {
+            py::dict arrays;
+            for (const auto& [name, value] : values) arrays[py::str(name)] = ArrayOf(value);
+            arguments.handler(arrays);
+          }
+        },
+        [&rows] { rows.interrupt().Raise(absl::CancelledError("stopped by the program")); });
+    return ReportDict(report);
+  }
+
+  py::dict InferFromDataset(SlotRows& rows) {
+    Report report;
+    RunInterruptibly([&](StopRequest&) -> Status {
+      FL_ASSIGN_OR_RETURN(report, executor_->infer_from_dataset(rows.dataset()));
+      return absl::OkStatus();
+    });
+    return ReportDict(report);
+  }
+
+  std::vector<double> MetricState(const std::string& metric) {
+    return Check(executor_->metric_state(metric));
   }
 
   // The prediction of the model: its last column, or all of them if there are more than two.
@@ -280,6 +389,7 @@ class PyExecutor {
       const py::gil_scoped_release release;
       status = call(*executor_);
     }
+    Print();
     Check(std::move(status));
   }
 
@@ -287,10 +397,31 @@ class PyExecutor {
   std::span<const InputSpec> inputs() const { return executor_->model().graph.def().inputs; }
 
  private:
+  void Print() {
+    for (const std::string& text : printed_.TakeAll()) {
+      py::print(text, py::arg("end") = "", py::arg("flush") = true);
+    }
+  }
+
+  template <typename Run>
+  py::list Fetched(const std::vector<FetchArgument>& fetch, Run run) {
+    std::vector<Fetch> fetches;
+    for (const auto& each : fetch) fetches.push_back(FetchOf(each));
+    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
+    {
+      const py::gil_scoped_release release;
+      values = run(std::span<const Fetch>(fetches));
+    }
+    py::list arrays;
+    for (const Tensor& value : Check(std::move(values))) arrays.append(ArrayOf(value));
+    return arrays;
+  }
+
   // Fetches refer to a graph without changing it.
   GraphDef* def() const { return const_cast<GraphDef*>(&executor_->model().graph.def()); }
-  Fetch FetchOf(const std::variant<GraphVar, std::string>& what) const {
+  Fetch FetchOf(const FetchArgument& what) const {
     if (const auto* name = std::get_if<std::string>(&what)) return {*name};
+    if (const auto* window = std::get_if<WindowOf>(&what)) return Fetch::Window(window->metric);
     // The value of the same number in the executor's copy of the graph.
     const GraphVar& value = std::get<GraphVar>(what);
     const auto& vars = def()->vars;
@@ -301,7 +432,8 @@ class PyExecutor {
     return {Var(def(), value.var.index())};
   }
 
-  std::ostream nowhere_{nullptr};
+  PrintMail printed_;
+  std::ostream print_{&printed_};
   PyJob* job_ = nullptr;  // null: the parameters are here
   std::unique_ptr<Executor> executor_;
 };
@@ -319,18 +451,54 @@ void BindTraining(py::module_& m) {
            }),
            py::arg("model"), py::arg("arrays"))
       .def("__len__", &InMemoryDataset::rows);
+  py::class_<Role>(m, "Role", "The part of a process in a job, said by the program.")
+      .def(py::init([](bool is_server, int index, std::vector<std::string> servers, int trainers) {
+             return Role{.kind = is_server ? Role::Kind::kServer : Role::Kind::kTrainer,
+                         .index = index,
+                         .servers = std::move(servers),
+                         .trainers = trainers};
+           }),
+           py::arg("is_server"), py::arg("index"), py::arg("servers"), py::arg("trainers"));
   py::class_<PyJob>(m, "Job")
-      .def(py::init<uint64_t>(), py::arg("seed"))
+      .def(py::init<uint64_t, std::optional<Role>>(), py::arg("seed"), py::arg("role") = py::none())
       .def_property_readonly("is_server", [](PyJob& job) { return job.fleet().is_server(); })
       .def_property_readonly("index", [](PyJob& job) { return job.fleet().role().index; })
       .def_property_readonly("trainers", [](PyJob& job) { return job.fleet().worker_num(); })
       .def_property_readonly("servers", [](PyJob& job) { return job.fleet().server_num(); })
       .def_property_readonly("threads", [](PyJob& job) { return job.fleet().worker_threads(); })
       .def("set_model", &PyJob::SetModel, py::arg("model"), py::arg("mode"))
+      .def("set_strategy", &PyJob::SetStrategy, py::arg("model"), py::arg("strategy"))
+      .def(
+          "split_files",
+          [](PyJob& job, std::vector<std::string> files) {
+            return Check(job.fleet().split_files(std::move(files)));
+          },
+          py::arg("files"))
+      .def("barrier", &PyJob::Barrier)
       .def("serve", &PyJob::Serve, py::arg("init_model"))
       .def("join", &PyJob::Join)
       .def("leave", &PyJob::Leave, py::arg("error"));
+  py::class_<SlotRows> slot_rows(m, "SlotRows", "A dataset of the tutorials.");
+  slot_rows.def(py::init([](const std::string& kind, PyJob* job) {
+                  return std::make_unique<SlotRows>(kind, job ? job->interrupt() : nullptr);
+                }),
+                py::keep_alive<1, 3>(), py::arg("kind"), py::arg("job") = py::none());
+  BindSlotRows(slot_rows);
+  py::class_<WindowOf>(m, "Window", "A metric over its window of batches, to fetch.")
+      .def(py::init<std::string>(), py::arg("metric"));
+  py::class_<EpochArguments>(m, "EpochArguments", "Options of train_from_dataset.")
+      .def(py::init<>())
+      .def_readwrite("fetch_list", &EpochArguments::fetch_list)
+      .def_readwrite("fetch_info", &EpochArguments::fetch_info)
+      .def_readwrite("print_period", &EpochArguments::print_period)
+      .def_readwrite("threads", &EpochArguments::threads)
+      .def_readwrite("debug", &EpochArguments::debug)
+      .def_readwrite("handler_vars", &EpochArguments::handler_vars)
+      .def_readwrite("handler_seconds", &EpochArguments::handler_seconds)
+      .def_readwrite("handler", &EpochArguments::handler);
   py::class_<PyExecutor>(m, "Executor")
+      .def(py::init<const ModelHandle&, PyExecutor&>(), py::keep_alive<1, 3>(), py::arg("model"),
+           py::arg("base"))
       .def(py::init<const ModelHandle&, PyJob&, int, uint64_t>(), py::keep_alive<1, 3>(),
            py::arg("model"), py::arg("job"), py::arg("threads"), py::arg("seed"))
       .def(py::init<const ModelHandle&, int, uint64_t, bool>(), py::arg("model"),
@@ -339,6 +507,11 @@ void BindTraining(py::module_& m) {
            py::arg("listener"))
       .def("evaluate", &PyExecutor::Evaluate, py::arg("rows"), py::arg("batch_size"))
       .def("step", &PyExecutor::Step, py::arg("feed"), py::arg("fetch"), py::arg("training"))
+      .def("round", &PyExecutor::Round, py::arg("feeds"), py::arg("fetch"))
+      .def("train_from_dataset", &PyExecutor::TrainFromDataset, py::arg("rows"),
+           py::arg("arguments"))
+      .def("infer_from_dataset", &PyExecutor::InferFromDataset, py::arg("rows"))
+      .def("metric_state", &PyExecutor::MetricState, py::arg("metric"))
       .def("end_pass", [](PyExecutor& e) { e.Released([](Executor& x) { return x.end_pass(); }); })
       .def("reset_metrics", [](PyExecutor& e) { e.executor().reset_metrics(); })
       .def("predict", &PyExecutor::Predict, py::arg("arrays"))
@@ -355,14 +528,17 @@ void BindTraining(py::module_& m) {
           py::arg("dir"), py::arg("inference"))
       .def(
           "load",
-          [](PyExecutor& e, const std::string& dir, bool allow_missing) {
+          [](PyExecutor& e, const std::string& dir, bool allow_missing, bool optimizer_state) {
+            std::vector<std::string> missing;
             e.Released([&](Executor& x) {
               LoadOptions options;
               options.allow_missing = allow_missing;
-              return x.load_persistables(dir, options);
+              options.optimizer_state = optimizer_state;
+              return x.load_persistables(dir, options, &missing);
             });
+            return missing;
           },
-          py::arg("dir"), py::arg("allow_missing"))
+          py::arg("dir"), py::arg("allow_missing"), py::arg("optimizer_state") = true)
       .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });
   m.def("infer_schema", &InferSchema, py::arg("path"), py::arg("label"), py::arg("threads"),
         py::arg("listener"));
