@@ -21,7 +21,8 @@ def run(tmp_path, *arguments):
 
 
 def test_mypy(tmp_path):
-    run(tmp_path, "mypy", "--strict", "-p", "flotilla")
+    # The layer for scripts of PaddlePaddle is data: no module of the package imports it.
+    run(tmp_path, "mypy", "--strict", "-p", "flotilla", "--exclude", "/compat/")
 
 
 def test_stubs(tmp_path):

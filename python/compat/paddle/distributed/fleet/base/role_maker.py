@@ -1,0 +1,1 @@
+from ....fluid.fleet import PaddleCloudRoleMaker, Role, UserDefinedRoleMaker  # noqa: F401

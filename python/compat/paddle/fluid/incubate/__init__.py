@@ -1,0 +1,1 @@
+from . import data_generator, fleet  # noqa: F401

@@ -1,0 +1,4 @@
+from ..data_generator import MultiSlotDataGenerator, MultiSlotStringDataGenerator  # noqa: F401
+from ... import _names
+
+__getattr__ = _names.unknown_name(__name__)

@@ -1,0 +1,1 @@
+from . import base, parameter_server, utils  # noqa: F401

@@ -1,0 +1,1 @@
+from . import role_maker  # noqa: F401

@@ -1,0 +1,1 @@
+from . import distribute_transpiler  # noqa: F401

@@ -1,0 +1,1 @@
+from .....fleet import StrategyFactory  # noqa: F401

@@ -1,0 +1,1 @@
+from . import fleet_barrier_util  # noqa: F401
