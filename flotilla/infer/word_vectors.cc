@@ -84,20 +84,43 @@ StatusOr<Header> ParseHeader(std::string_view line, size_t bytes_behind) {
   return Header{*words, *dim};
 }
 
-Status ParseText(std::string_view rest, WordVectors* vectors, std::vector<WordCount>* words) {
+// The header that a text without one would have.
+StatusOr<Header> CountLines(std::string_view text) {
+  const std::string_view line = text.substr(0, text.find('\n'));
+  std::string_view rest = line;
+  Header header;
+  for (TakeField(&rest); !rest.empty(); ++header.dim) TakeField(&rest);
+  if (header.dim == 0 || header.dim > kMaxDim) {
+    return InvalidArgument("line 1: expected a word and its numbers, found '{}'",
+                           line.substr(0, 60));
+  }
+  header.words = static_cast<uint64_t>(std::count(text.begin(), text.end(), '\n'));
+  if (text.back() != '\n') ++header.words;  // not empty: its first line has a number
+  if (header.words > text.size() / 2 / header.dim) {
+    return InvalidArgument("line 1: has {} numbers, more than the other lines can have",
+                           header.dim);
+  }
+  return header;
+}
+
+// `first_line` is the number of the line of the first word.
+Status ParseText(std::string_view rest, size_t first_line, bool whole, WordVectors* vectors,
+                 std::vector<WordCount>* words) {
   for (size_t id = 0; id < words->size(); ++id) {
     const std::string_view line = TakeLine(&rest);
     if (!ParseTextRow(line, vectors->dim, &(*words)[id].word, vectors->row(id))) {
-      return InvalidArgument("line {}: expected a word and {} numbers, found '{}'", id + 2,
+      return InvalidArgument("line {}: expected a word and {} numbers, found '{}'", id + first_line,
                              vectors->dim, line.substr(0, 60));
     }
   }
-  if (!rest.empty())
-    return InvalidArgument("line {}: more words than line 1 declares", words->size() + 2);
+  if (whole && !rest.empty()) {
+    return InvalidArgument("line {}: more words than line 1 declares", words->size() + first_line);
+  }
   return absl::OkStatus();
 }
 
-Status ParseBinary(std::string_view rest, WordVectors* vectors, std::vector<WordCount>* words) {
+Status ParseBinary(std::string_view rest, bool whole, WordVectors* vectors,
+                   std::vector<WordCount>* words) {
   const size_t bytes = static_cast<size_t>(vectors->dim) * sizeof(float);
   for (size_t id = 0; id < words->size(); ++id) {
     if (!rest.empty() && rest.front() == '\n') rest.remove_prefix(1);
@@ -109,23 +132,32 @@ Status ParseBinary(std::string_view rest, WordVectors* vectors, std::vector<Word
     std::memcpy(vectors->row(id), rest.data() + blank + 1, bytes);
     rest.remove_prefix(blank + 1 + bytes);
   }
-  if (!rest.empty() && rest != "\n") return InvalidArgument("extra bytes after the last word");
+  if (whole && !rest.empty() && rest != "\n")
+    return InvalidArgument("extra bytes after the last word");
   return absl::OkStatus();
 }
 
-StatusOr<WordVectors> Parse(std::string_view content) {
-  const std::string_view first = TakeLine(&content);
-  FL_ASSIGN_OR_RETURN(const Header header, ParseHeader(first, content.size()));
+StatusOr<WordVectors> Parse(std::string_view content, const LoadVectorsOptions& options) {
+  Header header;
+  if (options.header) {
+    const std::string_view first = TakeLine(&content);
+    FL_ASSIGN_OR_RETURN(header, ParseHeader(first, content.size()));
+  } else {
+    FL_ASSIGN_OR_RETURN(header, CountLines(content));
+  }
+  const auto limit = static_cast<uint64_t>(options.limit);
+  const bool whole = limit == 0 || header.words <= limit;
+  if (!whole) header.words = limit;
   WordVectors vectors{.dim = static_cast<int64_t>(header.dim)};
   vectors.values.resize(header.words * header.dim);
   std::vector<WordCount> words(header.words);
   std::string_view look = content;
   std::string word;
   std::vector<float> row(header.dim);
-  const bool is_text =
-      header.words == 0 || ParseTextRow(TakeLine(&look), vectors.dim, &word, row.data());
-  FL_RETURN_IF_ERROR(is_text ? ParseText(content, &vectors, &words)
-                             : ParseBinary(content, &vectors, &words));
+  const bool is_text = !options.header || header.words == 0 ||
+                       ParseTextRow(TakeLine(&look), vectors.dim, &word, row.data());
+  FL_RETURN_IF_ERROR(is_text ? ParseText(content, options.header ? 2 : 1, whole, &vectors, &words)
+                             : ParseBinary(content, whole, &vectors, &words));
   FL_ASSIGN_OR_RETURN(vectors.vocabulary, Vocabulary::FromWords(std::move(words)));
   return vectors;
 }
@@ -169,9 +201,9 @@ Status SaveVectors(const WordVectors& vectors, VectorFormat format, const std::s
   return file.Finish();
 }
 
-StatusOr<WordVectors> LoadVectors(const std::string& path) {
+StatusOr<WordVectors> LoadVectors(const std::string& path, const LoadVectorsOptions& options) {
   FL_ASSIGN_OR_RETURN(const std::string content, ReadAll(path));
-  StatusOr<WordVectors> vectors = Parse(content);
+  StatusOr<WordVectors> vectors = Parse(content, options);
   if (!vectors.ok()) return Annotate(vectors.status(), path);
   return vectors;
 }

@@ -32,9 +32,15 @@ enum class VectorFormat { kText, kBinary };
 // reader could restore it.
 Status SaveVectors(const WordVectors& vectors, VectorFormat format, const std::string& path);
 
+struct LoadVectorsOptions {
+  // False: the line `words dim` is missing, as in the text files of GloVe.
+  bool header = true;
+  int64_t limit = 0;  // only the first N words; 0: all
+};
+
 // Reads either format, which is detected from the line of the first word; also .gz and .zst. Errors
 // name the file and the line or word: an invalid header, a wrong number of numbers, a duplicate
 // word, a premature end.
-StatusOr<WordVectors> LoadVectors(const std::string& path);
+StatusOr<WordVectors> LoadVectors(const std::string& path, const LoadVectorsOptions& options = {});
 
 }  // namespace flotilla

@@ -80,6 +80,34 @@ TEST(WordVectorsTest, DamagedFilesAreErrorsThatNameThePlace) {
   EXPECT_THAT(std::string(Message(LoadVectors(dir.path() + "/none").status())), HasSubstr("/none"));
 }
 
+TEST(WordVectorsTest, ReadsTheFirstWordsAndFilesWithoutAHeader) {
+  const TempDir dir;
+  const WordVectors vectors = SomeVectors();
+  for (const VectorFormat format : {VectorFormat::kText, VectorFormat::kBinary}) {
+    const std::string path = dir.path() + "/vectors";
+    ASSERT_TRUE(SaveVectors(vectors, format, path).ok());
+    const auto two = LoadVectors(path, {.limit = 2});
+    ASSERT_TRUE(two.ok()) << two.status();
+    EXPECT_EQ(two->vocabulary.size(), 2u);
+    EXPECT_EQ(two->row(1)[0], 1e-30f);
+    EXPECT_EQ(LoadVectors(path, {.limit = 9})->vocabulary.size(), 3u);
+  }
+  const std::string glove = dir.Write("glove", "a 1 0.5\nb -2 0\nc 3 4");
+  const auto all = LoadVectors(glove, {.header = false});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->dim, 2);
+  EXPECT_EQ(all->vocabulary.word(2), "c");
+  EXPECT_EQ(all->row(2)[1], 4);
+  EXPECT_EQ(LoadVectors(glove, {.header = false, .limit = 1})->vocabulary.size(), 1u);
+  const auto error = [&](std::string_view content) {
+    return std::string(Message(LoadVectors(dir.Write("v", content), {.header = false}).status()));
+  };
+  EXPECT_THAT(error(""), HasSubstr("line 1: expected a word and its numbers"));
+  EXPECT_THAT(error("a\n"), HasSubstr("line 1: expected a word and its numbers, found 'a'"));
+  EXPECT_THAT(error("a 1 2\nb 1\n"), HasSubstr("line 2: expected a word and 2 numbers"));
+  EXPECT_THAT(error("a 1 2 3 4\n\n\n\n\n"), HasSubstr("line 1: has 4 numbers, more than"));
+}
+
 TEST(WordVectorsTest, WordsWithBlanksCannotBeSaved) {
   const TempDir dir;
   WordVectors vectors{.vocabulary = *Vocabulary::FromWords({{"new york", 1}}), .dim = 1};
