@@ -52,7 +52,7 @@ class LaggingCounter {
 constexpr size_t kLossSample = size_t{1} << 16;
 
 Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTable* counts,
-                   LetterLoss* loss) {
+                   LetterLoss* loss, int64_t* lines) {
   TextBlock block;
   while (true) {
     FL_ASSIGN_OR_RETURN(const bool any, blocks->Next(&block));
@@ -62,7 +62,8 @@ Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTab
     }
     LaggingCounter counter(block.text, counts);
     Tokenize(
-        options.tokenizer, block.text, [&](std::string_view word) { counter.Add(word); }, [] {});
+        options.tokenizer, block.text, [&](std::string_view word) { counter.Add(word); },
+        [&] { ++*lines; });
     if (options.on_progress) options.on_progress(blocks->bytes());
   }
 }
@@ -94,12 +95,18 @@ StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
   std::vector<WordTable> tables(threads);
   std::vector<Status> errors(threads);
   std::vector<LetterLoss> losses(threads);
-  pool.Run([&](int w) { errors[w] = CountBlocks(options, &blocks, &tables[w], &losses[w]); });
+  std::vector<int64_t> lines(threads, 0);
+  pool.Run([&](int w) {
+    int64_t seen = 0;
+    errors[w] = CountBlocks(options, &blocks, &tables[w], &losses[w], &seen);
+    lines[w] = seen;
+  });
   for (const Status& error : errors) FL_RETURN_IF_ERROR(error);
   std::vector<std::vector<WordCount>> parts(threads);
   pool.Run([&](int w) { parts[w] = MergePart(tables, static_cast<uint64_t>(w)); });
   CorpusCounts result{.bytes = blocks.bytes()};
   for (const LetterLoss& loss : losses) result.loss.Add(loss);
+  for (const int64_t of_one : lines) result.lines += of_one;
   for (std::vector<WordCount>& part : parts) {
     for (const WordCount& word : part) result.total += word.count;
     result.words.insert(result.words.end(), std::make_move_iterator(part.begin()),

@@ -26,6 +26,7 @@ struct CorpusCounts {
   std::vector<WordCount> words;  // every distinct word once, in no particular order
   uint64_t total = 0;            // total number of words
   int64_t bytes = 0;             // bytes of text
+  int64_t lines = 0;             // line feeds
   LetterLoss loss;               // loss of the english tokenizer on a sample of the text
 };
 

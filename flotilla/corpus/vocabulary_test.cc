@@ -83,6 +83,7 @@ TEST(CountWordsTest, CountsAreExactForAnyNumberOfThreads) {
     EXPECT_EQ(found, expected);
     EXPECT_EQ(counts->words.size(), expected.size()) << "a word is counted in two places";
     EXPECT_EQ(counts->total, 40000u);
+    EXPECT_EQ(counts->lines, 2 * 1819);
     EXPECT_EQ(counts->bytes, static_cast<int64_t>(2 * text.size()));
   }
 }
