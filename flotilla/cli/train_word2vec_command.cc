@@ -39,6 +39,8 @@ struct Flags {
   RunFlags run;
   CorpusFlags corpus;
   std::string input = "text", schedule = "linear", vectors_format = "text";
+  bool cbow = false;
+  std::string cbow_rule = "gradient";
 };
 
 void AddTextFlags(CLI::App& command, Flags& flags) {
@@ -71,6 +73,9 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
   whole("--dim", options.dim, 1, "Dimension of the word vectors");
   whole("--window", options.windows.window, 1,
         "Context words on each side: a random number in 1 .. N");
+  command
+      .add_flag("--fixed_window", options.windows.fixed, "Always use N context words on each side")
+      ->group(group);
   whole("--negatives", options.windows.negatives, 0, "Negative samples per window");
   AddOption(
       command, "--sample", options.windows.sample,
@@ -79,8 +84,15 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
       "X", CLI::NonNegativeNumber)
       ->group(group);
   command
-      .add_flag("--cbow", options.cbow,
-                "Train CBOW instead of skip-gram: the mean of the window predicts the word")
+      .add_flag(
+          "--cbow", flags.cbow,
+          "Train CBOW instead of skip-gram: the words of the window together predict the word")
+      ->group(group);
+  AddOption(command, "--cbow_rule", flags.cbow_rule,
+            "What predicts the word: gradient, the mean of the window, each word of which gets its "
+            "share of the gradient; mean, the same, but each word gets all of the gradient, as in "
+            "the word2vec C tool and gensim; sum, the sum of the window",
+            "NAME", OneOf({"gradient", "mean", "sum"}))
       ->group(group);
   command
       .add_flag("--bias", options.bias, "Add a bias for each word, as in PaddlePaddle's tutorials")
@@ -92,9 +104,16 @@ void AddLearningFlags(CLI::App& command, Flags& flags) {
   Word2VecRunOptions& options = flags.options;
   command
       .add_option("--learning_rate", options.learning_rate,
-                  "Learning rate of the first step (default 0.025, and 0.1 with --cbow)")
+                  "Learning rate of the first step (default 0.025, and 0.1 with --cbow and "
+                  "--cbow_rule gradient)")
       ->type_name("X")
       ->check(AboveZero())
+      ->group(group);
+  command
+      .add_option("--last_learning_rate", options.last_learning_rate,
+                  "linear: learning rate of the last step (default: 1/10000 of the first)")
+      ->type_name("X")
+      ->check(CLI::NonNegativeNumber)
       ->group(group);
   AddOption(command, "--schedule", flags.schedule,
             "Learning rate schedule: linear, to almost zero at the end; exponential, a "
@@ -152,6 +171,8 @@ Status CheckFlagsFit(const Flags& flags, const CLI::App& command) {
       {"--min_count", !options.dict.empty() && options.fleet.role.kind == Role::Kind::kLocal,
        "--dict defines the words"},
       {"--tokenizer", options.text_is_ids, "--input ids is not split into words"},
+      {"--cbow_rule", !flags.cbow, "it is for --cbow"},
+      {"--last_learning_rate", flags.schedule != "linear", "it is for --schedule linear"},
       {"--decay_steps", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--decay_rate", flags.schedule != "exponential", "it is for --schedule exponential"},
       {"--vectors_format", options.vectors.empty(), "it is for --vectors FILE"},
@@ -171,6 +192,12 @@ Status Check(Flags* flags, const CLI::App& command) {
   options.tokenizer = flags->corpus.kind();
   options.vectors_format =
       flags->vectors_format == "text" ? VectorFormat::kText : VectorFormat::kBinary;
+  if (flags->cbow) {
+    using kernels::CbowRule;
+    options.cbow = flags->cbow_rule == "gradient" ? CbowRule::kGradient
+                   : flags->cbow_rule == "mean"   ? CbowRule::kMean
+                                                  : CbowRule::kSum;
+  }
   options.share_blocks = flags->run.fleet.data_split == "by_block";
   FL_RETURN_IF_ERROR(SettleRunFlags(flags->run, &options));
   FL_RETURN_IF_ERROR(CheckFlagsFit(*flags, command));

@@ -157,7 +157,12 @@ TEST(Word2VecCommandTest, DeterministicRunsRepeatForAnyThreadsAndStreamsGiveTheS
   EXPECT_EQ(train({"--no_in_memory"}), first);
   EXPECT_NE(train({"--seed", "1"}), first);
   EXPECT_NE(train({"--bias"}), first);
-  EXPECT_NE(train({"--cbow"}), first);
+  const std::string cbow = train({"--cbow", "--learning_rate", "0.1"});
+  EXPECT_NE(cbow, first);
+  EXPECT_EQ(train({"--cbow"}), cbow);
+  EXPECT_NE(train({"--cbow", "--cbow_rule", "mean", "--learning_rate", "0.1"}), cbow);
+  EXPECT_NE(train({"--cbow", "--cbow_rule", "sum", "--learning_rate", "0.1"}), cbow);
+  EXPECT_NE(train({"--fixed_window"}), first);
 }
 
 TEST(Word2VecCommandTest, FilteredIdsTrainWithTheirDictionary) {

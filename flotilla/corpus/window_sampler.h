@@ -17,6 +17,7 @@ namespace flotilla {
 
 struct WindowOptions {
   int window = 5;        // a word sees 1 .. window words on each side, drawn uniformly
+  bool fixed = false;    // it always sees `window` words
   int negatives = 5;     // per window, shared by its words
   double sample = 1e-3;  // threshold of down_sampling.h; 0: every word is kept
   double power = 0.75;   // negatives are drawn by count ^ power
@@ -52,7 +53,8 @@ class WindowSampler {
     size_t first, last;  // [first, last), includes the word itself
   };
   Window WindowOf(const KeptWords& kept, size_t word) const {
-    const size_t reach = 1 + kept.windows.Below(word, static_cast<uint64_t>(options_.window));
+    const auto most = static_cast<uint64_t>(options_.window);
+    const size_t reach = options_.fixed ? most : 1 + kept.windows.Below(word, most);
     const size_t begin = kept.begin[word], end = kept.end[word];
     return {word - begin > reach ? word - reach : begin,
             end - word > reach ? word + reach + 1 : end};

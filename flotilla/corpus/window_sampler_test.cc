@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -53,6 +54,20 @@ TEST(WindowSamplerTest, WindowsReachOneToWindowWordsAndStayInTheSentence) {
   ASSERT_EQ(word, kept.size());
   EXPECT_EQ(reaches.size(), 3u);
   for (const auto& [reach, count] : reaches) EXPECT_GT(count, 5) << reach;
+}
+
+TEST(WindowSamplerTest, FixedWindowsAreAlwaysWhole) {
+  const auto sampler =
+      WindowSampler::Make(WordsWithCounts({5, 4}), {.window = 2, .fixed = true, .sample = 0});
+  ASSERT_TRUE(sampler.ok());
+  const std::vector<uint32_t> ids = {0, 1, 0, 1, 0, kSentenceEnd};
+  KeptWords kept;
+  sampler->Keep(0, BatchOf(ids), &kept);
+  for (size_t word = 0; word < 5; ++word) {
+    const auto window = sampler->WindowOf(kept, word);
+    EXPECT_EQ(window.first, word < 2 ? 0 : word - 2);
+    EXPECT_EQ(window.last, std::min<size_t>(5, word + 3));
+  }
 }
 
 TEST(WindowSamplerTest, DrawsRepeatAndDependOnSeedEpochAndBatch) {

@@ -211,12 +211,15 @@ void SkipgramUpdate(const WindowBlock& block, float* errors, float* dx, double* 
   for (int64_t r = 0; r < m; ++r) AddScaled(block.dim, 1, dx + r * block.dim, block.inputs[r]);
 }
 
-// `mean` and `dx` have dim floats, zeros.
-void CbowUpdate(const WindowBlock& block, float* errors, float* mean, float* dx, double* loss) {
+// `joined` and `dx` have dim floats, zeros.
+void CbowUpdate(const WindowBlock& block, CbowRule rule, float* errors, float* joined, float* dx,
+                double* loss) {
   const float part = 1.0f / static_cast<float>(block.inputs.size());
-  for (const float* input : block.inputs) AddScaled(block.dim, part, input, mean);
-  RunBlock(block, 1, &mean, errors, dx, loss);
-  for (float* input : block.inputs) AddScaled(block.dim, part, dx, input);
+  const float forward = rule == CbowRule::kSum ? 1 : part;
+  const float back = rule == CbowRule::kMean ? 1 : part;
+  for (const float* input : block.inputs) AddScaled(block.dim, forward, input, joined);
+  RunBlock(block, 1, &joined, errors, dx, loss);
+  for (float* input : block.inputs) AddScaled(block.dim, back, dx, input);
 }
 
 }  // namespace flotilla::kernels::HWY_NAMESPACE
@@ -254,12 +257,12 @@ void SkipgramUpdate(const WindowBlock& block, WindowScratch* scratch, double* lo
   HWY_DYNAMIC_DISPATCH(SkipgramUpdate)(block, errors, dx, loss);
 }
 
-void CbowUpdate(const WindowBlock& block, WindowScratch* scratch, double* loss) {
+void CbowUpdate(const WindowBlock& block, CbowRule rule, WindowScratch* scratch, double* loss) {
   if (block.inputs.empty()) return;
   float* errors = ErrorsFor(block, 1, scratch);
   scratch->gradients.assign(2 * static_cast<size_t>(block.dim), 0);
-  float* mean = scratch->gradients.data();
-  HWY_DYNAMIC_DISPATCH(CbowUpdate)(block, errors, mean, mean + block.dim, loss);
+  float* joined = scratch->gradients.data();
+  HWY_DYNAMIC_DISPATCH(CbowUpdate)(block, rule, errors, joined, joined + block.dim, loss);
 }
 
 }  // namespace flotilla::kernels

@@ -42,9 +42,17 @@ struct WindowScratch {
 // added to it. REQUIRES: dim >= 1, at least one output; biases.size() is 0 or outputs.size().
 void SkipgramUpdate(const WindowBlock& block, WindowScratch* scratch, double* loss = nullptr);
 
-// Continuous bag of words: the mean of the inputs predicts the target, so each input gets its part
-// of the mean's gradient. Inputs, too, may occur in the block several times. Otherwise like
-// SkipgramUpdate.
-void CbowUpdate(const WindowBlock& block, WindowScratch* scratch, double* loss = nullptr);
+// How continuous bag of words joins the n inputs of a window to the vector that predicts the
+// target, and what part of that vector's gradient each input gets.
+enum class CbowRule {
+  kGradient,  // their mean; 1/n: gradient descent on the loss
+  kMean,      // their mean; all of it, as in the C tool and with gensim's cbow_mean=1
+  kSum,       // their sum; 1/n, as with gensim's cbow_mean=0
+};
+
+// Continuous bag of words: the inputs together predict the target. Inputs, too, may occur in the
+// block several times. Otherwise like SkipgramUpdate.
+void CbowUpdate(const WindowBlock& block, CbowRule rule, WindowScratch* scratch,
+                double* loss = nullptr);
 
 }  // namespace flotilla::kernels

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "flotilla/kernels/kernel_test.h"
@@ -90,24 +91,30 @@ struct WindowTwin {
     AddTo(&b, db, rate);
     return loss;
   }
-  double Cbow() {
-    const double part = 1.0 / static_cast<double>(x.size());
-    std::vector<double> mean(x[0].size(), 0.0), dmean(x[0].size(), 0.0);
+  double Cbow(CbowRule rule) {
+    const auto n = static_cast<double>(x.size());
+    std::vector<double> joined(x[0].size(), 0.0), gradient(x[0].size(), 0.0);
     for (const auto& row : x) {
-      for (size_t i = 0; i < row.size(); ++i) mean[i] += part * row[i];
+      for (size_t i = 0; i < row.size(); ++i) {
+        joined[i] += rule == CbowRule::kSum ? row[i] : row[i] / n;
+      }
     }
     Matrix dw = ZerosLike(w), db = ZerosLike(b);
-    const double loss = Pairs(mean, &dmean, &dw, &db);
-    AddTo(&x, Matrix(x.size(), dmean), rate * part);
+    const double loss = Pairs(joined, &gradient, &dw, &db);
+    AddTo(&x, Matrix(x.size(), gradient), rule == CbowRule::kMean ? rate : rate / n);
     AddTo(&w, dw, rate);
     AddTo(&b, db, rate);
     return loss;
   }
 };
 
-void CheckOne(int64_t inputs, int64_t outputs, int64_t dim, bool bias, bool cbow) {
-  SCOPED_TRACE(::testing::Message() << inputs << " inputs, " << outputs << " outputs, dim " << dim
-                                    << (bias ? ", bias" : "") << (cbow ? ", cbow" : ""));
+using Cbow = std::optional<CbowRule>;  // not set: skip-gram
+constexpr Cbow kRules[] = {std::nullopt, CbowRule::kGradient, CbowRule::kMean, CbowRule::kSum};
+
+void CheckOne(int64_t inputs, int64_t outputs, int64_t dim, bool bias, Cbow cbow) {
+  SCOPED_TRACE(::testing::Message()
+               << inputs << " inputs, " << outputs << " outputs, dim " << dim
+               << (bias ? ", bias" : "") << ", rule " << (cbow ? static_cast<int>(*cbow) : -1));
   const RngKey key = RngKey(7).With(static_cast<uint64_t>(dim));
   RowSet x(key.With("x"), inputs, dim), w(key.With("w"), outputs, dim);
   RowSet b(key.With("b"), bias ? outputs : 0, 1);
@@ -115,9 +122,9 @@ void CheckOne(int64_t inputs, int64_t outputs, int64_t dim, bool bias, bool cbow
   WindowScratch scratch;
   const WindowBlock block{dim, x.pointers(), w.pointers(), b.pointers(), 0.125f};
   double loss = 0.5;
-  const double expected = 0.5 + (cbow ? twin.Cbow() : twin.Skipgram());
+  const double expected = 0.5 + (cbow ? twin.Cbow(*cbow) : twin.Skipgram());
   if (cbow) {
-    CbowUpdate(block, &scratch, &loss);
+    CbowUpdate(block, *cbow, &scratch, &loss);
   } else {
     SkipgramUpdate(block, &scratch, &loss);
   }
@@ -130,7 +137,7 @@ void CheckOne(int64_t inputs, int64_t outputs, int64_t dim, bool bias, bool cbow
 TEST_P(SkipgramTest, EqualsItsScalarTwinInAllDimensions) {
   for (const int64_t dim : TailSizes()) {
     if (dim == 0) continue;
-    for (const bool cbow : {false, true}) CheckOne(3, 6, dim, dim % 2 == 0, cbow);
+    for (const Cbow& cbow : kRules) CheckOne(3, 6, dim, dim % 2 == 0, cbow);
   }
 }
 
@@ -138,7 +145,7 @@ TEST_P(SkipgramTest, EqualsItsScalarTwinForAllWindowsAndNegatives) {
   for (const int64_t inputs : {1, 2, 5, 10, 13}) {
     for (const int64_t outputs : {1, 2, 3, 4, 5, 6, 7, 11, 12, 21}) {
       for (const bool bias : {false, true}) {
-        for (const bool cbow : {false, true}) CheckOne(inputs, outputs, 37, bias, cbow);
+        for (const Cbow& cbow : kRules) CheckOne(inputs, outputs, 37, bias, cbow);
       }
     }
   }
@@ -166,12 +173,12 @@ TEST_P(SkipgramTest, CbowInputsThatOccurTwiceGetBothChanges) {
   WindowTwin twin{x.Values(), w.Values(), {}, 0.5};
   twin.x = {twin.x[0], twin.x[1], twin.x[1]};
   const Matrix before = twin.x;
-  twin.Cbow();
+  twin.Cbow(CbowRule::kMean);
   for (size_t i = 0; i < 9; ++i) twin.x[1][i] += twin.x[2][i] - before[2][i];
   twin.x.pop_back();
   const std::vector<float*> inputs = {x.pointers()[0], x.pointers()[1], x.pointers()[1]};
   WindowScratch scratch;
-  CbowUpdate({9, inputs, w.pointers(), {}, 0.5f}, &scratch);
+  CbowUpdate({9, inputs, w.pointers(), {}, 0.5f}, CbowRule::kMean, &scratch);
   EXPECT_TRUE(x.Equal(twin.x));
   EXPECT_TRUE(w.Equal(twin.w));
 }
@@ -182,7 +189,7 @@ TEST_P(SkipgramTest, AWindowWithoutInputsChangesNothing) {
   WindowScratch scratch;
   double loss = 0;
   SkipgramUpdate({9, {}, w.pointers(), {}, 0.5f}, &scratch, &loss);
-  CbowUpdate({9, {}, w.pointers(), {}, 0.5f}, &scratch, &loss);
+  CbowUpdate({9, {}, w.pointers(), {}, 0.5f}, CbowRule::kSum, &scratch, &loss);
   EXPECT_EQ(w.Values(), before);
   EXPECT_EQ(loss, 0);
 }

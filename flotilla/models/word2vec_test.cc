@@ -87,7 +87,8 @@ void StepOfTheKernel(const Window& window, bool cbow, Communicator* communicator
   const auto x = rows(0, window.inputs), w = rows(1, outputs), b = rows(2, outputs);
   kernels::WindowScratch scratch;
   const kernels::WindowBlock block{kVectorDim, x, w, b, static_cast<float>(work->rate)};
-  cbow ? kernels::CbowUpdate(block, &scratch) : kernels::SkipgramUpdate(block, &scratch);
+  cbow ? kernels::CbowUpdate(block, kernels::CbowRule::kGradient, &scratch)
+       : kernels::SkipgramUpdate(block, &scratch);
   ASSERT_TRUE(communicator->tables_in_place()->End(0, *std::move(work), {}).ok());
 }
 

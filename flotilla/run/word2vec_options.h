@@ -10,6 +10,7 @@
 #include "flotilla/corpus/tokenizer.h"
 #include "flotilla/corpus/window_sampler.h"
 #include "flotilla/infer/word_vectors.h"
+#include "flotilla/kernels/skipgram.h"
 #include "flotilla/run/run_options.h"
 
 namespace flotilla {
@@ -30,13 +31,16 @@ struct Word2VecRunOptions : RunOptions {
 
   int64_t dim = 100;
   bool bias = false;
-  bool cbow = false;
-  // Learning rate of the first step. 0: 0.025, and 0.1 for cbow, whose inputs share the gradient.
+  std::optional<kernels::CbowRule> cbow;  // not set: skip-gram
+  // Learning rate of the first step. 0: 0.025, and 0.1 for CbowRule::kGradient, whose inputs share
+  // the gradient.
   double learning_rate = 0;
   enum class Schedule { kLinear, kExponential, kConstant };
-  Schedule schedule = Schedule::kLinear;  // linear: down to 1/10000 of the first rate
-  int64_t decay_steps = 1000;             // exponential: steps between two decays
-  double decay_rate = 0.999;              // exponential: factor at each decay
+  Schedule schedule = Schedule::kLinear;
+  // linear: learning rate of the last step. Not set: 1/10000 of the first.
+  std::optional<double> last_learning_rate;
+  int64_t decay_steps = 1000;  // exponential: steps between two decays
+  double decay_rate = 0.999;   // exponential: factor at each decay
 
   // Initial vectors, unless the run is resumed: a model directory, or a file in word2vec's text or
   // binary format. Words that it has keep their vectors, even if they are not in the text; other

@@ -61,7 +61,7 @@ Status Word2VecTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
                      .dim = options_.dim,
                      .negatives = options_.windows.negatives,
                      .bias = options_.bias,
-                     .cbow = options_.cbow,
+                     .cbow = options_.cbow.has_value(),
                      .learning_rate = ConstantRate(1)});
   model_->metrics.clear();  // reports have the loss of the windows
   return model_->graph.status();
@@ -165,10 +165,11 @@ StatusOr<int64_t> Word2VecTask::StepsPerEpoch() {
 
 ScheduleSpec Word2VecTask::ScheduleFor(int64_t steps) const {
   double rate = options_.learning_rate;
-  if (rate == 0) rate = options_.cbow ? 0.1 : 0.025;
+  if (rate == 0) rate = options_.cbow == kernels::CbowRule::kGradient ? 0.1 : 0.025;
   switch (options_.schedule) {
     case Word2VecRunOptions::Schedule::kLinear:
-      return PolynomialDecay(rate, std::max<int64_t>(1, steps), rate * kLastRate);
+      return PolynomialDecay(rate, std::max<int64_t>(1, steps),
+                             options_.last_learning_rate.value_or(rate * kLastRate));
     case Word2VecRunOptions::Schedule::kExponential:
       return ExponentialDecay(rate, options_.decay_steps, options_.decay_rate, true);
     case Word2VecRunOptions::Schedule::kConstant:

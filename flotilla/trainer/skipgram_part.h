@@ -27,11 +27,11 @@ struct SkipgramParts {
   const WindowSampler* sampler = nullptr;
   const Clock* clock = nullptr;
   SkipgramTables tables;
-  bool cbow = false;
-  std::optional<ScheduleSpec> schedule;  // SkipgramOptions::schedule
-  int64_t earlier_steps = 0;             // SkipgramOptions::earlier_steps
-  double push_scale = 1;                 // SkipgramOptions::push_scale
-  const int64_t* epoch = nullptr;        // the current epoch
+  std::optional<kernels::CbowRule> cbow;  // SkipgramOptions::cbow
+  std::optional<ScheduleSpec> schedule;   // SkipgramOptions::schedule
+  int64_t earlier_steps = 0;              // SkipgramOptions::earlier_steps
+  double push_scale = 1;                  // SkipgramOptions::push_scale
+  const int64_t* epoch = nullptr;         // the current epoch
   // Reads the next batch of the epoch for a worker; returns false at its end.
   std::function<StatusOr<bool>(int worker, IdBatch* batch)> next;
 

@@ -20,6 +20,7 @@
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/corpus/id_corpus.h"
 #include "flotilla/corpus/window_sampler.h"
+#include "flotilla/kernels/skipgram.h"
 #include "flotilla/trainer/report.h"
 #include "flotilla/trainer/round_loop.h"
 #include "flotilla/trainer/skipgram_part.h"
@@ -28,8 +29,8 @@ namespace flotilla {
 
 struct SkipgramOptions {
   int workers = 1;
-  // Continuous bag of words: the mean of the window predicts the word.
-  bool cbow = false;
+  // Continuous bag of words by this rule: the window predicts the word. Not set: skip-gram.
+  std::optional<kernels::CbowRule> cbow;
   // A factor of the communicator's learning rate, as a function of its global step: for models
   // whose servers cannot know how long the text is. Not set: 1.
   std::optional<ScheduleSpec> schedule;

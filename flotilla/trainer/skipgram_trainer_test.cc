@@ -170,7 +170,9 @@ TEST(SkipgramTrainerTest, JoinedTrainingGivesTheSameBitsForAnyWorkers) {
 }
 
 TEST(SkipgramTrainerTest, WordsOfOneTopicComeTogetherAndTheLossFalls) {
-  for (const bool cbow : {false, true}) {
+  using kernels::CbowRule;
+  for (const auto& cbow : {std::optional<CbowRule>(), std::optional(CbowRule::kGradient),
+                           std::optional(CbowRule::kMean)}) {
     TrainingSetup setup(false, {}, 1000, {.window = 3, .negatives = 3, .sample = 0});
     auto trainer = setup.Trainer({.workers = 2, .cbow = cbow});
     double first = 0, last = 0;

@@ -20,7 +20,8 @@ void PrefetchRow(const RowBlock& block, uint32_t row) {
 
 }  // namespace
 
-SkipgramWindows::SkipgramWindows(const WindowSampler* sampler, bool cbow, bool bias)
+SkipgramWindows::SkipgramWindows(const WindowSampler* sampler,
+                                 std::optional<kernels::CbowRule> cbow, bool bias)
     : sampler_(sampler), cbow_(cbow) {
   const auto negatives = static_cast<size_t>(sampler->negatives());
   ring_.resize((kAhead + 1) * negatives);
@@ -89,8 +90,12 @@ void SkipgramWindows::Update(const KeptWords& kept, const WindowRows& rows, size
                                    .biases = biases_,
                                    .rate = rows.rate};
   const bool told = word % kLossEvery == 0;
-  const auto update = cbow_ ? kernels::CbowUpdate : kernels::SkipgramUpdate;
-  update(block, &scratch_, told ? &loss->loss : nullptr);
+  double* const sum = told ? &loss->loss : nullptr;
+  if (cbow_) {
+    kernels::CbowUpdate(block, *cbow_, &scratch_, sum);
+  } else {
+    kernels::SkipgramUpdate(block, &scratch_, sum);
+  }
   if (told) loss->pairs += static_cast<int64_t>(cbow_ ? 1 : inputs_.size());
 }
 

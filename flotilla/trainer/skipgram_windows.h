@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -34,7 +35,8 @@ struct WindowLoss {
 class SkipgramWindows {
  public:
   // REQUIRES: the sampler outlives the object.
-  SkipgramWindows(const WindowSampler* sampler, bool cbow, bool bias);
+  // `cbow` not set: skip-gram.
+  SkipgramWindows(const WindowSampler* sampler, std::optional<kernels::CbowRule> cbow, bool bias);
 
   // One pass over the words of a batch. The loss of some windows is added to *loss. If
   // `drawn` is given, the negatives that were drawn are appended to it.
@@ -49,7 +51,7 @@ class SkipgramWindows {
   void Update(const KeptWords& kept, const WindowRows& rows, size_t word, WindowLoss* loss);
 
   const WindowSampler* const sampler_;
-  const bool cbow_;
+  const std::optional<kernels::CbowRule> cbow_;
   kernels::WindowScratch scratch_;
   std::vector<uint32_t> ring_;  // negatives of the windows ahead
   std::vector<float*> inputs_, outputs_, biases_;
