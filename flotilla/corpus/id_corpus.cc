@@ -22,7 +22,7 @@ class BlockToIds {
              const IdCorpusOptions& options)
       : files_(files),
         vocabulary_(vocabulary),
-        unknown_(vocabulary.unknown()),
+        unknown_(options.drop_unknown ? std::nullopt : vocabulary.unknown()),
         kind_(options.text_is_ids ? TokenizerKind::kWhitespace : options.tokenizer),
         text_is_ids_(options.text_is_ids) {}
 
@@ -91,7 +91,9 @@ class BlockShare {
 
 class MemoryIds : public IdCorpus {
  public:
-  explicit MemoryIds(const BlockShare& share) : share_(share) {}
+  // `given`, if not empty, are the ids; otherwise Append adds them.
+  explicit MemoryIds(const BlockShare& share, std::span<const uint32_t> given = {})
+      : share_(share), given_(given) {}
 
   int64_t words() const override { return words_; }
   int64_t batches() const override { return static_cast<int64_t>(parts_.size()); }
@@ -107,22 +109,28 @@ class MemoryIds : public IdCorpus {
     const size_t begin = ordinal == 0 ? 0 : parts_[ordinal - 1].end;
     batch->ordinal = share_.OrdinalOf(static_cast<int64_t>(ordinal));
     batch->words = parts_[ordinal].words;
-    batch->ids = std::span(ids_).subspan(begin, parts_[ordinal].end - begin);
+    const std::span<const uint32_t> all = given_.empty() ? std::span(ids_) : given_;
+    batch->ids = all.subspan(begin, parts_[ordinal].end - begin);
     return true;
   }
 
   void Append(std::span<const uint32_t> ids, int64_t words) {
     ids_.insert(ids_.end(), ids.begin(), ids.end());
-    parts_.push_back({ids_.size(), words});
+    AddBatch(ids_.size(), words);
+  }
+  // The batch after the last one, up to `end` of the ids.
+  void AddBatch(size_t end, int64_t words) {
+    parts_.push_back({end, words});
     words_ += words;
   }
 
  private:
   struct Part {
-    size_t end;  // in ids_
+    size_t end;  // in the ids
     int64_t words;
   };
   const BlockShare share_;
+  const std::span<const uint32_t> given_;
   std::vector<uint32_t> ids_;
   std::vector<Part> parts_;  // one for each batch
   int64_t words_ = 0;
@@ -201,6 +209,28 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
         if (share.Has(block)) corpus->Append(ids.ids, ids.words);
         return absl::OkStatus();
       }));
+  return corpus;
+}
+
+StatusOr<std::unique_ptr<IdCorpus>> GivenIdCorpus(std::span<const uint32_t> ids, size_t words,
+                                                  int64_t batch_words) {
+  FL_CHECK(batch_words >= 1);
+  if (!ids.empty() && ids.back() != kSentenceEnd) {
+    return InvalidArgument("the last of {} ids is not the end of a sentence", ids.size());
+  }
+  auto corpus = std::make_unique<MemoryIds>(BlockShare({}), ids);
+  int64_t in_batch = 0;
+  for (size_t i = 0; i < ids.size(); ++i) {
+    if (ids[i] == kSentenceEnd) {
+      const bool last = i + 1 == ids.size();
+      if (in_batch < batch_words && !last) continue;
+      corpus->AddBatch(i + 1, std::exchange(in_batch, 0));
+    } else if (ids[i] >= words) {
+      return InvalidArgument("id {} at position {}: the dictionary has {} words", ids[i], i, words);
+    } else {
+      ++in_batch;
+    }
+  }
   return corpus;
 }
 

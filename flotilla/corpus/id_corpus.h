@@ -60,8 +60,9 @@ struct IdCorpusOptions {
   // files are only the part.
   bool share_blocks = true;
   // How text is split into words. Words that are not in the vocabulary become <UNK>, or are dropped
-  // if it has none.
+  // if it has none or drop_unknown is set.
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
+  bool drop_unknown = false;
   // The text already consists of ids, separated by blanks; an id that is not below the size of the
   // vocabulary is an error.
   bool text_is_ids = false;
@@ -84,5 +85,12 @@ StatusOr<std::unique_ptr<IdCorpus>> LoadIdCorpus(const std::vector<std::string>&
 std::unique_ptr<IdCorpus> StreamIdCorpus(const std::vector<std::string>& files,
                                          const Vocabulary& vocabulary, int64_t words, int64_t bytes,
                                          const IdCorpusOptions& options);
+
+// Sentences of ids that a program has in memory: ids below `words`, and kSentenceEnd after each
+// sentence. A batch is the next sentences that together have at least batch_words words; sentences
+// are not divided. An id that is out of range and a last sentence without its end are errors.
+// REQUIRES: the ids outlive the corpus; batch_words >= 1.
+StatusOr<std::unique_ptr<IdCorpus>> GivenIdCorpus(std::span<const uint32_t> ids, size_t words,
+                                                  int64_t batch_words);
 
 }  // namespace flotilla

@@ -174,5 +174,34 @@ TEST(IdCorpusTest, FilesThatAreAPartHaveOrdinalsOfTheirOwn) {
   EXPECT_FALSE(*(*corpus)->Next(&batch));
 }
 
+TEST(IdCorpusTest, AGivenDictionaryMayDropUnknownWordsThoughItHasUnk) {
+  const TempDir dir;
+  const auto corpus = LoadIdCorpus({dir.Write("text", "a x <UNK>\n")}, Abc(true),
+                                   {.tokenizer = TokenizerKind::kWhitespace, .drop_unknown = true});
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  EXPECT_EQ(ReadEpoch(**corpus).batches, (std::vector<Ids>{{0, 3, kEnd}}));
+}
+
+TEST(IdCorpusTest, GivenIdsMakeBatchesOfWholeSentences) {
+  const Ids ids = {0, 1, kEnd, 2, kEnd, kEnd, 0, 0, 0, 0, kEnd, 1, kEnd};
+  const auto corpus = GivenIdCorpus(ids, 3, 3);
+  ASSERT_TRUE(corpus.ok()) << corpus.status();
+  for (int epoch = 0; epoch < 2; ++epoch) {
+    const Epoch read = ReadEpoch(**corpus);
+    EXPECT_EQ(read.batches,
+              (std::vector<Ids>{{0, 1, kEnd, 2, kEnd}, {kEnd, 0, 0, 0, 0, kEnd}, {1, kEnd}}));
+    EXPECT_EQ(read.words, (std::vector<int64_t>{3, 4, 1}));
+  }
+  EXPECT_EQ((*corpus)->words(), 8);
+  EXPECT_TRUE(ReadEpoch(**GivenIdCorpus({}, 3, 3)).batches.empty());
+}
+
+TEST(IdCorpusTest, GivenIdsThatAreOutOfRangeOrCutAreErrors) {
+  EXPECT_THAT(GivenIdCorpus(Ids{0, 3, kEnd}, 3, 9).status().message(),
+              HasSubstr("id 3 at position 1: the dictionary has 3 words"));
+  EXPECT_THAT(GivenIdCorpus(Ids{0, kEnd, 1}, 3, 9).status().message(),
+              HasSubstr("the last of 3 ids is not the end of a sentence"));
+}
+
 }  // namespace
 }  // namespace flotilla

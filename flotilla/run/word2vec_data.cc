@@ -20,6 +20,11 @@ double SecondsOf(const Terminal& terminal) {
 }  // namespace
 
 Status Word2VecData::MakeDictionary() {
+  if (host_ != nullptr) {
+    FL_RETURN_IF_ERROR(SetWords(host_->words));
+    text_words_ = static_cast<int64_t>(vocabulary_.total());
+    return absl::OkStatus();
+  }
   FL_ASSIGN_OR_RETURN(const std::optional<Vocabulary> resumed, Resumed());
   if (!resumed) FL_RETURN_IF_ERROR(LoadInit());
   if (resumed && options_.dict.empty()) {
@@ -132,12 +137,17 @@ bool Word2VecData::ChooseMemory() {
 }
 
 Status Word2VecData::OpenCorpus(int trainer, int trainers) {
+  if (host_ != nullptr && !host_->ids.empty()) {
+    FL_ASSIGN_OR_RETURN(corpus_, GivenIdCorpus(host_->ids, vocabulary_.size(), host_->batch_words));
+    return absl::OkStatus();
+  }
   std::vector<std::string> files = options_.files;
   if (!options_.share_blocks && options_.fleet.split_files) {
     files = SplitFiles(files, trainers, trainer);
   }
   IdCorpusOptions corpus;
   corpus.tokenizer = options_.tokenizer;
+  corpus.drop_unknown = options_.drop_unknown;
   corpus.text_is_ids = options_.text_is_ids;
   corpus.threads = options_.threads;
   corpus.blocks.source.interrupt = interrupt_;

@@ -17,6 +17,7 @@
 #include "flotilla/corpus/vocabulary.h"
 #include "flotilla/infer/word_vectors.h"
 #include "flotilla/run/terminal.h"
+#include "flotilla/run/word2vec_host.h"
 #include "flotilla/run/word2vec_options.h"
 
 namespace flotilla {
@@ -27,15 +28,15 @@ class Word2VecData {
   // Initial vectors, by table name.
   using InitTables = std::vector<std::pair<std::string, WordVectors>>;
 
-  // `interrupt`, if not null, ends every pass over the text with its cause. REQUIRES: all
-  // outlive the data.
-  Word2VecData(const Word2VecRunOptions* options, Terminal* terminal,
+  // `host` is null for a run on files alone. `interrupt`, if not null, ends every pass over the
+  // text with its cause. REQUIRES: all outlive the data.
+  Word2VecData(const Word2VecRunOptions* options, const Word2VecHost* host, Terminal* terminal,
                const Interrupt* interrupt = nullptr)
-      : options_(*options), terminal_(*terminal), interrupt_(interrupt) {}
+      : options_(*options), host_(host), terminal_(*terminal), interrupt_(interrupt) {}
 
-  // Builds the dictionary: from --dict, from the model that the run resumes, or by counting the
-  // words of all files. Reads --init_model, if given, and adds its words, unless the run is
-  // resumed. Errors name the flag.
+  // Builds the dictionary: from the host, from --dict, from the model that the run resumes, or by
+  // counting the words of all files. Reads --init_model, if given, and adds its words, unless the
+  // run is resumed. Errors name the flag.
   Status MakeDictionary();
   const Vocabulary& vocabulary() const { return vocabulary_; }
   InitTables& init() { return init_; }
@@ -57,6 +58,7 @@ class Word2VecData {
   std::function<void(int64_t)> ReadProgress(std::string task);
 
   const Word2VecRunOptions& options_;
+  const Word2VecHost* const host_;
   Terminal& terminal_;
   const Interrupt* const interrupt_;
   InitTables init_;

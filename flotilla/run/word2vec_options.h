@@ -21,6 +21,8 @@ struct Word2VecRunOptions : RunOptions {
   TokenizerKind tokenizer = TokenizerKind::kEnglish;
   std::string dict;        // dictionary to use; empty: the words of the text
   uint64_t min_count = 5;  // words of the text that occur less often are left out
+  // Words that are not in the dictionary are left out even if it has kUnknownWord.
+  bool drop_unknown = false;
   // Keep ids in memory, four bytes per word; otherwise the text is read in every epoch. Not set: in
   // memory unless they would take more than a quarter of the machine's memory.
   std::optional<bool> in_memory;

@@ -53,7 +53,7 @@ Status Word2VecTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   FL_RETURN_IF_ERROR(CheckNotRead("--vectors", options_.vectors, options_.files));
   FL_RETURN_IF_ERROR(CheckNotRead("--save_dict", options_.save_dict, options_.files));
   const double start = Seconds();
-  data_ = std::make_unique<Word2VecData>(&options_, &terminal, interrupt);
+  data_ = std::make_unique<Word2VecData>(&options_, host_, &terminal, interrupt);
   FL_RETURN_IF_ERROR(data_->MakeDictionary());
   results_.vocabulary = data_->vocabulary().size();
   results_.dictionary_seconds = Seconds() - start;
@@ -99,7 +99,37 @@ Status Word2VecTask::CheckStart(const Sections& sections) const {
 
 Status Word2VecTask::Start(const TaskRun* run) {
   run_ = run;
-  return WriteRows();
+  FL_RETURN_IF_ERROR(WriteRows());
+  return host_ == nullptr ? absl::OkStatus() : WriteHostRows();
+}
+
+Status Word2VecTask::WriteHostRows() {
+  const size_t words = data_->vocabulary().size(), dim = static_cast<size_t>(options_.dim);
+  if (host_->input.size() != words * dim || host_->output.size() != words * dim) {
+    return InvalidArgument("{} and {} numbers for {} vectors of dim {}", host_->input.size(),
+                           host_->output.size(), words, dim);
+  }
+  const std::pair<const char*, std::span<const float>> tables[] = {{kInputTable, host_->input},
+                                                                   {kOutputTable, host_->output}};
+  for (const auto& [name, values] : tables) {
+    for (size_t begin = 0; begin < words; begin += kRowsPerWrite) {
+      const size_t end = std::min(begin + kRowsPerWrite, words);
+      SparseRows rows;
+      rows.dim = options_.dim;
+      for (size_t id = begin; id < end; ++id) rows.ids.push_back(id);
+      rows.values.assign(values.begin() + begin * dim, values.begin() + end * dim);
+      FL_RETURN_IF_ERROR(run_->job->communicator->WriteRows(name, rows));
+    }
+  }
+  return absl::OkStatus();
+}
+
+Status Word2VecTask::ReadHostRows() {
+  FL_ASSIGN_OR_RETURN(const Tensor input, run_->job->communicator->ReadParameter(kInputTable));
+  FL_ASSIGN_OR_RETURN(const Tensor output, run_->job->communicator->ReadParameter(kOutputTable));
+  std::copy(input.data.begin(), input.data.end(), host_->input.begin());
+  std::copy(output.data.begin(), output.data.end(), host_->output.begin());
+  return absl::OkStatus();
 }
 
 // Writes the initial vectors and, on servers, all rows, so that every word is saved, even one that
@@ -137,8 +167,9 @@ Status Word2VecTask::WriteRows() {
 }
 
 StatusOr<std::map<std::string, std::string>> Word2VecTask::Settings() {
+  const bool given = host_ != nullptr && !host_->ids.empty();
   return std::map<std::string, std::string>{
-      {"--data", FilesText(options_.files)},
+      {"--data", given ? fmt::format("{} ids", host_->ids.size()) : FilesText(options_.files)},
       {"--input", options_.text_is_ids ? "ids" : "text"},
       {"--tokenizer", options_.tokenizer == TokenizerKind::kEnglish ? "english" : "whitespace"}};
 }
@@ -203,7 +234,13 @@ StatusOr<Report> Word2VecTask::TrainEpoch(int64_t epoch,
                                           const std::optional<DatasetPosition>& position,
                                           const Report& before) {
   epoch_ = epoch;
-  return trainer_->ResumeEpoch(data_->corpus(), epoch, position ? position->ordinal : 0, before);
+  const int64_t skipped = position ? position->ordinal : 0;
+  if (host_ == nullptr) return trainer_->ResumeEpoch(data_->corpus(), epoch, skipped, before);
+  FL_ASSIGN_OR_RETURN(
+      Report report,
+      trainer_->ResumeEpoch(data_->corpus(), host_->earlier_epochs + epoch, skipped, before));
+  FL_RETURN_IF_ERROR(ReadHostRows());
+  return report;
 }
 
 DatasetPosition Word2VecTask::position() const {
@@ -236,13 +273,14 @@ Status Word2VecTask::Finish(bool stopped) {
     FL_RETURN_IF_ERROR(Annotate(data_->vocabulary().Save(options_.save_dict), "--save_dict"));
   }
   if (stopped && !options_.keep.out.empty()) {
-    if (has_results()) terminal_->log.warn("--vectors {}: not written", options_.vectors);
+    if (!options_.vectors.empty())
+      terminal_->log.warn("--vectors {}: not written", options_.vectors);
     return absl::OkStatus();
   }
   const bool scored = !options_.questions.empty() || !options_.pairs.empty();
-  if (!has_results() && !scored) return absl::OkStatus();
+  if (options_.vectors.empty() && !scored) return absl::OkStatus();
   FL_ASSIGN_OR_RETURN(const WordVectors vectors, Vectors());
-  if (has_results()) {
+  if (!options_.vectors.empty()) {
     FL_RETURN_IF_ERROR(
         Annotate(SaveVectors(vectors, options_.vectors_format, options_.vectors), "--vectors"));
     if (stopped) {

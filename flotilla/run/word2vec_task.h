@@ -12,6 +12,7 @@
 #include "flotilla/infer/word_scores.h"
 #include "flotilla/run/task.h"
 #include "flotilla/run/word2vec_data.h"
+#include "flotilla/run/word2vec_host.h"
 #include "flotilla/run/word2vec_options.h"
 #include "flotilla/trainer/skipgram_trainer.h"
 
@@ -27,8 +28,10 @@ class Word2VecTask : public Task {
     WordScores scores;
   };
 
-  // REQUIRES: options outlive the task.
-  explicit Word2VecTask(const Word2VecRunOptions* options) : options_(*options) {}
+  // With `host` the run takes its words, text and vectors from a program; it is not part of a job.
+  // REQUIRES: options and host outlive the task.
+  explicit Word2VecTask(const Word2VecRunOptions* options, const Word2VecHost* host = nullptr)
+      : options_(*options), host_(host) {}
 
   // Results of all calls so far.
   const Results& results() const { return results_; }
@@ -59,13 +62,16 @@ class Word2VecTask : public Task {
   Report so_far() const override { return trainer_->SoFar(); }
   DatasetCounts counts() const override;
   StatusOr<Sections> sections() const override;
-  bool has_results() const override { return !options_.vectors.empty(); }
+  bool has_results() const override { return host_ != nullptr || !options_.vectors.empty(); }
   // A stopped run without --out writes its unfinished vectors; with --out it can be resumed and
   // leaves an existing file unchanged.
   Status Finish(bool stopped) override;
 
  private:
   Status WriteRows();
+  // The vectors of the host, to the tables and back.
+  Status WriteHostRows();
+  Status ReadHostRows();
   Status MakeTrainer();
   // Steps that the schedule will count in an epoch.
   StatusOr<int64_t> StepsPerEpoch();
@@ -74,6 +80,7 @@ class Word2VecTask : public Task {
   double Seconds() const;
 
   const Word2VecRunOptions& options_;
+  const Word2VecHost* const host_;
   Terminal* terminal_ = nullptr;
   std::unique_ptr<Word2VecData> data_;
   std::optional<Model> model_;
