@@ -199,6 +199,9 @@ class Communicator : public Keeper {
   // number `taken` + 1 unless that was done already; pauses_asked() is the number of the last pause
   // that was asked for, as far as this trainer knows. In sync it changes only with a round, for all
   // of its trainers at once. Both are thread-safe.
+  // Whether pauses are taken after the same round by all trainers (sync). One that is told to stop
+  // continues until the next pause, so that the rounds before it are complete.
+  virtual bool pauses_after_rounds() const { return false; }
   virtual Status AskPause(uint64_t taken) = 0;
   virtual uint64_t pauses_asked() const = 0;
 

@@ -74,6 +74,7 @@ Status MeanTask::Start(const TaskRun* run) {
       run_->on_progress(progress);
     };
     trainer.stop = run->stop;
+    trainer.cancelled = run->cancelled;
     FL_ASSIGN_OR_RETURN(training.trainer, Trainer::Make(&model, training.parameters.get(), clock,
                                                         std::move(trainer)));
   }

@@ -117,6 +117,7 @@ Status RowTask::Start(const TaskRun* run) {
   trainer.want_pause = run->want_pause;
   trainer.at_pause = run->at_pause;
   trainer.stop = run->stop;
+  trainer.cancelled = run->cancelled;
   FL_ASSIGN_OR_RETURN(trainer_, Trainer::Make(&model_, run->job->communicator.get(),
                                               &run->terminal->clock, std::move(trainer)));
   return absl::OkStatus();

@@ -171,8 +171,9 @@ Status Run::Join() {
               [this] {
                 // Before this trainer flushes, which may wait for the others.
                 if (stopped()) AskPause();
-                return stopped() || leaving_;
-              }};
+                return leaving_ || (stopped() && !communicator().pauses_after_rounds());
+              },
+          .cancelled = [this] { return stopped(); }};
   return absl::OkStatus();
 }
 
@@ -301,7 +302,9 @@ StatusOr<bool> Run::RunEpoch() {
   state_.settings.clear();
   FL_ASSIGN_OR_RETURN(result_.train, task_.TrainEpoch(epoch, position, before));
   result_.summary.AddEpoch(result_.train, task_.counts());
-  FL_RETURN_IF_ERROR(WaitForOthers(!result_.train.stopped));
+  // In rounds, a cancelled read ends the rows of this trainer without a stop.
+  const bool cancelled = stopped() && communicator().pauses_after_rounds();
+  FL_RETURN_IF_ERROR(WaitForOthers(!result_.train.stopped && !cancelled));
   if (leaving_) {
     result_.examples += result_.train.rows;
     result_.trained += result_.train.trained;

@@ -38,6 +38,7 @@ struct TaskRun {
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
   std::function<bool()> stop;
+  std::function<bool()> cancelled;
 
   bool first() const { return job->group->trainer() == 0; }
   bool alone() const { return job->group->trainers() == 1; }

@@ -94,7 +94,7 @@ Status Trainer::Init() {
                    .communicator = communicator_,
                    .clock = clock_,
                    .next = [this](int reader, Batch* batch) {
-                     return NextUnlessStopped(*source_, reader, options_.stop, batch);
+                     return NextUnlessStopped(*source_, reader, Cancelled(), batch);
                    }};
   train_ = MakeRounds(parts, train_loop_);
   parts.plan = evaluate_plan_.get();
@@ -151,7 +151,7 @@ StatusOr<Report> Trainer::ResumeEpoch(Dataset& dataset, const DatasetPosition& p
 StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
   FirstBatchDataset dataset(&started);
   const int64_t start = clock_->NowNanos();
-  FL_ASSIGN_OR_RETURN(const bool any, dataset.ReadFirst(options_.stop));
+  FL_ASSIGN_OR_RETURN(const bool any, dataset.ReadFirst(Cancelled()));
   workers_[0].times.read += clock_->NowNanos() - start;
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = any, .batches = dataset.epoch_batches()}));

@@ -60,9 +60,11 @@ struct TrainerOptions {
 
   // Called after every batch, by any worker. Once it returns true, every worker ends after its
   // current batch (Report::stopped). The code that sets it must also interrupt the dataset, so that
-  // a worker that waits for its next batch ends too; the resulting Cancelled is not an error of the
-  // epoch.
+  // a worker that waits for its next batch ends too.
   std::function<bool()> stop;
+  // Called when a read was cancelled: true makes that the end of the data instead of an error of
+  // the epoch. Empty: `stop`.
+  std::function<bool()> cancelled;
 };
 
 // Not thread-safe; one call at a time.
@@ -135,6 +137,9 @@ class Trainer {
   void TellFetched(std::span<const FetchedValue> fetched);
   void KeepPredictions(const BatchResult& result);
   bool StopWanted() const { return options_.stop && options_.stop(); }
+  const std::function<bool()>& Cancelled() const {
+    return options_.cancelled ? options_.cancelled : options_.stop;
+  }
   // The sum of the sample weights of a batch; without weights, the number of its rows.
   double WeightOf(const BatchResult& result) const;
   // A batch's loss as a sum over its rows.
