@@ -184,7 +184,9 @@ TEST(SkipgramTrainerTest, WordsOfOneTopicComeTogetherAndTheLossFalls) {
     EXPECT_LT(last, first);
     const std::vector<float> values = setup.Values(kInputTable);
     for (size_t word = 1; word < 5; ++word) {
-      EXPECT_GT(Cosine(values, 0, word), Cosine(values, 0, word + 5) + 0.5) << word;
+      // With kMean all words grow in the same direction, too.
+      const double gap = cbow == CbowRule::kMean ? 0.2 : 0.5;
+      EXPECT_GT(Cosine(values, 0, word), Cosine(values, 0, word + 5) + gap) << word;
     }
   }
 }
