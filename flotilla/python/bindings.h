@@ -21,6 +21,7 @@ void BindGraph(py::module_& module);     // graphs, values, layers, metrics
 void BindModels(py::module_& module);    // a user's model, the zoo
 void BindTraining(py::module_& module);  // rows, executor, jobs
 void BindPredictor(py::module_& module);
+void BindWords(py::module_& module);  // word vectors
 
 // Raised as flotilla.Error, or as the subclass of its code (python/flotilla/errors.py).
 struct StatusError : std::exception {

@@ -28,6 +28,7 @@ PYBIND11_MODULE(_core, module) {
   BindModels(module);
   BindTraining(module);
   BindPredictor(module);
+  BindWords(module);
 }
 
 }  // namespace flotilla::python

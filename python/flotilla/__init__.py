@@ -13,7 +13,7 @@
 docs/python.md is a tour.
 """
 
-from . import errors, init, metrics, schedules
+from . import errors, init, metrics, models, schedules
 from ._core import (FTRL, SGD, Adagrad, Adam, Adamax, AdamW, Decay, DecayedAdagrad, Graph, Initializer, Metric,
                     Model, Momentum, Optimizer, Parameter, RMSProp, Schedule, Var, __version__, accuracy, add,
                     auc, batch_norm, calibration, cast, clip, concat, cross_entropy, cross_layer, div, dot,
@@ -29,6 +29,7 @@ from .dataset import Dataset
 from .errors import DataLoss, Error, FailedPrecondition, InvalidArgument, NotFound, PeerLost, Stopped
 from .history import History
 from .job import Job
+from .models import KeyedVectors, Word2Vec
 from .predictor import Predictor
 from .trainer import Feed, Table, Trainer
 

@@ -41,3 +41,11 @@ def test_own_network_alone_and_as_a_job(tmp_path):
 def test_frame(tmp_path):
     pytest.importorskip("pandas")
     assert auc(run(tmp_path, sys.executable, EXAMPLES / "frame.py")) > 0.7
+
+
+def test_word2vec(tmp_path):
+    run(tmp_path, PROGRAM, "data", "synth", "corpus", "--words", 300000, "--vocabulary", 500, "--out", "text")
+    printed = run(tmp_path, sys.executable, EXAMPLES / "word2vec.py", "text/corpus/part-000000",
+                  "text/questions-words.txt")
+    assert re.search(r"\d+ words; most frequent: \S+, \d+ times", printed), printed
+    assert float(re.search(r"analogies: (\S+) % right", printed)[1]) > 20, printed
