@@ -55,12 +55,12 @@ def run(tmp_path):
             f"{a:.4f},{b:.4f},i{i},{int(c)}\n" for (a, b), i, c in zip(numbers, item, click)))
     (tmp_path / "net.py").write_text(NETWORK)
     (tmp_path / "gen.py").write_text(GENERATOR)
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
 
     def start(script, *arguments, fails=False):
         line = script if isinstance(script, list) else ["script.py", *arguments]
         if isinstance(script, str):
             (tmp_path / "script.py").write_text(textwrap.dedent(script))
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONHASHSEED"}
         done = subprocess.run([sys.executable, "-m", "flotilla.paddle", *line], cwd=tmp_path, capture_output=True,
                               text=True, timeout=120, env={**environment, "FLOTILLA_PROGRAM": PROGRAM})
         assert (done.returncode != 0) == fails, done.stdout + done.stderr
@@ -214,28 +214,32 @@ else:
     program = fluid.CompiledProgram(fleet.main_program).with_data_parallel(loss.name)
     for epoch in range(5):
         reader.start()
+        batches = 0
         try:
             while True:
                 losses, value = exe.run(program, fetch_list=[loss, batch_auc])
+                batches += len(losses)
                 if ending == "fails" and fleet.worker_index() == 1:
                     raise ZeroDivisionError("of trainer 1")
         except fluid.core.EOFException:
             reader.reset()
     if fleet.is_first_worker():
         fluid.io.save_persistables(exe, "model")
-    print("auc", np.mean(value), len(losses))
+    print("auc", np.mean(value), "batches", batches, "of", len(losses))
     if ending == "stops":
         fleet.stop_worker()
 """
 
 
 @pytest.mark.parametrize("mode, ending", [("sync", "stops"), ("async", "ends"), ("geo", "ends")])
-def test_jobs_of_servers_and_trainers(run, tmp_path, mode, ending):
+def test_jobs_of_servers_and_trainers(run, tmp_path, monkeypatch, mode, ending):
     (tmp_path / "job.py").write_text(JOB)
     launcher = ["fleetrun"] if mode == "geo" else ["-m", "paddle.distributed.launch_ps"]
+    monkeypatch.setenv("CPU_NUM", "2" if mode == "sync" else "1")
     run([*launcher, "--worker_num", "2", "--server_num", "2", "--log_dir", "log", "job.py", mode, ending])
-    words = (tmp_path / "log" / "workerlog.1").read_text().split()
-    assert float(words[words.index("auc") + 1]) > 0.8, words
+    log = (tmp_path / "log" / "workerlog.1").read_text()
+    assert float(re.findall(r"auc ([\d.]+)", log)[-1]) > 0.8, log
+    assert f"batches 40 of {2 if mode == 'sync' else 1}\n" in log
     assert (tmp_path / "model").is_dir()
 
 

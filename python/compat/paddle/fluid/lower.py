@@ -59,9 +59,11 @@ class Lookup:
     def kept(self, width):
         """(B, width, dim)"""
         if width not in self._made:
-            known = {"table", "dim", "rows", "init"}
-            options = {name: value for name, value in self.options.items() if name in known}
-            self._made[width] = fl.embedding_sequence(self.ids.value, width, **options)[0]
+            other = self.options.keys() - {"table", "dim", "rows", "init"}
+            if other:
+                raise NotImplementedError(f"embedding: {', '.join(sorted(other))} of a table whose rows are kept as "
+                                          "lists is not available")
+            self._made[width] = fl.embedding_sequence(self.ids.value, width, **self.options)[0]
         return self._made[width]
 
     def value(self):

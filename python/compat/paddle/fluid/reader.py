@@ -1,5 +1,7 @@
 """Readers that feed a program, one batch per run."""
 
+import itertools
+
 from .. import _names
 from . import unique_name
 from .core import EOFException
@@ -56,8 +58,7 @@ class PyReader:
         """The next batches, fewer at the end; EOFException if there are none."""
         if self._batches is None:
             raise RuntimeError("the reader was not started: call start()")
-        batches = [batch for batch, _ in zip(self._batches, range(count))] if count > 1 else [
-            batch for batch in (next(self._batches, None),) if batch is not None]
+        batches = list(itertools.islice(self._batches, count))
         if not batches:
             raise EOFException("the reader has no more batches: call reset()")
         return batches
