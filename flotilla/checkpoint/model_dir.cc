@@ -228,17 +228,27 @@ Status RemoveModelDir(const std::string& dir) {
   return Clear(removing, true);
 }
 
-void SweepRemovedModels(const std::string& parent,
-                        const std::function<bool(const std::string& name)>& is_model) {
+void SweepLeftovers(const std::string& parent,
+                    const std::function<bool(const std::string& name)>& is_model) {
   std::vector<std::string> left;
   std::error_code error;
   for (fs::directory_iterator at(parent, error), end; !error && at != end; at.increment(error)) {
-    const std::string name = at->path().filename();
     std::error_code ignored;
-    if (!name.ends_with(kRemoving) || !fs::is_directory(at->symlink_status(ignored))) continue;
-    if (is_model(name.substr(0, name.size() - sizeof(kRemoving) + 1))) left.push_back(at->path());
+    if (!fs::is_directory(at->symlink_status(ignored))) continue;
+    const std::string name = at->path().filename();
+    for (const std::string_view suffix : {kRemoving, kSaving}) {
+      if (!name.ends_with(suffix) || !is_model(name.substr(0, name.size() - suffix.size()))) {
+        continue;
+      }
+      left.push_back(at->path());
+    }
   }
-  for (const std::string& path : left) Clear(path, true).IgnoreError();
+  for (const std::string& path : left) {
+    const StatusOr<int> fd = OpenDirectory(path);
+    if (!fd.ok()) continue;
+    if (Lock(*fd)) Clear(path, true).IgnoreError();
+    close(*fd);
+  }
 }
 
 StatusOr<int> OpenModelDir(const std::string& dir) {

@@ -46,10 +46,10 @@ class ModelDirSave {
 // leaves no partial model under its name. FailedPrecondition when it contains files that are not
 // part of a model; nothing is removed in that case.
 Status RemoveModelDir(const std::string& dir);
-// Removes the leftovers of killed model removals in a directory, if `is_model` returns true for
-// their name. Leftovers that cannot be removed stay.
-void SweepRemovedModels(const std::string& parent,
-                        const std::function<bool(const std::string& name)>& is_model);
+// Removes the leftovers of killed saves and removals of models in a directory, if `is_model` returns
+// true for the name of the model. What cannot be removed, or belongs to a save in progress, stays.
+void SweepLeftovers(const std::string& parent,
+                    const std::function<bool(const std::string& name)>& is_model);
 
 // Opens the model directory; the caller closes the descriptor. Opens DIR, or DIR.replaced after a
 // crash that left no DIR. NotFound when there is neither.

@@ -139,10 +139,23 @@ TEST(ModelDirTest, WhatAKilledRemovalLeftIsSweptAndNothingElse) {
   fs::remove(temp.path() + "/epoch_2.removing/manifest.json");  // the kill came later
   temp.Write("epoch_3.removing/notes.txt", "mine");
   temp.Write("epoch_4.removing", "a file");
-  SweepRemovedModels(temp.path(),
-                     [](const std::string& name) { return name.starts_with("epoch_"); });
+  SweepLeftovers(temp.path(), [](const std::string& name) { return name.starts_with("epoch_"); });
   EXPECT_EQ(NamesIn(temp.path()), (std::vector<std::string>{"epoch_1", "epoch_3.removing",
                                                             "epoch_4.removing", "mine.removing"}));
+}
+
+TEST(ModelDirTest, WhatAKilledSaveLeftIsSweptButNotASaveInProgress) {
+  TempDir temp;
+  ASSERT_TRUE(TestModel{}.Save(temp.path() + "/epoch_1").ok());
+  for (const char* name : {"epoch_2.saving", "mine.saving"}) {
+    fs::create_directory(temp.path() + "/" + name);
+    temp.Write(std::string(name) + "/dense.safetensors", "half");
+  }
+  const auto save = ModelDirSave::Begin(temp.path() + "/epoch_3", true);
+  ASSERT_TRUE(save.ok()) << save.status();
+  SweepLeftovers(temp.path(), [](const std::string& name) { return name.starts_with("epoch_"); });
+  EXPECT_EQ(NamesIn(temp.path()),
+            (std::vector<std::string>{"epoch_1", "epoch_3.saving", "mine.saving"}));
 }
 
 TEST(ModelDirTest, AnEmptyDirectoryIsReplaced) {

@@ -205,7 +205,7 @@ StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, con
   }
   FL_ASSIGN_OR_RETURN(const int lock, LockDir(options.dir));
   std::unique_ptr<RunDir> run(new RunDir(options.dir, made, lock));
-  SweepRemovedModels(options.dir, IsModelName);
+  SweepLeftovers(options.dir, IsModelName);
   if (options.resume) {
     FL_ASSIGN_OR_RETURN(run->model_, FindResumed(options.dir, warn));
   } else if (!options.overwrite) {
