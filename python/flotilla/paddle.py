@@ -35,7 +35,9 @@ def environment(base: Mapping[str, str]) -> dict[str, str]:
 
 def command(arguments: Sequence[str]) -> list[str]:
     """What to execute for the arguments of flotilla-paddle."""
-    if arguments[0] == "-m" or arguments[0].endswith(".py") or os.path.isfile(arguments[0]):
+    first = arguments[0]
+    program = os.access(first, os.X_OK) and not first.endswith(".py")
+    if first == "-m" or first.endswith(".py") or (os.path.isfile(first) and not program):
         return [sys.executable, *arguments]
     return list(arguments)
 

@@ -355,6 +355,10 @@ def test_mistakes_say_what_to_do(run, tmp_path):
         assert message in text, f"{line}: {text}"
 
 
+def test_a_program_is_executed_in_the_environment_of_scripts(run):
+    assert run(["/bin/sh", "-c", "command -v fleetrun && echo $PYTHONHASHSEED"]).endswith("compat/bin/fleetrun\n0\n")
+
+
 def test_nothing_of_the_name_paddle_is_importable_without_the_front():
     done = subprocess.run([sys.executable, "-c", "import flotilla, paddle"], capture_output=True, text=True)
     assert "No module named 'paddle'" in done.stderr
