@@ -22,6 +22,7 @@ class GeneratorSource : public RowSource {
     pending_.Clear();
     pending_begin_ = row_ = 0;
     ended_ = false;
+    error_ = absl::OkStatus();
     return absl::OkStatus();
   }
 
@@ -62,8 +63,15 @@ class GeneratorSource : public RowSource {
   }
 
  private:
-  // Replaces the pending rows with the next ones, or sets ended_.
+  // Replaces the pending rows with the next ones, or sets ended_. After an error there are none,
+  // and other workers get the same error: the generator is not called again.
   Status Generate() {
+    if (error_.ok()) error_ = GenerateOnce();
+    if (!error_.ok()) pending_.Clear();
+    return error_;
+  }
+
+  Status GenerateOnce() {
     pending_.Clear();
     pending_begin_ = 0;
     if (interrupt_ != nullptr) FL_RETURN_IF_ERROR(interrupt_->status());
@@ -88,6 +96,7 @@ class GeneratorSource : public RowSource {
   int64_t pending_begin_ = 0;
   int64_t row_ = 0;  // rows that were taken or skipped
   bool ended_ = false;
+  Status error_;  // the first of this epoch
 };
 
 }  // namespace

@@ -141,6 +141,28 @@ TEST(GeneratorDatasetTest, ErrorsOfTheGeneratorEndTheEpoch) {
   }
 }
 
+TEST(GeneratorDatasetTest, AGeneratorThatHasFailedIsNotCalledAgainInItsEpoch) {
+  int calls = 0;
+  auto dataset = Make(
+      [&calls](int64_t) -> StatusOr<RowGenerator> {
+        return [&calls](Batch* batch) -> StatusOr<bool> {
+          ++calls;
+          batch->rows = 1000;  // without values
+          return true;
+        };
+      },
+      {.batch = {.batch_size = 2}});
+  for (int epoch = 1; epoch < 3; ++epoch) {
+    ASSERT_TRUE(dataset->StartEpoch(epoch).ok());
+    Batch batch;
+    for (int worker = 0; worker < 3; ++worker) {
+      EXPECT_THAT(std::string(dataset->Next(worker, &batch).status().message()),
+                  HasSubstr("0 values for 1000 rows"));
+    }
+    EXPECT_EQ(calls, epoch);
+  }
+}
+
 TEST(GeneratorDatasetTest, ResumesExactlyAfterEveryBatch) {
   for (const int prefetch : {0, 3}) {
     for (const int64_t shuffle : {0, 20}) {
