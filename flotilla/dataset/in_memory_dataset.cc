@@ -113,6 +113,34 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(std::vector
   return dataset;
 }
 
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromGenerator(
+    std::vector<InputSpec> inputs, const RowGenerator& next, const BatchOptions& options) {
+  FL_ASSIGN_OR_RETURN(auto dataset, Make(inputs, options));
+  PackedRows packed(inputs);
+  Batch rows = EmptyBatch(inputs);
+  while (true) {
+    rows.Clear();
+    FL_ASSIGN_OR_RETURN(const bool more, next(&rows));
+    if (!more) break;
+    FL_RETURN_IF_ERROR(Annotate(rows.Check(inputs), "dataset"));
+    FL_RETURN_IF_ERROR(packed.Add(rows));
+  }
+  FL_RETURN_IF_ERROR(dataset->Adopt(std::move(packed), {}));
+  return dataset;
+}
+
+StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromStored(
+    std::vector<InputSpec> inputs, std::shared_ptr<const RowsInMemory> rows,
+    const BatchOptions& options) {
+  if (rows->rows() > UINT32_MAX) {
+    return InvalidArgument("dataset: {} rows are more than 32 bits can number", rows->rows());
+  }
+  FL_ASSIGN_OR_RETURN(auto dataset, Make(inputs, options));
+  dataset->rows_ = std::move(rows);
+  FL_RETURN_IF_ERROR(dataset->CheckRows());
+  return dataset;
+}
+
 InMemoryDataset::InMemoryDataset(std::vector<InputSpec> inputs, const BatchOptions& options)
     : inputs_(std::move(inputs)),
       options_(options),

@@ -11,8 +11,10 @@
 
 #include "flotilla/base/rng.h"
 #include "flotilla/dataset/batched_dataset.h"
+#include "flotilla/dataset/generator_dataset.h"
 #include "flotilla/dataset/packed_rows.h"
 #include "flotilla/dataset/row_exchange.h"
+#include "flotilla/dataset/rows_in_memory.h"
 #include "flotilla/dataset/stream.h"
 
 namespace flotilla {
@@ -43,6 +45,17 @@ class InMemoryDataset : public Dataset {
   static StatusOr<std::unique_ptr<InMemoryDataset>> FromRows(std::vector<InputSpec> inputs,
                                                              const Batch& rows,
                                                              const BatchOptions& options);
+  // The same for rows that `next` makes (generator_dataset.h), portion by portion; its error ends
+  // the call.
+  static StatusOr<std::unique_ptr<InMemoryDataset>> FromGenerator(std::vector<InputSpec> inputs,
+                                                                  const RowGenerator& next,
+                                                                  const BatchOptions& options);
+  // Rows that stay where they are (array_rows.h), without a copy of them. The same batches as of
+  // rows that were copied, but a shuffled epoch reads each input from another place in memory for
+  // every row. REQUIRES: they fit the inputs.
+  static StatusOr<std::unique_ptr<InMemoryDataset>> FromStored(
+      std::vector<InputSpec> inputs, std::shared_ptr<const RowsInMemory> rows,
+      const BatchOptions& options);
   ~InMemoryDataset() override;
 
   // Another dataset over the rows of this one, in their present order, without a copy of them: with
@@ -136,7 +149,7 @@ class InMemoryDataset : public Dataset {
   Status preload_status_;
 
   // Written between epochs only.
-  std::shared_ptr<const PackedRows> rows_;
+  std::shared_ptr<const RowsInMemory> rows_;
   // Row i is stored as row order_[i]; empty: as row i, and all rows of rows_ are in the dataset.
   std::vector<uint32_t> order_;
   DatasetCounts loaded_;  // counts of loading: skipped rows

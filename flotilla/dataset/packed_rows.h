@@ -12,6 +12,7 @@
 
 #include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/rows_in_memory.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"
 
@@ -24,7 +25,7 @@ namespace flotilla {
 // operating system by the destructor.
 //
 // Move-only. Const methods may be called from any number of threads.
-class PackedRows {
+class PackedRows final : public RowsInMemory {
  public:
   PackedRows() = default;
   explicit PackedRows(std::span<const InputSpec> inputs);
@@ -35,17 +36,17 @@ class PackedRows {
   Status Add(const Batch& batch, int64_t begin, int64_t end, int64_t key = 0);
   Status Add(const Batch& batch, int64_t key = 0) { return Add(batch, 0, batch.rows, key); }
 
-  int64_t rows() const { return rows_; }
+  int64_t rows() const override { return rows_; }
 
   // Appends rows [begin, end), or the given rows in the order of `rows`, to `to`. REQUIRES: `to`
   // has a field per input, and its rows, if any, come from this object; the rows exist.
   void AppendTo(int64_t begin, int64_t end, Batch* to) const;
-  void AppendTo(std::span<const uint32_t> rows, Batch* to) const;
+  void AppendTo(std::span<const uint32_t> rows, Batch* to) const override;
 
   // Removes all rows but keeps the memory.
   void Clear();
   // Memory in use, in bytes.
-  int64_t memory_bytes() const { return static_cast<int64_t>(used_bytes_); }
+  int64_t memory_bytes() const override { return static_cast<int64_t>(used_bytes_); }
 
   // The rows of all parts, which have the same inputs, in the ascending order of the keys with
   // which they were added. Copies no row. Errors are those of Add. REQUIRES: there is a part.
