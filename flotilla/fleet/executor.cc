@@ -137,8 +137,8 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
   return report;
 }
 
-StatusOr<RunResult> Executor::fit(TrainOptions options, LoadedRows* rows, Terminal& terminal,
-                                  RunHost host) {
+StatusOr<RunResult> Executor::fit(TrainOptions options, std::optional<GivenRows> rows,
+                                  Terminal& terminal, RunHost host) {
   if (own_ == nullptr && host.job == nullptr) {
     return FailedPrecondition("fit: the parameters live on servers, and no job is given");
   }
@@ -154,7 +154,7 @@ StatusOr<RunResult> Executor::fit(TrainOptions options, LoadedRows* rows, Termin
       [this](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
         return RowModel{.model = CopyOf(model_)};
       },
-      rows);
+      std::move(rows));
   TrainerJob alone;  // while it lasts, the parameters are those of the run
   const bool lend = host.job == nullptr;
   if (lend) {
@@ -190,6 +190,23 @@ StatusOr<Report> Executor::infer_from_dataset(Dataset& dataset) {
 StatusOr<Report> Executor::infer_from_dataset(SlotDataset& dataset) {
   FL_ASSIGN_OR_RETURN(Dataset * opened, dataset.open());
   return infer_from_dataset(*opened);
+}
+
+StatusOr<Report> Executor::infer_from_files(const DataOptions& data, int64_t batch_size,
+                                            Terminal& terminal, const Interrupt* interrupt) {
+  const std::vector<InputSpec>& inputs = model_.graph.def().inputs;
+  FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
+                      MakeModelParser(rows_, inputs, data));
+  OpenDataOptions what{.flag = "--test",
+                       .for_training = false,
+                       .batch = {.batch_size = batch_size, .seed = options_.seed},
+                       .threads = options_.threads,
+                       .interrupt = interrupt};
+  FL_ASSIGN_OR_RETURN(what.files, FindFiles(what.flag, data.test, data));
+  FL_ASSIGN_OR_RETURN(const OpenedData opened,
+                      OpenData(what, data, parser, terminal.clock,
+                               [&](std::string_view line) { terminal.log.info("{}", line); }));
+  return infer_from_dataset(*opened.dataset);
 }
 
 StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list, int workers,

@@ -113,15 +113,20 @@ class Executor {
   StatusOr<Report> train_from_dataset(Dataset& dataset, const DatasetRunOptions& options = {});
   StatusOr<Report> train_from_dataset(SlotDataset& dataset, const DatasetRunOptions& options = {});
   // Trains options.epochs further epochs with all that a training run does (run/run.h): a test
-  // after each, models in options.keep.out, early stop. The rows are `rows` or, if that is null,
-  // those of the files of options.data. Threads, seed and determinism are those of the executor. A
-  // second call continues the first, also in its directory; with options.keep.resume the model in
-  // the directory counts its epochs. If the parameters live on servers, host.job is the job.
-  StatusOr<RunResult> fit(TrainOptions options, LoadedRows* rows, Terminal& terminal,
+  // after each, models in options.keep.out, early stop. The rows are `rows` or, if those are not
+  // set, those of the files of options.data. Threads, seed and determinism are those of the
+  // executor. A second call continues the first, also in its directory; with options.keep.resume
+  // the model in the directory counts its epochs. If the parameters live on servers, host.job is
+  // the job.
+  StatusOr<RunResult> fit(TrainOptions options, std::optional<GivenRows> rows, Terminal& terminal,
                           RunHost host = {});
   // Forward only, in inference mode. Metrics start at zero.
   StatusOr<Report> infer_from_dataset(Dataset& dataset);
   StatusOr<Report> infer_from_dataset(SlotDataset& dataset);
+  // The same over the rows of the files data.test, read as those that were trained on. Errors name
+  // the flag and the file. `interrupt` ends the reading; it may be null.
+  StatusOr<Report> infer_from_files(const DataOptions& data, int64_t batch_size, Terminal& terminal,
+                                    const Interrupt* interrupt);
 
   // Training on batches that the caller makes (dataset/batch_builder.h). In every mode a pass over
   // them is an epoch: the first run() begins it, end_pass() ends it. With servers every worker

@@ -77,7 +77,7 @@ TEST_F(ExecutorTest, FitsFilesOrRowsAndContinues) {
   options.epochs = 2;
   options.keep.out = dir_.path() + "/model";
   options.data.train = {dir_.path() + "/rows"};
-  const auto files = executor_->fit(options, nullptr, terminal);
+  const auto files = executor_->fit(options, std::nullopt, terminal);
   ASSERT_TRUE(files.ok()) << files.status();
   EXPECT_EQ(files->steps, 100);
   EXPECT_EQ(executor_->epoch(), 2);
@@ -89,12 +89,54 @@ TEST_F(ExecutorTest, FitsFilesOrRowsAndContinues) {
   options.data.train.clear();
   options.batch_size = 2;
   options.data.ignore_format = true;
-  const auto more = executor_->fit(options, &rows, terminal);
+  const auto more = executor_->fit(options, ViewsOf(&rows), terminal);
   ASSERT_TRUE(more.ok()) << more.status();
   EXPECT_EQ(more->steps, 104);
   EXPECT_EQ(executor_->epoch(), 4);
   EXPECT_EQ(more->table_rows, 20);
   EXPECT_TRUE(executor_->parameter("fc_0.w_0").ok()) << "the parameters are the executor's again";
+}
+
+TEST_F(ExecutorTest, FitsRowsThatAProgramMakesAndScoresFiles) {
+  std::ostringstream out, err;
+  const SteadyClock clock;
+  Console console(err, &clock);
+  Terminal terminal{.out = out, .console = console, .log = console.log(), .clock = clock};
+  TrainOptions options{.batch_size = 2};
+  options.data.in_memory = false;
+  options.epochs = 3;
+  std::vector<int64_t> epochs;
+  const MakeRowGenerator make = [&](int64_t epoch) -> StatusOr<RowGenerator> {
+    epochs.push_back(epoch);
+    return [this, left = 3](Batch* rows) mutable -> StatusOr<bool> {
+      if (left-- == 0) return false;
+      *rows = Feed({1, 2, 3}, {1, 0, 1});
+      return true;
+    };
+  };
+  const auto open = [&](const MakeRowGenerator& rows) -> OpenRows {
+    return [&, rows](const BatchOptions& batch, const Interrupt* interrupt) {
+      return MakeGeneratorDataset(executor_->model().graph.def().inputs, rows,
+                                  {.batch = batch, .interrupt = interrupt});
+    };
+  };
+  const auto result = executor_->fit(options, GivenRows{.train = open(make)}, terminal);
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->train.rows, 9);
+  EXPECT_EQ(result->steps, 15);
+  EXPECT_THAT(epochs, ::testing::ElementsAre(0, 1, 2));
+  const MakeRowGenerator broken = [](int64_t) -> StatusOr<RowGenerator> {
+    return [](Batch*) -> StatusOr<bool> { return absl::AbortedError("of the program"); };
+  };
+  EXPECT_EQ(executor_->fit(options, GivenRows{.train = open(broken)}, terminal).status().message(),
+            "generator: of the program");
+
+  DataOptions files;
+  files.test = {dir_.path() + "/rows"};
+  const auto scored = executor_->infer_from_files(files, 10, terminal, nullptr);
+  ASSERT_TRUE(scored.ok()) << scored.status();
+  EXPECT_EQ(scored->rows, 500);
+  EXPECT_EQ(scored->Metric("auc"), executor_->infer_from_dataset(*dataset_)->Metric("auc"));
 }
 
 TEST_F(ExecutorTest, ReadsRowsById) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <optional>
+#include <utility>
 
 namespace flotilla::python {
 namespace {
@@ -23,7 +25,46 @@ py::array_t<T, py::array::c_style | py::array::forcecast> As(const py::array& ar
   return py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
 }
 
-void FillValues(const py::array& array, const InputSpec& input, Field* field, int64_t* rows) {
+// The type of the array as one that is read in place; none: it has to be converted.
+std::optional<ArrayView::Type> TypeOf(const py::array& array) {
+  using Type = ArrayView::Type;
+  if (array.dtype().byteorder() != '=' && array.dtype().byteorder() != '|') return std::nullopt;
+  const auto bytes = array.itemsize();
+  switch (array.dtype().kind()) {
+    case 'f':
+      if (bytes == 4) return Type::kFloat32;
+      return bytes == 8 ? std::optional(Type::kFloat64) : std::nullopt;
+    case 'b':
+      return Type::kUint8;
+    case 'i':
+      return bytes == 1   ? Type::kInt8
+             : bytes == 2 ? Type::kInt16
+             : bytes == 4 ? Type::kInt32
+                          : Type::kInt64;
+    case 'u':
+      return bytes == 1   ? Type::kUint8
+             : bytes == 2 ? Type::kUint16
+             : bytes == 4 ? Type::kUint32
+                          : Type::kUint64;
+    default:
+      return std::nullopt;
+  }
+}
+
+// The values of an array of one or two axes, which `owners` keeps alive; one that cannot be read in
+// place is converted to T.
+template <typename T>
+ArrayView ViewOf(py::array array, std::vector<py::object>* owners) {
+  if (!TypeOf(array)) array = As<T>(array);
+  owners->push_back(array);
+  ArrayView view{.data = array.data(), .type = *TypeOf(array)};
+  view.row_stride = array.strides(0);
+  view.column_stride = array.ndim() == 1 ? array.itemsize() : array.strides(1);
+  return view;
+}
+
+void SetValues(const py::array& array, const InputSpec& input, ArrayField* field,
+               std::vector<py::object>* owners, int64_t* rows) {
   const char kind = array.dtype().kind();
   if (kind != 'f' && kind != 'i' && kind != 'u' && kind != 'b') {
     Check(InvalidArgument("input {}: numbers expected, not an array of {}", input.name,
@@ -37,12 +78,32 @@ void FillValues(const py::array& array, const InputSpec& input, Field* field, in
                           shape));
   }
   *rows = array.shape(0);
-  const auto values = As<float>(array);
-  field->values.assign(values.data(), values.data() + values.size());
+  field->width = input.width;
+  field->values = ViewOf<float>(array, owners);
 }
 
-void FillIds(const py::handle& object, const InputSpec& input, Field* field, int64_t* rows) {
+// Ids of one or two axes.
+ArrayView IdViewOf(py::array array, const std::string& what, std::vector<py::object>* owners) {
+  const char kind = array.dtype().kind();
+  if (array.size() == 0) {  // an empty list has the type of numbers
+    array = As<int64_t>(array);
+  } else if (kind != 'i' && kind != 'u') {
+    Check(InvalidArgument("{}: whole numbers expected, not an array of {}", what, TypeName(array)));
+  }
+  const ArrayView view = ViewOf<int64_t>(array, owners);
+  const int64_t columns = array.ndim() == 1 ? 1 : array.shape(1);
+  const int64_t negative = FirstNegative(view, array.shape(0), columns);
+  if (negative >= 0) {
+    const std::string value = py::str(array.attr("flat")[py::int_(negative)]);
+    Check(InvalidArgument("{}: {} at position {} is negative", what, value, negative));
+  }
+  return view;
+}
+
+void SetIds(const py::handle& object, const InputSpec& input, ArrayField* field,
+            std::vector<py::object>* owners, int64_t* rows) {
   const std::string what = "input " + input.name;
+  field->is_ids = true;
   if (!py::isinstance<py::tuple>(object)) {
     const py::array array = EnsureArray(object, what);
     if (array.ndim() != 1 && array.ndim() != 2) {
@@ -50,32 +111,37 @@ void FillIds(const py::handle& object, const InputSpec& input, Field* field, int
                             array.ndim()));
     }
     *rows = array.shape(0);
-    field->ids.ids = IdsOf(array, what);
-    if (array.ndim() == 2) {
-      for (int64_t row = 0; row <= *rows; ++row) {
-        field->ids.offsets.push_back(static_cast<uint32_t>(row * array.shape(1)));
-      }
-    }
+    field->values = IdViewOf(array, what, owners);
+    // A list of one id is still a list, as other batches may have it.
+    if (array.ndim() == 2) field->width = array.shape(1);
+    field->lists = array.ndim() == 2;
     return;
   }
   const py::tuple parts = py::reinterpret_borrow<py::tuple>(object);
   if (parts.size() != 2 && parts.size() != 3) {
     Check(InvalidArgument("{}: (ids, offsets) or (ids, offsets, weights) expected", what));
   }
-  field->ids.ids = IdsOf(parts[0], what);
+  const py::array ids = EnsureArray(parts[0], what);
+  if (ids.ndim() != 1) Check(InvalidArgument("{}: the ids must have one axis", what));
+  field->values = IdViewOf(ids, what, owners);
   const std::vector<uint64_t> offsets = IdsOf(parts[1], what + ", offsets");
-  if (offsets.empty() || offsets.front() != 0 || offsets.back() != field->ids.ids.size() ||
+  const auto count = static_cast<uint64_t>(ids.size());
+  if (offsets.empty() || offsets.front() != 0 || offsets.back() != count ||
       !std::is_sorted(offsets.begin(), offsets.end())) {
     Check(InvalidArgument(
         "{}: offsets must have rows + 1 entries, ascending from 0 to the number of ids ({})", what,
-        field->ids.ids.size()));
+        count));
   }
-  if (offsets.back() > UINT32_MAX) Check(InvalidArgument("{}: more than 2^32 ids", what));
-  field->ids.offsets.assign(offsets.begin(), offsets.end());
+  if (count > UINT32_MAX) Check(InvalidArgument("{}: more than 2^32 ids", what));
+  field->ragged = true;
+  field->offsets.assign(offsets.begin(), offsets.end());
   *rows = static_cast<int64_t>(offsets.size()) - 1;
   if (parts.size() == 2) return;
-  const auto weights = As<float>(EnsureArray(parts[2], what + ", weights"));
-  field->ids.weights.assign(weights.data(), weights.data() + weights.size());
+  const py::array weights = EnsureArray(parts[2], what + ", weights");
+  if (weights.ndim() != 1 || static_cast<uint64_t>(weights.size()) != count) {
+    Check(InvalidArgument("{}: {} weights for {} ids", what, weights.size(), count));
+  }
+  field->weights = ViewOf<float>(As<float>(weights), owners);
 }
 
 }  // namespace
@@ -101,9 +167,19 @@ std::vector<uint64_t> IdsOf(const py::handle& object, const std::string& what) {
   return {begin, end};
 }
 
-Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels) {
-  Batch batch{.rows = -1, .fields = std::vector<Field>(inputs.size())};
-  std::vector<size_t> absent;
+ArrayView ViewOfArray(const py::array& array, const std::string& what) {
+  if (array.ndim() != 1 || !TypeOf(array)) {
+    Check(InvalidArgument("{}: an array of another type or shape: {}", what, TypeName(array)));
+  }
+  std::vector<py::object> owners;
+  return ViewOf<double>(array, &owners);
+}
+
+Arrays ArraysOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels) {
+  static constexpr float kNoLabel = 0;
+  Arrays result;
+  std::vector<ArrayField> fields(inputs.size());
+  int64_t all_rows = -1;
   std::string first;
   for (size_t f = 0; f < inputs.size(); ++f) {
     const InputSpec& input = inputs[f];
@@ -112,24 +188,31 @@ Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool wi
       if (input.kind != InputKind::kLabel || with_labels) {
         Check(InvalidArgument("input {}: there is no array of that name", input.name));
       }
-      absent.push_back(f);
+      fields[f].values = {.data = &kNoLabel};  // of every row
       continue;
     }
     int64_t rows = 0;
     if (input.kind == InputKind::kIds) {
-      FillIds(arrays[name], input, &batch.fields[f], &rows);
+      SetIds(arrays[name], input, &fields[f], &result.owners, &rows);
     } else {
-      FillValues(EnsureArray(arrays[name], "input " + input.name), input, &batch.fields[f], &rows);
+      const py::array array = EnsureArray(arrays[name], "input " + input.name);
+      SetValues(array, input, &fields[f], &result.owners, &rows);
     }
-    if (batch.rows >= 0 && rows != batch.rows) {
+    if (all_rows >= 0 && rows != all_rows) {
       Check(InvalidArgument("input {} has {} rows, but {} has {}", input.name, rows, first,
-                            batch.rows));
+                            all_rows));
     }
-    if (batch.rows < 0) first = input.name;
-    batch.rows = rows;
+    if (all_rows < 0) first = input.name;
+    all_rows = rows;
   }
-  batch.rows = std::max<int64_t>(batch.rows, 0);
-  for (const size_t f : absent) batch.fields[f].values.assign(batch.rows, 0.0f);
+  result.rows = std::make_shared<ArrayRows>(std::max<int64_t>(all_rows, 0), std::move(fields));
+  return result;
+}
+
+Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels) {
+  const Arrays rows = ArraysOf(inputs, arrays, with_labels);
+  Batch batch{.fields = std::vector<Field>(inputs.size())};
+  rows.rows->AppendTo(0, rows.rows->rows(), &batch);
   Check(batch.Check(inputs));
   return batch;
 }

@@ -3,9 +3,11 @@
 
 #include <pybind11/numpy.h>
 
+#include <memory>
 #include <span>
 #include <vector>
 
+#include "flotilla/dataset/array_rows.h"
 #include "flotilla/python/bindings.h"
 #include "flotilla/tensor/batch.h"
 #include "flotilla/tensor/input_spec.h"
@@ -13,15 +15,27 @@
 
 namespace flotilla::python {
 
-// One batch of all rows. `arrays` has an entry for each input, by name:
+// Rows in arrays that Python owns.
+struct Arrays {
+  std::shared_ptr<const ArrayRows> rows;
+  std::vector<py::object> owners;  // keep the arrays alive; to be destroyed with the GIL
+};
+
+// `arrays` has an entry for each input, by name:
 //
 //   numbers, label   (rows, width) or (rows,) of any number type
 //   ids              whole numbers (rows,), (rows, n), or a tuple (ids, offsets) or (ids, offsets,
 //                    weights) where row i has ids[offsets[i] : offsets[i + 1]]
 //
-// Labels may be missing if not `with_labels`: they are 0. Other entries are ignored. Copies the
-// arrays. Errors name the input.
+// Labels may be missing if not `with_labels`: they are 0. Other entries are ignored. Arrays of the
+// types of ArrayView are not copied, offsets are. Errors name the input.
+Arrays ArraysOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels);
+
+// The same as one batch of all rows, which are copied.
 Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels);
+
+// An array of one axis in place. InvalidArgument, with `what`, if its type is none of ArrayView's.
+ArrayView ViewOfArray(const py::array& array, const std::string& what);
 
 py::array_t<float> ArrayOf(const Tensor& tensor);
 py::array_t<float> ArrayOf(std::span<const float> values, std::vector<py::ssize_t> shape);

@@ -19,7 +19,9 @@ namespace py = pybind11;
 void BindSpecs(py::module_& module);     // initial values, schedules, optimizers
 void BindGraph(py::module_& module);     // graphs, values, layers, metrics
 void BindModels(py::module_& module);    // a user's model, the zoo
-void BindTraining(py::module_& module);  // rows, executor, jobs
+void BindRows(py::module_& module);      // rows of a program
+void BindTraining(py::module_& module);  // executor, jobs
+void BindLaunch(py::module_& module);    // processes of a job
 void BindPredictor(py::module_& module);
 void BindWords(py::module_& module);  // word vectors
 

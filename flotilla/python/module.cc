@@ -26,7 +26,9 @@ PYBIND11_MODULE(_core, module) {
   BindSpecs(module);
   BindGraph(module);
   BindModels(module);
+  BindRows(module);
   BindTraining(module);
+  BindLaunch(module);
   BindPredictor(module);
   BindWords(module);
 }

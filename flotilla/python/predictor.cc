@@ -1,6 +1,8 @@
 // Scores of a saved model.
 #include <pybind11/stl.h>
 
+#include <algorithm>
+
 #include "flotilla/dataset/csv_parser.h"
 #include "flotilla/infer/predictor.h"
 #include "flotilla/python/arrays.h"
@@ -46,11 +48,14 @@ Status ScoreFrame(const Predictor& predictor, const Frame& frame, std::vector<fl
   Batch batch{.fields = std::vector<Field>(predictor.inputs().size())};
   std::string line;
   std::vector<float> some;
-  for (int64_t row = 0; row < frame.rows(); ++row) {
-    line.clear();
-    frame.AppendRow(row, delimiter, &line);
-    FL_RETURN_IF_ERROR(Annotate(parser->Parse(line, &batch), fmt::format("row {}", row)));
-    if (batch.rows < kRows && row + 1 < frame.rows()) continue;
+  for (int64_t begin = 0; begin < frame.rows(); begin += kRows) {
+    const int64_t end = std::min(begin + kRows, frame.rows());
+    FL_ASSIGN_OR_RETURN(const Frame::Part part, frame.Look(begin, end));
+    for (int64_t row = begin; row < end; ++row) {
+      line.clear();
+      part.AppendRow(row, delimiter, &line);
+      FL_RETURN_IF_ERROR(Annotate(parser->Parse(line, &batch), fmt::format("row {}", row)));
+    }
     FL_RETURN_IF_ERROR(all ? predictor.PredictColumns(batch, &some)
                            : predictor.Predict(batch, &some));
     scores->insert(scores->end(), some.begin(), some.end());

@@ -1,4 +1,4 @@
-// Training: the options of a run, rows in memory, the executor, and the part of a process in a job.
+// Training: the options of a run, the executor, and the part of a process in a job.
 #include <pybind11/stl.h>
 
 #include <algorithm>
@@ -6,14 +6,15 @@
 #include <sstream>
 
 #include "flotilla/base/nearest_name.h"
-#include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/fleet/executor.h"
 #include "flotilla/fleet/fleet.h"
 #include "flotilla/graph/share_parameters.h"
 #include "flotilla/models/zoo.h"
 #include "flotilla/python/arrays.h"
 #include "flotilla/python/listener.h"
+#include "flotilla/python/program_rows.h"
 #include "flotilla/python/slot_rows.h"
+#include "flotilla/run/auto_train.h"
 #include "flotilla/run/look_at_rows.h"
 #include "flotilla/run/row_features.h"
 #include "flotilla/run/row_task.h"
@@ -21,7 +22,7 @@
 namespace flotilla::python {
 namespace {
 
-using RowsPointer = std::shared_ptr<InMemoryDataset>;
+using RowsPointer = std::shared_ptr<ProgramRows>;
 
 void BindOptions(py::module_& m) {
   py::class_<TrainOptions>(m, "TrainOptions", "The options of a run, as plain values.")
@@ -95,6 +96,31 @@ py::dict ResultDict(const RunResult& result) {
   return dict;
 }
 
+// For work that is no run of its own but is listened to as one.
+template <typename Work>
+StatusOr<RunResult> RunOnly(Work work) {
+  FL_RETURN_IF_ERROR(work());
+  return RunResult();
+}
+
+// Runs `work`; if rows of the program raised what ended it, raises that instead.
+template <typename Work>
+auto Rethrowing(std::initializer_list<RowsPointer> rows, Work work) {
+  const auto rethrow = [&] {
+    for (const RowsPointer& each : rows) {
+      if (each != nullptr) each->Rethrow();
+    }
+  };
+  try {
+    auto result = work();
+    rethrow();
+    return result;
+  } catch (const StatusError&) {
+    rethrow();
+    throw;
+  }
+}
+
 // Every flag that was given is one that the model has read.
 Status CheckFlags(const std::string& model, const Config::Values& given, const Config& config) {
   std::vector<std::string> known;
@@ -105,51 +131,6 @@ Status CheckFlags(const std::string& model, const Config::Values& given, const C
                            DidYouMean(name, known));
   }
   return absl::OkStatus();
-}
-
-// A model of the zoo for the rows of the options, and what its recipe leaves open.
-std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string& name,
-                                                              const Config::Values& flags,
-                                                              TrainOptions options,
-                                                              const py::object& listener) {
-  const ZooModel* const zoo = FindZooModel(name);
-  if (zoo == nullptr) Check(NotFound("there is no model {}", name));
-  auto handle = std::make_shared<ModelHandle>();
-  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
-    FL_ASSIGN_OR_RETURN(const DescribedRows rows,
-                        FindRowFeatures(options, zoo->fields, terminal, host.stop->interrupt()));
-    const Mode& mode = GetMode(options.fleet.job.mode.mode);
-    double cooldown = 0;
-    const ModelFunction make = [&](const Config& config) {
-      cooldown = ReadCooldown(config, !mode.joins_workers);
-      return MakeZooModel(*zoo, rows.features, config);
-    };
-    const Config config(flags);
-    FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, config));
-    FL_RETURN_IF_ERROR(CheckFlags(name, flags, config));
-    handle->model.format = rows.format;
-    if (options.epochs == 0) options.epochs = DefaultEpochs(zoo->recipe, rows.features);
-    if (options.batch_size == 0) options.batch_size = DefaultBatchSize(zoo->recipe, rows.features);
-    ScheduleSpec& rate = handle->model.optimizer.learning_rate;
-    rate = WithCooldown(std::move(rate), cooldown, rows.features.rows, options);
-    return RunResult();
-  });
-  // The flags of the format have served to find the rows' format, which the model has now.
-  options.data.format = {};
-  return {handle, options};
-}
-
-// The text of the schema that fits a CSV file.
-std::string InferSchema(const std::string& path, const std::string& label, int threads,
-                        const py::object& listener) {
-  std::string text;
-  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
-    const DataOptions data;
-    const LookOptions look{.data = &data, .threads = threads, .interrupt = host.stop->interrupt()};
-    FL_ASSIGN_OR_RETURN(text, InferSchemaText({path}, label, look, terminal));
-    return RunResult();
-  });
-  return text;
 }
 
 // The part of this process in a job.
@@ -238,6 +219,71 @@ class PrintMail final : public std::stringbuf {
   Mailbox<std::string> mail_;
 };
 
+// A model of the zoo for the rows of the options, and what its recipe leaves open.
+std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string& name,
+                                                              const Config::Values& flags,
+                                                              TrainOptions options, PyJob* job,
+                                                              const std::string& job_mode,
+                                                              const py::object& listener) {
+  const ZooModel* const zoo = FindZooModel(name);
+  if (zoo == nullptr) Check(NotFound("there is no model {}", name));
+  auto handle = std::make_shared<ModelHandle>();
+  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
+    FL_ASSIGN_OR_RETURN(const DescribedRows rows,
+                        FindRowFeatures(options, zoo->fields, terminal, host.stop->interrupt()));
+    // In a job every process finds out the same by itself, from the same files.
+    if (job != nullptr) {
+      options.fleet.role = job->fleet().role();
+      options.fleet.job.mode.mode = job_mode;
+    }
+    const Mode& mode = GetMode(options.fleet.job.mode.mode);
+    double cooldown = 0;
+    const ModelFunction make = [&](const Config& config) {
+      cooldown = ReadCooldown(config, !mode.joins_workers);
+      return MakeZooModel(*zoo, rows.features, config);
+    };
+    const Config config(flags);
+    FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, config));
+    FL_RETURN_IF_ERROR(CheckFlags(name, flags, config));
+    handle->model.format = rows.format;
+    if (options.epochs == 0) options.epochs = DefaultEpochs(zoo->recipe, rows.features);
+    if (options.batch_size == 0) options.batch_size = DefaultBatchSize(zoo->recipe, rows.features);
+    ScheduleSpec& rate = handle->model.optimizer.learning_rate;
+    rate = WithCooldown(std::move(rate), cooldown, rows.features.rows, options);
+    return RunResult();
+  });
+  // The flags of the format have served to find the rows' format, which the model has now.
+  options.data.format = {};
+  return {handle, options};
+}
+
+// The results of a race and of the training of its choice, as the JSON of the command.
+std::string TrainAutoText(TrainOptions options, double holdout, std::optional<bool> last,
+                          const py::object& listener) {
+  options.view.json = true;
+  std::ostringstream out;
+  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) {
+    Terminal own{
+        .out = out, .console = terminal.console, .log = terminal.log, .clock = terminal.clock};
+    return RunOnly(
+        [&] { return TrainAuto(options, {.holdout = holdout, .last = last}, own, host); });
+  });
+  return out.str();
+}
+
+// The text of the schema that fits a CSV file.
+std::string InferSchema(const std::string& path, const std::string& label, int threads,
+                        const py::object& listener) {
+  std::string text;
+  ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) -> StatusOr<RunResult> {
+    const DataOptions data;
+    const LookOptions look{.data = &data, .threads = threads, .interrupt = host.stop->interrupt()};
+    FL_ASSIGN_OR_RETURN(text, InferSchemaText({path}, label, look, terminal));
+    return RunResult();
+  });
+  return text;
+}
+
 // An executor, and the job that its parameters may live in.
 class PyExecutor {
  public:
@@ -262,23 +308,37 @@ class PyExecutor {
   py::dict Fit(TrainOptions options, const RowsPointer& train, const RowsPointer& test,
                const py::object& listener) {
     if (job_ != nullptr) options.fleet.role = job_->fleet().role();
-    LoadedRows rows;
-    if (train != nullptr) rows.train = Check(train->View({}));
-    if (test != nullptr) rows.test = Check(test->View({}));
-    return ResultDict(ListenedRun(listener).Run([&](Terminal& terminal, RunHost host) {
-      if (job_ != nullptr) host.job = &job_->fleet().job();
-      return executor_->fit(options, train == nullptr ? nullptr : &rows, terminal, std::move(host));
+    std::optional<GivenRows> rows;
+    if (train != nullptr) rows = GivenRows{.train = train->Open(), .train_rows = train->rows()};
+    if (train != nullptr && test != nullptr) rows->test = test->Open();
+    return ResultDict(Rethrowing({train, test}, [&] {
+      return ListenedRun(listener).Run([&](Terminal& terminal, RunHost host) {
+        if (job_ != nullptr) host.job = &job_->fleet().job();
+        return executor_->fit(options, rows, terminal, std::move(host));
+      });
     }));
   }
 
-  py::dict Evaluate(const RowsPointer& rows, int64_t batch_size) {
-    StatusOr<Report> report = absl::UnknownError("");
-    {
-      const py::gil_scoped_release release;
-      auto view = rows->View({.batch_size = batch_size});
-      report = view.ok() ? executor_->infer_from_dataset(**view) : view.status();
-    }
-    return ReportDict(Check(std::move(report)));
+  // Of rows of the program or, if that is null, of the files of data.test.
+  py::dict Evaluate(const RowsPointer& rows, const DataOptions& data, int64_t batch_size,
+                    const py::object& listener) {
+    const auto evaluate = [&](Terminal& terminal, const Interrupt* interrupt) -> StatusOr<Report> {
+      if (rows == nullptr) {
+        return executor_->infer_from_files(data, batch_size, terminal, interrupt);
+      }
+      FL_ASSIGN_OR_RETURN(const auto view, rows->Open()({.batch_size = batch_size}, interrupt));
+      return executor_->infer_from_dataset(*view);
+    };
+    Report report;
+    Rethrowing({rows}, [&] {
+      return ListenedRun(listener).Run([&](Terminal& terminal, const RunHost& host) {
+        return RunOnly([&]() -> Status {
+          FL_ASSIGN_OR_RETURN(report, evaluate(terminal, host.stop->interrupt()));
+          return absl::OkStatus();
+        });
+      });
+    });
+    return ReportDict(report);
   }
 
   py::list Step(const py::dict& feed, const std::vector<FetchArgument>& fetch, bool training) {
@@ -442,15 +502,6 @@ class PyExecutor {
 
 void BindTraining(py::module_& m) {
   BindOptions(m);
-  py::class_<InMemoryDataset, RowsPointer>(m, "Rows", "Rows in memory.")
-      .def(py::init([](const ModelHandle& model, const py::dict& arrays) {
-             const auto& inputs = model.model.graph.def().inputs;
-             const Batch batch = BatchOf(inputs, arrays, /*with_labels=*/true);
-             const py::gil_scoped_release release;
-             return Check(InMemoryDataset::FromRows(inputs, batch, {}));
-           }),
-           py::arg("model"), py::arg("arrays"))
-      .def("__len__", &InMemoryDataset::rows);
   py::class_<Role>(m, "Role", "The part of a process in a job, said by the program.")
       .def(py::init([](bool is_server, int index, std::vector<std::string> servers, int trainers) {
              return Role{.kind = is_server ? Role::Kind::kServer : Role::Kind::kTrainer,
@@ -505,7 +556,8 @@ void BindTraining(py::module_& m) {
            py::arg("threads"), py::arg("seed"), py::arg("deterministic"))
       .def("fit", &PyExecutor::Fit, py::arg("options"), py::arg("train"), py::arg("test"),
            py::arg("listener"))
-      .def("evaluate", &PyExecutor::Evaluate, py::arg("rows"), py::arg("batch_size"))
+      .def("evaluate", &PyExecutor::Evaluate, py::arg("rows"), py::arg("data"),
+           py::arg("batch_size"), py::arg("listener"))
       .def("step", &PyExecutor::Step, py::arg("feed"), py::arg("fetch"), py::arg("training"))
       .def("round", &PyExecutor::Round, py::arg("feeds"), py::arg("fetch"))
       .def("train_from_dataset", &PyExecutor::TrainFromDataset, py::arg("rows"),
@@ -542,7 +594,9 @@ void BindTraining(py::module_& m) {
       .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });
   m.def("infer_schema", &InferSchema, py::arg("path"), py::arg("label"), py::arg("threads"),
         py::arg("listener"));
-  m.def("make_zoo", &MakeZoo, py::arg("name"), py::arg("flags"), py::arg("options"),
+  m.def("make_zoo", &MakeZoo, py::arg("name"), py::arg("flags"), py::arg("options"), py::arg("job"),
+        py::arg("mode"), py::arg("listener"));
+  m.def("train_auto", &TrainAutoText, py::arg("options"), py::arg("holdout"), py::arg("last"),
         py::arg("listener"));
 }
 

@@ -85,9 +85,15 @@ StatusOr<Rows> ReadRows(const TrainOptions& options, Terminal& terminal,
   return rows;
 }
 
-// Runs `work` so that a signal ends it with Cancelled and the exit code of the signal.
+// Runs `work` so that a signal ends it with Cancelled and the exit code of the signal, or the host
+// with Cancelled.
 template <typename Work>
-Status UnlessStopped(Terminal& terminal, Work work) {
+Status UnlessStopped(Terminal& terminal, const RunHost& host, Work work) {
+  if (host.stop != nullptr) {
+    const Status status = work(host.stop->interrupt(), [&] { return host.stop->made(); });
+    if (!host.stop->made()) return status;
+    return absl::CancelledError("stopped by the program; nothing was saved");
+  }
   Interrupt interrupt;
   const StopSignal signal(&interrupt);
   const Status status = work(&interrupt, [&] { return signal.stopped(); });
@@ -105,7 +111,7 @@ class Race {
       : options_(options), race_(race), terminal_(terminal) {}
 
   Status Run(Rows* rows, const std::function<bool()>& stop);
-  Status TrainChoice(Rows* rows);
+  Status TrainChoice(Rows* rows, const RunHost& host);
 
  private:
   Status MakeRacers(const DescribedRows& rows);
@@ -269,7 +275,7 @@ TrainOptions Race::ChoiceOptions() const {
   return options;
 }
 
-Status Race::TrainChoice(Rows* rows) {
+Status Race::TrainChoice(Rows* rows, const RunHost& host) {
   const TrainOptions options = ChoiceOptions();
   const auto text = [&](const RunResult& result) { return ResultText(options, result); };
   if (choice_.members.size() == 1) {
@@ -277,8 +283,8 @@ Status Race::TrainChoice(Rows* rows) {
       return RowModel{.model = std::move(racers_[choice_.members[0].racer].model),
                       .cooldown = kCooldown};
     };
-    RowTask task(options, make, &rows->loaded);
-    return RunAndReport(options, task, text, terminal_);
+    RowTask task(options, make, ViewsOf(&rows->loaded));
+    return RunAndReport(options, task, text, terminal_, host);
   }
   std::vector<MeanPart> parts;
   std::vector<MeanMember> members;
@@ -299,7 +305,7 @@ Status Race::TrainChoice(Rows* rows) {
   FL_RETURN_IF_ERROR(mean.graph.status());
   mean.format = rows->described.format;
   MeanTask task(options, std::move(mean), std::move(members), &rows->loaded);
-  return RunAndReport(options, task, text, terminal_);
+  return RunAndReport(options, task, text, terminal_, host);
 }
 
 // ---- Several models ----
@@ -324,7 +330,7 @@ StatusOr<TrainedModel> TrainOne(const TrainOptions& common, const ModelsOptions&
     FL_ASSIGN_OR_RETURN(Model made, MakeFor(model, rows->described));
     return RowModel{.model = std::move(made), .cooldown = kCooldown};
   };
-  RowTask task(options, make, &rows->loaded);
+  RowTask task(options, make, ViewsOf(&rows->loaded));
   FL_ASSIGN_OR_RETURN(trained.result, RunTraining(options, task, terminal));
   trained.predictions = task.test_predictions();
   return trained;
@@ -367,15 +373,17 @@ Status Differences(const std::vector<TrainedModel>& models, const LabelledRows& 
 
 }  // namespace
 
-Status TrainAuto(const TrainOptions& options, const AutoOptions& auto_options, Terminal& terminal) {
+Status TrainAuto(const TrainOptions& options, const AutoOptions& auto_options, Terminal& terminal,
+                 const RunHost& host) {
   FL_RETURN_IF_ERROR(CheckOut(options.keep, terminal));
   Rows rows;
   Race race(options, auto_options, terminal);
-  FL_RETURN_IF_ERROR(UnlessStopped(terminal, [&](const Interrupt* interrupt, auto stop) -> Status {
+  const auto read_and_race = [&](const Interrupt* interrupt, auto stop) -> Status {
     FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
     return race.Run(&rows, stop);
-  }));
-  return race.TrainChoice(&rows);
+  };
+  FL_RETURN_IF_ERROR(UnlessStopped(terminal, host, read_and_race));
+  return race.TrainChoice(&rows, host);
 }
 
 Status TrainModels(const TrainOptions& options, const ModelsOptions& models, Terminal& terminal) {
@@ -385,7 +393,7 @@ Status TrainModels(const TrainOptions& options, const ModelsOptions& models, Ter
     FL_RETURN_IF_ERROR(CheckOut(keep, terminal));
   }
   Rows rows;
-  FL_RETURN_IF_ERROR(UnlessStopped(terminal, [&](const Interrupt* interrupt, auto) -> Status {
+  FL_RETURN_IF_ERROR(UnlessStopped(terminal, {}, [&](const Interrupt* interrupt, auto) -> Status {
     FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
     return absl::OkStatus();
   }));

@@ -10,6 +10,7 @@
 
 #include "flotilla/base/status.h"
 #include "flotilla/models/zoo.h"
+#include "flotilla/run/run.h"
 #include "flotilla/run/terminal.h"
 #include "flotilla/run/train_options.h"
 
@@ -26,8 +27,11 @@ struct AutoOptions {
 
 // Races cheap models whose errors differ, trains the choice on all rows, and prints what led to it
 // and the results in the form that options.view selects. Epochs and batch sizes are those of the
-// race. Errors as RunAndReport. REQUIRES: one process; nothing to resume or to start from.
-Status TrainAuto(const TrainOptions& options, const AutoOptions& race, Terminal& terminal);
+// race. Errors as RunAndReport. `host` hears of the training of the choice, not of the race; its
+// stop request ends both. REQUIRES: one process; nothing to resume or to start from; host.job is
+// null.
+Status TrainAuto(const TrainOptions& options, const AutoOptions& race, Terminal& terminal,
+                 const RunHost& host = {});
 
 struct ModelsOptions {
   std::vector<const ZooModel*> models;

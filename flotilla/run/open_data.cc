@@ -219,10 +219,23 @@ StatusOr<OpenedData> OpenData(const OpenDataOptions& what, const DataOptions& op
   return data;
 }
 
+GivenRows ViewsOf(LoadedRows* rows) {
+  const auto view_of = [](InMemoryDataset* dataset) -> OpenRows {
+    return [dataset](const BatchOptions& batch, const Interrupt*) { return dataset->View(batch); };
+  };
+  GivenRows given{.train = view_of(rows->train.get()),
+                  .train_rows = rows->train->rows(),
+                  .seconds = rows->seconds};
+  if (rows->test != nullptr) given.test = view_of(rows->test.get());
+  return given;
+}
+
 BatchOptions TrainBatches(const TrainOptions& options, int64_t batch_size) {
+  const DataOptions& data = options.data;
+  const int64_t whole = data.shuffle ? kWholeEpoch : 0;
   return {.batch_size = batch_size,
-          .drop_last = options.data.drop_last,
-          .shuffle_rows = options.data.shuffle ? kWholeEpoch : 0,
+          .drop_last = data.drop_last,
+          .shuffle_rows = data.in_memory ? whole : data.shuffle_rows,
           .seed = options.seed};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -95,7 +96,24 @@ StatusOr<LoadedRows> LoadRows(const TrainOptions& options,
                               const std::shared_ptr<const Parser>& parser,
                               const Interrupt* interrupt, const Clock& clock, const LogLine& log);
 
-// How the rows of a view become batches for training.
+// A dataset of rows that a program has or makes, in the batches that a run asks for. `interrupt`,
+// unless it is null, outlives the dataset and ends its waits.
+using OpenRows = std::function<StatusOr<std::unique_ptr<Dataset>>(const BatchOptions& batch,
+                                                                  const Interrupt* interrupt)>;
+
+// The rows of a run that come from a program instead of files.
+struct GivenRows {
+  OpenRows train;
+  OpenRows test;           // empty: none
+  int64_t train_rows = 0;  // of an epoch; 0: unknown
+  double seconds = 0;      // reading and parsing the training rows
+};
+
+// Views of rows in memory, which must outlive the result.
+GivenRows ViewsOf(LoadedRows* rows);
+
+// How rows that a program gives become batches for training: in memory another order in each epoch,
+// otherwise shuffled in windows, as the options say.
 BatchOptions TrainBatches(const TrainOptions& options, int64_t batch_size);
 
 }  // namespace flotilla

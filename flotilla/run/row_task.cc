@@ -85,9 +85,7 @@ Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
   if (rows_) options_.data.format = {};
   if (options_.epochs == 0) options_.epochs = made.epochs;
   if (options_.batch_size == 0) options_.batch_size = made.batch_size;
-  const int64_t rows = loaded_ != nullptr ? loaded_->train->rows()
-                       : rows_            ? rows_->features.rows
-                                          : 0;
+  const int64_t rows = given_ ? given_->train_rows : rows_ ? rows_->features.rows : 0;
   ScheduleSpec& rate = model_.optimizer.learning_rate;
   rate = WithCooldown(std::move(rate), made.cooldown, rows, options_);
   return CheckWatch(model_, options_);
@@ -144,18 +142,20 @@ std::string RowTask::test_data() const {
   return test_files_.empty() ? std::string() : FilesText(test_files_);
 }
 
-Status RowTask::OpenLoaded() {
-  FL_ASSIGN_OR_RETURN(train_.dataset,
-                      loaded_->train->View(TrainBatches(options_, options_.batch_size)));
-  train_.rows = loaded_->train->rows();
-  train_.load_seconds = loaded_->seconds;
+Status RowTask::OpenGiven() {
+  BatchOptions batch = TrainBatches(options_, options_.batch_size);
+  batch.allow_empty = !run_->alone();
+  FL_ASSIGN_OR_RETURN(train_.dataset, given_->train(batch, run_->interrupt));
+  train_.rows = given_->train_rows;
+  train_.load_seconds = given_->seconds;
   if (!has_test()) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(test_.dataset, loaded_->test->View({.batch_size = options_.batch_size}));
+  const BatchOptions test{.batch_size = options_.batch_size, .allow_empty = !run_->alone()};
+  FL_ASSIGN_OR_RETURN(test_.dataset, given_->test(test, run_->interrupt));
   return absl::OkStatus();
 }
 
 Status RowTask::OpenData() {
-  if (loaded_ != nullptr) return OpenLoaded();
+  if (given_) return OpenGiven();
   FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
                       MakeModelParser(model_, options_.data));
   OpenDataOptions train{.flag = "--data",
@@ -202,7 +202,7 @@ StatusOr<Report> RowTask::TrainEpoch(int64_t epoch, const std::optional<DatasetP
 }
 
 StatusOr<Report> RowTask::Test() {
-  const bool keep = loaded_ != nullptr && model_.predict.valid();
+  const bool keep = given_ && model_.predict.valid();
   return trainer_->Evaluate(*test_.dataset, keep ? &test_predictions_ : nullptr);
 }
 

@@ -42,11 +42,11 @@ Status CheckWatch(const Model& model, const TrainOptions& options);
 
 class RowTask : public Task {
  public:
-  // If `loaded` is not null, the rows are those, and no files are read; options.data then tells
-  // only where they came from, if they came from files. REQUIRES: it outlives the task and has the
-  // inputs of the model, in their order; the task is alone in its job.
-  RowTask(TrainOptions options, MakeRowModel make, LoadedRows* loaded = nullptr)
-      : options_(std::move(options)), make_(std::move(make)), loaded_(loaded) {}
+  // If `given` is set, the rows are those, and no files are read; options.data then tells only
+  // where they came from, if they came from files. REQUIRES: they have the inputs of the model, in
+  // their order; in a job they are the share of this trainer.
+  RowTask(TrainOptions options, MakeRowModel make, std::optional<GivenRows> given = std::nullopt)
+      : options_(std::move(options)), make_(std::move(make)), given_(std::move(given)) {}
 
   Status Prepare(Terminal& terminal, const Interrupt* interrupt) override;
   const Model& model() const override { return model_; }
@@ -74,24 +74,23 @@ class RowTask : public Task {
   DatasetCounts counts() const override { return train_.dataset->counts(); }
   void AddMetrics(Progress* progress) const override { trainer_->AddMetrics(progress); }
   bool has_test() const override {
-    return loaded_ == nullptr ? !options_.data.test.empty() : loaded_->test != nullptr;
+    return given_ ? static_cast<bool>(given_->test) : !options_.data.test.empty();
   }
   StatusOr<Report> Test() override;
-  // The predictions of the last Test, (rows, columns), in the order of the rows; only of loaded
+  // The predictions of the last Test, (rows, columns), in the order of the rows; only of given
   // rows, by a model that has a prediction (Model::predict).
   const std::vector<float>& test_predictions() const { return test_predictions_; }
   StatusOr<Sections> sections() const override;
 
  private:
-  bool from_files() const { return loaded_ == nullptr || !options_.data.train.empty(); }
-  // Views of the rows that are loaded.
-  Status OpenLoaded();
+  bool from_files() const { return !given_ || !options_.data.train.empty(); }
+  Status OpenGiven();
   // This trainer's share of the rows of these files.
   StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser);
 
   TrainOptions options_;
   const MakeRowModel make_;
-  LoadedRows* const loaded_;
+  const std::optional<GivenRows> given_;
   Model model_;
   std::optional<DescribedRows> rows_;
   const TaskRun* run_ = nullptr;

@@ -163,7 +163,10 @@ Status Run::Join() {
           .on_progress =
               [this](const Progress& progress) {
                 view_->Batch(progress, task_);
-                if (host_.on_progress) host_.on_progress(progress);
+                if (!host_.on_progress) return;
+                Progress told = progress;
+                told.epoch_rows = task_.epoch_rows();
+                host_.on_progress(told);
               },
           .want_pause = [this] { return WantPause(); },
           .at_pause = [this] { return AtPause(); },
@@ -538,11 +541,11 @@ StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal&
 }
 
 Status RunAndReport(const RunOptions& options, Task& task, const ResultText& text,
-                    Terminal& terminal) {
+                    Terminal& terminal, const RunHost& host) {
   const FleetOptions& fleet = options.fleet;
   if (fleet.role.is_server()) return Serve(options, task, terminal);
   if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartJob(options, task, terminal);
-  FL_ASSIGN_OR_RETURN(const RunResult result, RunTraining(options, task, terminal));
+  FL_ASSIGN_OR_RETURN(const RunResult result, RunTraining(options, task, terminal, host));
   // A stopped run has no results; the log says how to continue it. Trainer 0 shows the results of
   // all trainers.
   if (result.stopped && !options.view.json) return absl::OkStatus();

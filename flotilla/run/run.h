@@ -67,6 +67,6 @@ using ResultText = std::function<std::string(const RunResult&)>;
 // Does what the role of this process asks for: runs the training and prints `text` of its results
 // (trainer 0 for all trainers), serves parameters, or starts the processes of a job.
 Status RunAndReport(const RunOptions& options, Task& task, const ResultText& text,
-                    Terminal& terminal);
+                    Terminal& terminal, const RunHost& host = {});
 
 }  // namespace flotilla

@@ -70,7 +70,7 @@ class RunHostTest : public ::testing::Test {
         [](Terminal&, const Interrupt*) -> StatusOr<RowModel> {
           return RowModel{.model = ClickModel()};
         },
-        &rows_);
+        ViewsOf(&rows_));
     return RunTraining(options_, task, terminal, host_);
   }
 
@@ -104,7 +104,10 @@ TEST_F(RunHostTest, ASecondRunContinuesTheParametersOfTheHost) {
 TEST_F(RunHostTest, ListenersHearOfBatchesAndEpochsAndEndTheRun) {
   std::vector<int64_t> batches;
   std::vector<int64_t> epochs;
-  host_.on_progress = [&](const Progress& progress) { batches.push_back(progress.batches); };
+  host_.on_progress = [&](const Progress& progress) {
+    batches.push_back(progress.batches);
+    EXPECT_EQ(progress.epoch_rows, 400);
+  };
   host_.on_epoch = [&](int64_t epoch, const Report& train, const Report* test) {
     epochs.push_back(epoch);
     EXPECT_EQ(train.rows, 400);

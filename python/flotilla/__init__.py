@@ -24,11 +24,13 @@ from ._core import (FTRL, SGD, Adagrad, Adam, Adamax, AdamW, Decay, DecayedAdagr
                     sigmoid_cross_entropy_with_logits, slice, softmax, softmax_with_cross_entropy, sqrt,
                     square, square_error, stop_gradient, sub, tanh, target_attention, top_k, weighted_mean,
                     weighted_sum, zoo)
+from .auto import train_auto
 from .callbacks import Callback, EarlyStopping, ProgressBar
 from .dataset import Dataset
 from .errors import DataLoss, Error, FailedPrecondition, InvalidArgument, NotFound, PeerLost, Stopped
 from .history import History
 from .job import Job
+from .launcher import launch
 from .models import KeyedVectors, Word2Vec
 from .predictor import Predictor
 from .trainer import Feed, Table, Trainer

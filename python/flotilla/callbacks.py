@@ -65,15 +65,57 @@ class EarlyStopping(Callback):
         return self._waited >= self.patience
 
 
+def _in_notebook() -> bool:
+    """Whether this is a notebook, without importing IPython."""
+    if "IPython" not in sys.modules:
+        return False
+    shell = getattr(sys.modules["IPython"], "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def shows_progress() -> bool:
+    """Whether someone sees a progress bar."""
+    return sys.stderr.isatty() or _in_notebook()
+
+
 class ProgressBar(Callback):
-    """Shows a run on standard error: a line that is rewritten, and a line for each epoch."""
+    """Shows a run: a bar of tqdm for each epoch, or without tqdm a line on standard error that is rewritten, and
+    the metrics of each epoch. In a notebook without tqdm only the metrics."""
 
     every_steps = 1
 
     def __init__(self) -> None:
+        self._bar: Any = None
         self._line = False
 
+    def on_begin(self, trainer: "Trainer") -> None:
+        try:
+            from tqdm.auto import tqdm  # type: ignore
+        except ImportError:
+            tqdm = None
+        self._tqdm = tqdm
+
     def on_step(self, trainer: "Trainer", progress: Mapping[str, Any]) -> None:
+        if self._tqdm is None:
+            if not _in_notebook():
+                self._write_line(progress)
+            return
+        if self._bar is None:
+            self._bar = self._tqdm(total=progress["epoch_rows"] or None, unit="rows", unit_scale=True, leave=False,
+                                   desc=f"epoch {progress['epoch']}")
+        self._bar.set_postfix(loss=f"{progress['loss']:.4f}", refresh=False)
+        self._bar.update(progress["rows"] - self._bar.n)
+
+    def on_epoch_end(self, trainer: "Trainer", epoch: int, metrics: Mapping[str, float]) -> None:
+        shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items() if name not in
+                          ("rows", "seconds", "test_rows", "test_seconds"))
+        self._clear()
+        sys.stderr.write(f"epoch {epoch}: {shown}\n")
+
+    def on_end(self, trainer: "Trainer") -> None:
+        self._clear()
+
+    def _write_line(self, progress: Mapping[str, Any]) -> None:
         text = f"epoch {progress['epoch']}: {progress['rows']:,} rows, loss {progress['loss']:.4f}"
         if progress["seconds"] > 0:
             text += f", {progress['rows'] / progress['seconds']:,.0f} rows/s"
@@ -81,38 +123,31 @@ class ProgressBar(Callback):
         sys.stderr.flush()
         self._line = True
 
-    def on_epoch_end(self, trainer: "Trainer", epoch: int, metrics: Mapping[str, float]) -> None:
-        shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items() if name not in
-                          ("rows", "seconds"))
-        self._clear()
-        sys.stderr.write(f"epoch {epoch}: {shown}\n")
-
-    def on_end(self, trainer: "Trainer") -> None:
-        self._clear()
-
     def _clear(self) -> None:
+        if self._bar is not None:
+            self._bar.close()
+            self._bar = None
         if self._line:
             sys.stderr.write("\r\x1b[K")
             self._line = False
 
 
 class Listener:
-    """What the engine tells, passed on to callbacks."""
+    """What the engine tells, passed on to callbacks. Without a trainer there are none."""
 
-    def __init__(self, trainer: "Trainer", callbacks: Sequence[Callback] = ()) -> None:
-        self.trainer = trainer
-        self.callbacks = list(callbacks)
+    def __init__(self, trainer: Optional["Trainer"], callbacks: Sequence[Callback] = ()) -> None:
+        self.callbacks = [] if trainer is None else [(trainer, each) for each in callbacks]
         self.epochs: list[dict[str, float]] = []
-        self._told = {id(each): 0 for each in self.callbacks}
+        self._told = {id(each): 0 for _, each in self.callbacks}
 
     def on_log(self, level: int, message: str) -> None:
         _log.log((logging.INFO, logging.WARNING, logging.ERROR)[level], message)
 
     def on_progress(self, progress: Mapping[str, Any]) -> None:
-        for each in self.callbacks:
+        for trainer, each in self.callbacks:
             if each.every_steps > 0 and progress["step"] >= self._told[id(each)] + each.every_steps:
                 self._told[id(each)] = progress["step"]
-                each.on_step(self.trainer, progress)
+                each.on_step(trainer, progress)
 
     def on_epoch(self, epoch: int, train: Mapping[str, float], test: Optional[Mapping[str, float]]) -> bool:
         metrics = dict(train)
@@ -120,7 +155,7 @@ class Listener:
             metrics[f"test_{name}"] = value
         self.epochs.append({"epoch": epoch, **metrics})
         stop = False
-        for each in self.callbacks:
-            if each.on_epoch_end(self.trainer, epoch, metrics):
+        for trainer, each in self.callbacks:
+            if each.on_epoch_end(trainer, epoch, metrics):
                 stop = True
         return stop

@@ -27,8 +27,11 @@ def _text(value: Any) -> Any:
 
 
 def _texts(values: Any) -> "numpy.ndarray[Any, Any]":
+    """Texts as they are, where everything else is missing; otherwise the texts of all values."""
     array = numpy.asarray(values, dtype=object)
-    if all(type(value) is str for value in array):
+    types = set(map(type, array))
+    if types <= {str, type(None)} or (types <= {str, type(None), float} and
+                                      all(value != value for value in array if type(value) is float)):
         return array
     return numpy.array([*map(_text, array), None], dtype=object)[:-1]
 
@@ -36,22 +39,26 @@ def _texts(values: Any) -> "numpy.ndarray[Any, Any]":
 def _column(name: Any, series: Any) -> tuple[Any, ...]:
     kind = getattr(series.dtype, "kind", "O")
     if str(series.dtype) == "category":
-        codes = numpy.ascontiguousarray(series.cat.codes, dtype=numpy.int64)
-        return str(name), codes, [_text(value) for value in series.cat.categories]
+        return str(name), series.cat.codes.to_numpy(), [_text(value) for value in series.cat.categories]
     numeric = isinstance(series.dtype, numpy.dtype)
     if numeric and kind == "b":
-        return str(name), numpy.ascontiguousarray(series, dtype=numpy.int64), ["False", "True"]
-    if numeric and kind in "iu" and str(series.dtype) != "uint64":
-        return str(name), numpy.ascontiguousarray(series, dtype=numpy.int64)
+        return str(name), series.to_numpy().view(numpy.uint8), ["False", "True"]
+    if numeric and (kind in "iu" or str(series.dtype) in ("float32", "float64")):
+        return str(name), series.to_numpy()
     if numeric and kind == "f":
-        return str(name), numpy.ascontiguousarray(series, dtype=numpy.float64)
+        return str(name), numpy.asarray(series, dtype=numpy.float64)
     return str(name), _texts(series)
 
 
-def frame_of(rows: Any) -> _core.Frame:
-    """The columns of a data frame. The frame keeps the arrays that it reads alive."""
+def check_names(rows: Any) -> None:
+    """Raises if two columns of a data frame have one name."""
     names = [str(name) for name in rows.columns]
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"the data frame has two columns {name!r}")
+
+
+def frame_of(rows: Any) -> _core.Frame:
+    """The columns of a data frame. The frame keeps the arrays that it reads alive."""
+    check_names(rows)
     return _core.Frame([_column(name, rows[name]) for name in rows.columns])

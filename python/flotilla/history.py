@@ -38,15 +38,22 @@ class History:
         return f"<flotilla.History of {len(self.epochs)} epochs: {last}>"
 
     def plot(self, metric: Optional[str] = None) -> Any:
-        """Draws a metric of training and test with matplotlib; returns its axes."""
+        """Draws a metric of training and test with matplotlib, by default the watched one or the loss; returns
+        the axes."""
         from matplotlib import pyplot  # type: ignore
+        from matplotlib.ticker import MaxNLocator  # type: ignore
 
         metric = metric or self.watch or "loss"
+        known = sorted({name for each in self.epochs for name in each} - {"epoch"})
+        if self.epochs and metric not in known:
+            raise ValueError(f"there is no metric {metric!r}, only {', '.join(known)}")
         axes = pyplot.gca()
-        epochs = self["epoch"]
         for name in (metric, f"test_{metric}"):
-            if self.epochs and name in self.epochs[0]:
-                axes.plot(epochs, self[name], label=name)
+            if name in known:
+                axes.plot(self["epoch"], self[name], marker=".", label=name)
         axes.set_xlabel("epoch")
-        axes.legend()
+        axes.set_ylabel(metric)
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        if self.epochs:
+            axes.legend()
         return axes

@@ -2,7 +2,21 @@
 
 from __future__ import annotations
 
+import os
+
 from . import _core
+
+#: Set in the processes of flotilla.launch.
+LAUNCHED = "FLOTILLA_PYTHON_LAUNCH"
+
+
+def in_launch() -> bool:
+    """Whether this process was started by flotilla.launch."""
+    return LAUNCHED in os.environ
+
+
+class Served(BaseException):
+    """Ends the function of flotilla.launch in a server, after it has served."""
 
 
 class Job:

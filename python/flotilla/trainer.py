@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import Any, Mapping, Optional, Sequence, Union
 
 import numpy
 
 from . import _core
-from .callbacks import Callback, Listener, ProgressBar
-from .dataset import Dataset, as_dataset
+from .callbacks import Callback, Listener, ProgressBar, shows_progress
+from .dataset import Dataset, Paths, _Files, as_dataset, columns_of
 from .errors import FailedPrecondition
 from .frames import is_frame
 from .history import History
-from .job import Job
+from .job import Job, Served, in_launch
 
 Fetch = Union[_core.Var, str]
 
@@ -66,13 +65,16 @@ class Trainer:
     """Trains a model. Parameters live in this process or, with a job, on its servers.
 
     model: a flotilla.Model, or the name of a model of the zoo, which takes its inputs from the first rows
-    that are fitted; `flags` are then its flags: Trainer("deepfm", dim=16).
+    that are fitted; `flags` are then its flags: Trainer("deepfm", dim=16). In a job it takes them from the
+    files `rows`, the same in every process, since servers see no others; epochs and batch_size of the run
+    are then given here too, unless they are those of the recipe.
     threads: workers (default: CPU_NUM, else the cores). deterministic: the same bits for the same seed,
     whatever the number of threads. job, mode: train as a part of a job, in sync, half-async, async or geo."""
 
     def __init__(self, model: Union[_core.Model, str], *, threads: Optional[int] = None, seed: int = 0,
                  deterministic: bool = False, job: Optional["Job"] = None, mode: str = "async",
-                 **flags: Any) -> None:
+                 rows: Union[Paths, Dataset, None] = None, epochs: Optional[int] = None,
+                 batch_size: Optional[int] = None, **flags: Any) -> None:
         self._job = job if job is not None and job.servers > 0 else None
         if mode not in MODES:
             raise ValueError(f"mode {mode!r} is not one of {', '.join(MODES)}")
@@ -90,20 +92,26 @@ class Trainer:
         self._flags = {name: self._text(value) for name, value in flags.items()}
         self._model: Optional[_core.Model] = None
         self._zoo = ""
+        self._epochs: Optional[int] = None  # of the run that a model of the zoo was made for in a job
         self._batch_size = 1000  # unless a call says otherwise
         self._process = os.getpid()
         self._executor: Optional[_core.Executor] = None
         if isinstance(model, str):
-            if self._job is not None:
-                raise TypeError(f"a job trains a flotilla.Model; for {model}: flotilla train {model} --mode {mode}")
             self._zoo = model
             known = [name for name, _ in _core.zoo()]
             if model not in known:
-                raise ValueError(f"there is no model {model!r}: use one of {', '.join(known)}")
+                hint = "; for the race of models: flotilla.train_auto" if model == "auto" else ""
+                raise ValueError(f"there is no model {model!r}: use one of {', '.join(known)}{hint}")
+            if self._job is not None:
+                self._make_zoo_for_job(rows, epochs, batch_size)
         else:
             if flags:
                 raise TypeError(f"{next(iter(flags))}: flags belong to models of the zoo")
             self._start(model)
+        if self._job is None or not self._zoo:
+            for name, value in (("rows", rows), ("epochs", epochs), ("batch_size", batch_size)):
+                if value is not None:
+                    raise TypeError(f"{name}: it is for a model of the zoo in a job; pass it to fit")
 
     @staticmethod
     def _text(value: Any) -> str:
@@ -127,10 +135,14 @@ class Trainer:
         self._job._core.serve("" if init_model is None else os.fspath(init_model))
 
     def __enter__(self) -> "Trainer":
-        """A trainer of a job connects to its servers; without a job nothing happens."""
+        """A trainer of a job connects to its servers; without a job nothing happens. In a function that
+        flotilla.launch runs, a server serves here until the trainers have ended, and the function ends."""
         if self._job is not None:
             if self._job.is_server:
-                raise FailedPrecondition("this process is a server of the job: call serve")
+                if not in_launch():
+                    raise FailedPrecondition("this process is a server of the job: call serve")
+                self.serve()
+                raise Served
             self._job._core.join()
             self._executor = _core.Executor(self.model, self._job._core, self._threads, self._seed)
             self._joined = True
@@ -170,28 +182,23 @@ class Trainer:
         another run is refused unless resume or overwrite. epochs: default 1, for the zoo that of the
         recipe; with resume, those of the whole run. watch: the metric that tells the better model.
         early_stop: end after so many epochs without a better one. plateau: lower the learning rate then.
-        progress: show progress on standard error (default: if that is a terminal).
+        progress: show a bar, of tqdm if it is installed (default: in a notebook, and if standard error is a
+        terminal).
 
         Ctrl-C stops the run after its batch, saves in `out` what resume continues, and raises
         KeyboardInterrupt."""
         if os.getpid() != self._process:
             raise FailedPrecondition("a trainer cannot be used in a forked process: make it there")
-        for name, value in (("epochs", epochs), ("batch_size", batch_size)):
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value}")
-        rows = as_dataset(self._arrays(train))
-        tests = None if test is None else as_dataset(self._arrays(test))
+        self._check_counts(epochs, batch_size)
+        rows = self._dataset(train)
+        tests = None if test is None else self._dataset(test)
         if tests is not None and tests.in_files != rows.in_files:
             raise TypeError("train and test rows must both be in files or both in arrays")
-        if tests is not None and tests.in_files:
+        if isinstance(tests, _Files) and isinstance(rows, _Files):
             rows._check_same(tests)
-        options = _core.TrainOptions()
-        options.model_name = self._zoo or "model"
-        options.threads = self._threads
-        options.seed = self._seed
-        options.deterministic = self._deterministic
+        options = self._options()
         zoo = self._model is None
-        options.epochs = epochs or (0 if zoo else 1)
+        options.epochs = epochs or self._epochs or (0 if zoo else 1)
         options.batch_size = batch_size or (0 if zoo else self._batch_size)
         options.watch = watch
         options.early_stop = early_stop
@@ -203,10 +210,12 @@ class Trainer:
         options.keep.resume = resume
         options.keep.overwrite = overwrite
         rows._fill(options.data)
-        if tests is not None and tests.in_files:
+        if isinstance(tests, _Files):
             options.data.test = list(tests._paths)
+        if self._zoo and not zoo:
+            options.data.format, options.data.format_params = "", {}  # the model has it
         if progress is None:
-            progress = sys.stderr.isatty()
+            progress = shows_progress()
         used = [*callbacks, *([ProgressBar()] if progress else [])]
         listener = Listener(self, used)
         if zoo:
@@ -228,30 +237,64 @@ class Trainer:
             history.best, history.best_epoch = result["best"], result["best_epoch"]
         return history
 
-    def _arrays(self, rows: Any) -> Any:
-        """The columns of a data frame as the inputs of a model of one's own; other rows as they are."""
-        if not is_frame(rows) or self._zoo:
-            return rows
-        return {name: rows[name].to_numpy() for name in self.model.inputs if name in rows}
+    def _check_counts(self, epochs: Optional[int], batch_size: Optional[int]) -> None:
+        for name, value, made in (("epochs", epochs, self._epochs),
+                                  ("batch_size", batch_size, self._batch_size if self._epochs else None)):
+            if value is not None and value < 1:
+                raise ValueError(f"{name} must be at least 1, not {value}")
+            if value is not None and made is not None and value != made:
+                raise ValueError(f"{name} is {value}, but the model was made for {made}: its learning rate depends on "
+                                 f"it. Pass {name} to Trainer")
+
+    def _dataset(self, rows: Any) -> Dataset:
+        dataset = as_dataset(rows)
+        return dataset._for_zoo(self._zoo) if self._zoo else dataset
+
+    def _options(self) -> _core.TrainOptions:
+        options = _core.TrainOptions()
+        options.model_name = self._zoo or "model"
+        options.threads = self._threads
+        options.seed = self._seed
+        options.deterministic = self._deterministic
+        return options
 
     def _make_zoo(self, rows: Dataset, options: _core.TrainOptions, listener: Listener) -> _core.TrainOptions:
-        if not rows.in_files:
-            raise TypeError(f"the model {self._zoo} takes its inputs from rows in files: pass paths")
-        model, options = _core.make_zoo(self._zoo, self._flags, options, listener)
+        job = self._job._core if self._job is not None else None
+        model, options = _core.make_zoo(self._zoo, self._flags, options, job, self._mode, listener)
         self._start(model)
         self._batch_size = options.batch_size
         return options
 
+    def _make_zoo_for_job(self, rows: Any, epochs: Optional[int], batch_size: Optional[int]) -> None:
+        if rows is None:
+            raise TypeError(f"the model {self._zoo} takes its inputs from rows, which servers do not see: pass "
+                            "Trainer the training files, rows=.., in every process")
+        self._check_counts(epochs, batch_size)
+        dataset = as_dataset(rows)._for_zoo(self._zoo)
+        options = self._options()
+        options.epochs = epochs or 0
+        options.batch_size = batch_size or 0
+        dataset._fill(options.data)
+        self._epochs = self._make_zoo(dataset, options, Listener(self)).epochs
+
     def evaluate(self, rows: Any, batch_size: int = 1000) -> dict[str, float]:
-        """The loss and the metrics of rows in arrays."""
-        dataset = as_dataset(self._arrays(rows))._rows(self.model)
-        if dataset is None:
-            raise TypeError("evaluate takes arrays; pass files as test= to fit, or use `flotilla infer`")
-        return self._engine.evaluate(dataset, batch_size)
+        """The loss and the metrics of rows: a Dataset, a dict of arrays, a data frame, or paths of files, which
+        are read as the rows that were trained on."""
+        if batch_size < 1:
+            raise ValueError(f"batch_size must be at least 1, not {batch_size}")
+        engine, dataset = self._engine, self._dataset(rows)
+        data = self._options().data
+        dataset._fill(data)
+        if isinstance(dataset, _Files):
+            data.test = list(dataset._paths)
+            if self._zoo:
+                data.format, data.format_params = "", {}  # the model has it
+        return engine.evaluate(dataset._rows(self.model), data, batch_size, Listener(self))
 
     def predict(self, rows: Any) -> "numpy.ndarray[Any, Any]":
         """The predictions for rows in arrays, which need no labels: (rows,) or (rows, classes)."""
-        rows = self._arrays(rows)
+        if is_frame(rows) and not self._zoo:
+            rows = columns_of(rows, self.model)
         if not isinstance(rows, Mapping):
             raise TypeError(f"predict takes a dict of arrays by the names of the inputs, not {type(rows).__name__}")
         return self._engine.predict(dict(rows))

@@ -80,3 +80,51 @@ def test_the_same_program_runs_alone(tmp_path):
                           capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     assert float(done.stdout.split()[1]) > 0.7
+
+
+ZOO = """
+import sys
+import flotilla as fl
+
+job = fl.Job.from_environment(seed=7)
+trainer = fl.Trainer("deepfm", job=job, mode="sync", threads=1, seed=7, dim=4, rows=sys.argv[1], epochs=2,
+                     batch_size=100)
+if job.is_server:
+    trainer.serve()
+    sys.exit()
+with trainer:
+    history = trainer.fit(sys.argv[1], test=sys.argv[1], out=sys.argv[2])
+    print("auc", history["test_auc"][-1], "files", trainer.evaluate(sys.argv[1])["auc"])
+    try:
+        trainer.fit(sys.argv[1], epochs=5)
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_a_model_of_the_zoo_has_the_bits_of_the_command(tmp_path):
+    rows = tmp_path / "rows"
+    rows.mkdir()
+    for part in range(2):
+        lines = [f"u{(i * 7 + part) % 23},i{i * i % 19},{int((i * 7 + part) % 23 + i * i % 19 > 20)}"
+                 for i in range(1000)]
+        (rows / f"part-{part}.csv").write_text("\n".join(["user,item,click", *lines]) + "\n")
+    (tmp_path / "train.py").write_text(ZOO)
+    done = subprocess.run([PROGRAM, "launch", "--server_num", "2", "--worker_num", "2", "--log_dir", tmp_path / "log",
+                           "--", sys.executable, tmp_path / "train.py", rows, tmp_path / "python"],
+                          capture_output=True, text=True, timeout=120)
+    log = (tmp_path / "log" / "workerlog.0").read_text()
+    assert done.returncode == 0, done.stderr + log
+    words = log.split()
+    assert float(words[words.index("auc") + 1]) == pytest.approx(float(words[words.index("files") + 1]), abs=1e-6)
+    assert "epochs is 5, but the model was made for 2" in log
+    subprocess.run([PROGRAM, "train", "deepfm", "--mode", "sync", "--server_num", "2", "--worker_num", "2", "--threads",
+                    "1", "--seed", "7", "--dim", "4", "--epochs", "2", "--batch_size", "100", "--data", rows, "--test",
+                    rows, "--out", tmp_path / "command", "--log_dir", tmp_path / "log2"], check=True,
+                   capture_output=True, timeout=120)
+    exported = []
+    for name in ("python", "command"):
+        subprocess.run([PROGRAM, "export", tmp_path / name, "--format", "safetensors", "--out", tmp_path / f"{name}.st"],
+                       check=True, capture_output=True)
+        exported.append((tmp_path / f"{name}.st").read_bytes())
+    assert exported[0] == exported[1]

@@ -295,3 +295,23 @@ def test_arrays_may_go_after_the_call(click_model, clicks):
     trainer.fit(dataset, batch_size=50)
     for one, two in zip(weights(trainer), weights(expected)):
         assert numpy.array_equal(one, two)
+
+
+def test_evaluate_on_files_and_frames(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    random = numpy.random.default_rng(1)
+    item = random.integers(0, 30, 2000)
+    frame = pandas.DataFrame({"item": [f"i{each}" for each in item], "click": (random.random(2000) < item / 30) * 1})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    trainer = fl.Trainer("lr", threads=1, seed=1)
+    history = trainer.fit(tmp_path / "rows.csv", test=tmp_path / "rows.csv")
+    expected = history["test_auc"][-1]
+    assert trainer.evaluate(tmp_path / "rows.csv")["auc"] == expected
+    assert trainer.evaluate(frame)["auc"] == expected
+    assert trainer.evaluate(fl.Dataset.from_files(tmp_path / "rows.csv", in_memory=False), batch_size=7)["rows"] == 2000
+    with pytest.raises(FileNotFoundError, match="^test: .*nowhere"):
+        trainer.evaluate(tmp_path / "nowhere.csv")
+    with pytest.raises(TypeError, match="the model lr takes its inputs from rows in files"):
+        trainer.evaluate({"item": [1]})
+    with pytest.raises(TypeError, match="rows: it is for a model of the zoo in a job"):
+        fl.Trainer("lr", rows=tmp_path / "rows.csv")
