@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import shutil
 import tempfile
 from typing import Any, Callable, Iterable, Mapping, Optional, Sequence, Union
 
@@ -67,7 +68,8 @@ class Dataset:
                     shuffle: bool = True) -> "Dataset":
         """Rows of a pandas data frame. For a model of the zoo columns become features as those of a CSV file
         do (docs/data_formats.md): by a schema, or inferred; label: its column, if its name does not say so.
-        The rows then pass through a temporary file in TMPDIR, which goes with the dataset. A model of one's
+        Statistics beside the schema are used as they are; otherwise they are collected and not kept. The rows
+        pass through a temporary file in TMPDIR, which goes with the dataset. A model of one's
         own takes the columns with the names of its inputs."""
         check_names(frame)
         return _Table(lambda path: frame_of(frame).write(path),
@@ -244,9 +246,22 @@ class _Table(Dataset):
             directory = tempfile.TemporaryDirectory(prefix="flotilla_rows_")
             path = os.path.join(directory.name, "rows.csv")
             self._write(path)
-            self._files = _Files([path], {**self._options, "format": "csv" if self._options["schema"] else ""})
+            self._files = _Files([path], {**self._options, **self._schema_options(directory.name)})
             self._files._directory = directory
         return self._files
+
+
+    def _schema_options(self, directory: str) -> dict[str, Any]:
+        """How the file is read. Statistics beside a schema belong to files of other names: they are taken as they
+        are, or collected for this run alone, beside a copy of the schema."""
+        schema = self._options["schema"]
+        if not schema:
+            return {}
+        if not os.path.isfile(schema):
+            return {"format": "csv"}  # a built-in schema, or an error that names it
+        if os.path.isfile(schema + ".stats") and not self._options["label"] and not self._options["task"]:
+            return {"format": "csv", "format_params": {"statistics_file": schema + ".stats"}}
+        return {"format": "csv", "schema": shutil.copy(schema, directory)}
 
 
 def _of_epoch(make: Callable[..., Any]) -> Callable[[int], Any]:

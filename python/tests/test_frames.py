@@ -79,3 +79,22 @@ def test_odd_columns_are_texts_or_named():
         fl.Dataset.from_pandas(pandas.concat([frame, frame[["user"]]], axis=1))
     with pytest.raises(fl.Error, match="clicked"):
         trained(fl.Dataset.from_pandas(frame, label="clicked"))
+
+
+def test_a_schema_with_and_without_its_statistics(tmp_path, flotilla):
+    frame = clicks()
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    schema = tmp_path / "rows.schema"
+    flotilla("data", "schema", tmp_path / "rows.csv", "--label", "click", "--out", schema)
+    expected = trained(fl.Dataset.from_files(tmp_path / "rows.csv", schema=schema))
+    (tmp_path / "rows.schema.stats").rename(tmp_path / "kept")
+    collected = trained(fl.Dataset.from_pandas(frame, schema=schema))
+    assert not (tmp_path / "rows.schema.stats").exists(), "another frame has others"
+    (tmp_path / "kept").rename(tmp_path / "rows.schema.stats")
+    used = trained(fl.Dataset.from_pandas(frame.iloc[:1000], schema=schema), epochs=1)
+    assert used.fit(fl.Dataset.from_pandas(frame, schema=schema)).steps > 0
+    for name in expected.model.parameters + expected.model.tables:
+        assert numpy.array_equal(expected.parameter(name), collected.parameter(name)), name
+    assert used.model.inputs == expected.model.inputs
+    labelled = trained(fl.Dataset.from_pandas(frame, schema=schema, label="click"))
+    assert numpy.array_equal(labelled.parameter("fc_0.w_0"), expected.parameter("fc_0.w_0"))
