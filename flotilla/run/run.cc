@@ -88,6 +88,9 @@ class Run {
 
   bool stopped() const { return signal_ ? signal_->stopped() : host_.stop->made(); }
   int exit_code() const { return signal_ ? signal_->exit_code() : 0; }
+  // The host stops the run of one trainer because something has failed there: an error for all, of
+  // which the host knows the cause.
+  bool EndsJob() const { return host_.stop != nullptr && host_.stop->made() && !run_.alone(); }
   // "stopped by signal 2"; the signal may have reached another trainer only.
   std::string StoppedText() const {
     return stop_code_ > 128 ? fmt::format("stopped by signal {}", stop_code_ - 128)
@@ -173,8 +176,9 @@ Status Run::Join() {
           .stop =
               [this] {
                 // Before this trainer flushes, which may wait for the others.
-                if (stopped()) AskPause();
-                return leaving_ || (stopped() && !communicator().pauses_after_rounds());
+                if (stopped() && !EndsJob()) AskPause();
+                return leaving_ || EndsJob() ||
+                       (stopped() && !communicator().pauses_after_rounds());
               },
           .cancelled = [this] { return stopped(); }};
   return absl::OkStatus();
@@ -305,6 +309,7 @@ StatusOr<bool> Run::RunEpoch() {
   state_.settings.clear();
   FL_ASSIGN_OR_RETURN(result_.train, task_.TrainEpoch(epoch, position, before));
   result_.summary.AddEpoch(result_.train, task_.counts());
+  if (EndsJob()) return absl::CancelledError(StoppedText());
   // In rounds, a cancelled read ends the rows of this trainer without a stop.
   const bool cancelled = stopped() && communicator().pauses_after_rounds();
   FL_RETURN_IF_ERROR(WaitForOthers(!result_.train.stopped && !cancelled));
@@ -334,6 +339,7 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
   Standing own = OwnStanding();
   own.wish = host_.on_epoch &&
              host_.on_epoch(epoch, result_.train, result_.test ? &*result_.test : nullptr);
+  if (EndsJob()) return absl::CancelledError(StoppedText());
   // A signal reaches trainers at different moments, and the next calls are collective.
   FL_ASSIGN_OR_RETURN(const Standing all,
                       StandingOfAll(group(), fmt::format("end of epoch {}", epoch), own));
@@ -356,7 +362,7 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
 }
 
 Standing Run::OwnStanding() const {
-  return {.stop = stopped(),
+  return {.stop = stopped() && !EndsJob(),
           .exit_code = exit_code(),
           .pauses = std::max<uint64_t>(pauses_, job().communicator->pauses_asked())};
 }
