@@ -201,7 +201,7 @@ struct EpochArguments {
   bool debug = false;
   std::map<std::string, FetchArgument> handler_vars;
   double handler_seconds = 60;
-  py::object handler;  // None: there is no handler
+  py::object handler = py::none();  // None: there is no handler
 };
 
 // What the engine prints, until the thread that called from Python prints it.

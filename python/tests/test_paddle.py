@@ -101,8 +101,8 @@ def test_a_fed_program_trains_and_its_clone_tests_the_same_parameters(run):
     assert out == "True ok\n"
 
 
-TRAIN = """
-import os, sys, time
+DATASET = """
+import os
 import paddle.fluid as fluid
 from net import network
 
@@ -115,7 +115,9 @@ dataset.set_use_var(inputs)
 dataset.set_pipe_command("python gen.py")
 dataset.set_batch_size(100)
 dataset.set_thread(2)
+"""
 
+TRAIN = DATASET + """
 class Watch(fluid.executor.FetchHandler):
     def handler(self, values):
         print("watched", values[0].shape)
@@ -171,6 +173,27 @@ def test_rows_of_a_generator_train_a_model_that_another_process_tests(run, tmp_p
     assert len({word[1] for word in words}) == 1, "the metric began anew, and both models are the same"
     assert abs(float(words[0][1]) - aucs[-1]) < 0.03
     assert "items" in flotilla("inspect", tmp_path / "model").stdout
+
+
+IMPATIENT = DATASET + """
+from flotilla import _core
+
+make = _core.EpochArguments
+
+def impatient():
+    arguments = make()
+    arguments.handler_seconds = 0
+    return arguments
+
+_core.EpochArguments = impatient
+dataset.set_filelist(["rows/part-0"])
+exe.train_from_dataset(fluid.default_main_program(), dataset)
+print("trained")
+"""
+
+
+def test_an_epoch_longer_than_the_period_of_handlers_needs_no_handler(run):
+    assert run(IMPATIENT) == "trained\n"
 
 
 JOB = """
