@@ -46,8 +46,9 @@ class ModelDirSave {
 // leaves no partial model under its name. FailedPrecondition when it contains files that are not
 // part of a model; nothing is removed in that case.
 Status RemoveModelDir(const std::string& dir);
-// Removes the leftovers of killed saves and removals of models in a directory, if `is_model` returns
-// true for the name of the model. What cannot be removed, or belongs to a save in progress, stays.
+// Removes the leftovers of killed saves and removals of models in a directory, if `is_model`
+// returns true for the name of the model. What cannot be removed, or belongs to a save in progress,
+// stays.
 void SweepLeftovers(const std::string& parent,
                     const std::function<bool(const std::string& name)>& is_model);
 
