@@ -116,12 +116,4 @@ StatusOr<std::vector<std::string>> ExpandFiles(std::span<const std::string> name
   return files;
 }
 
-std::vector<std::string> SplitFiles(std::span<const std::string> files, int count, int index) {
-  FL_CHECK(count >= 1 && index >= 0 && index < count);
-  const size_t share = files.size() / count, more = files.size() % count;
-  const size_t begin = index * share + std::min<size_t>(index, more);
-  const size_t size = share + (static_cast<size_t>(index) < more ? 1 : 0);
-  return {files.begin() + begin, files.begin() + begin + size};
-}
-
 }  // namespace flotilla

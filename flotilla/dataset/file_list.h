@@ -2,6 +2,7 @@
 // list of files that a dataset reads, and computes the share of one trainer.
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <map>
 #include <span>
@@ -37,6 +38,13 @@ StatusOr<std::vector<std::string>> ExpandFiles(std::span<const std::string> name
 
 // The share of trainer `index` of `count`: contiguous blocks; the first files.size() % count blocks
 // have one file more. REQUIRES: 0 <= index < count.
-std::vector<std::string> SplitFiles(std::span<const std::string> files, int count, int index);
+template <typename File>
+std::vector<File> SplitFiles(const std::vector<File>& files, int count, int index) {
+  FL_CHECK(count >= 1 && index >= 0 && index < count);
+  const size_t share = files.size() / count, more = files.size() % count;
+  const size_t begin = index * share + std::min<size_t>(index, more);
+  const size_t size = share + (static_cast<size_t>(index) < more ? 1 : 0);
+  return {files.begin() + begin, files.begin() + begin + size};
+}
 
 }  // namespace flotilla

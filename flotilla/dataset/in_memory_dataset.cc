@@ -83,7 +83,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Make(std::span<const
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Load(
-    std::vector<std::string> files, std::shared_ptr<const Parser> parser,
+    std::vector<FileSlice> files, std::shared_ptr<const Parser> parser,
     const StreamOptions& options) {
   FL_ASSIGN_OR_RETURN(auto dataset, Make(parser->inputs(), options.batch));
   FL_RETURN_IF_ERROR(dataset->LoadFiles(std::move(files), std::move(parser), options));
@@ -97,7 +97,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Preload(
   InMemoryDataset* const to = dataset.get();
   to->loader_ =
       std::thread([to, options, files = std::move(files), parser = std::move(parser)]() mutable {
-        to->preload_status_ = to->LoadFiles(std::move(files), std::move(parser), options);
+        to->preload_status_ = to->LoadFiles(WholeFiles(files), std::move(parser), options);
       });
   return dataset;
 }
@@ -184,7 +184,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::View(const BatchOpti
   return view;
 }
 
-Status InMemoryDataset::LoadFiles(std::vector<std::string> files,
+Status InMemoryDataset::LoadFiles(std::vector<FileSlice> files,
                                   std::shared_ptr<const Parser> parser, StreamOptions options) {
   options.batch = {.batch_size = kCopyRows, .allow_empty = options_.allow_empty};
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<BatchedDataset> stream,

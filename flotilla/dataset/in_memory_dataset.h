@@ -29,9 +29,14 @@ class InMemoryDataset : public Dataset {
   // batch.shuffle_rows = kWholeEpoch each epoch is in another random order, a pure function of
   // (seed, epoch, number of rows); otherwise the order is that of the files, or of the last
   // LocalShuffle or GlobalShuffle, shuffled in windows if requested.
-  static StatusOr<std::unique_ptr<InMemoryDataset>> Load(std::vector<std::string> files,
+  static StatusOr<std::unique_ptr<InMemoryDataset>> Load(std::vector<FileSlice> files,
                                                          std::shared_ptr<const Parser> parser,
                                                          const StreamOptions& options);
+  static StatusOr<std::unique_ptr<InMemoryDataset>> Load(const std::vector<std::string>& files,
+                                                         std::shared_ptr<const Parser> parser,
+                                                         const StreamOptions& options) {
+    return Load(WholeFiles(files), std::move(parser), options);
+  }
 
   // Like Load, in the background: returns at once. Methods that return a Status wait for the end of
   // loading and return its error; all others except inputs() may be called only after one of those.
@@ -118,7 +123,7 @@ class InMemoryDataset : public Dataset {
   InMemoryDataset(std::vector<InputSpec> inputs, const BatchOptions& options);
   static StatusOr<std::unique_ptr<InMemoryDataset>> Make(std::span<const InputSpec> inputs,
                                                          const BatchOptions& options);
-  Status LoadFiles(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
+  Status LoadFiles(std::vector<FileSlice> files, std::shared_ptr<const Parser> parser,
                    StreamOptions options);
   // Takes ownership of rows; error when there are not enough.
   Status Adopt(PackedRows rows, DatasetCounts loaded);

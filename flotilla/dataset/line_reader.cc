@@ -7,6 +7,8 @@
 namespace flotilla {
 namespace {
 
+constexpr size_t kHeaderBytes = 4096;
+
 // [begin, end) is a line with its '\n'.
 std::string_view WithoutLineEnd(const char* begin, const char* end) {
   --end;
@@ -36,7 +38,7 @@ bool LineCursor::Next(std::string_view* line) {
   return true;
 }
 
-LineReader::LineReader(std::vector<std::string> files, const LineReaderOptions& options)
+LineReader::LineReader(std::vector<FileSlice> files, const LineReaderOptions& options)
     : files_(std::move(files)),
       options_(options),
       buffer_(std::max(options.buffer_bytes, kByteOrderMark.size())) {}
@@ -71,7 +73,7 @@ Status LineReader::Seek(const LinePosition& position) {
 Status LineReader::SeekInFile(const LinePosition& position) {
   if (options_.header_lines > 0) return SeekBehindHeader(position);
   ++file_index_;
-  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_], options_.source));
+  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_].path, options_.source));
   next_line_ = position.line;
   offset_ = position.offset;
   return file_->Skip(position.offset);
@@ -80,43 +82,95 @@ Status LineReader::SeekInFile(const LinePosition& position) {
 Status LineReader::SeekBehindHeader(const LinePosition& position) {
   // The parser learns the order of the columns from the header, so it is read again.
   FL_RETURN_IF_ERROR(OpenNext().status());
+  FL_RETURN_IF_ERROR(PassHeader());
+  if (position.offset < offset_) {
+    return InvalidArgument("{}: cannot resume at byte {}, before the first row",
+                           files_[file_index_].path, position.offset);
+  }
+  next_line_ = position.line;
+  return SkipTo(position.offset);
+}
+
+Status LineReader::PassHeader() {
   while (true) {
     FL_ASSIGN_OR_RETURN(const bool at_rows, SkipHeader());
-    if (at_rows || file_ == nullptr) break;
+    if (at_rows || file_ == nullptr) return absl::OkStatus();
     FL_RETURN_IF_ERROR(Fill().status());
   }
-  if (position.offset < offset_) {
-    return InvalidArgument("{}: cannot resume at byte {}, inside the header", files_[file_index_],
-                           position.offset);
-  }
-  const auto buffered = std::min(position.offset - offset_, static_cast<int64_t>(end_ - begin_));
+}
+
+Status LineReader::SkipTo(int64_t offset) {
+  const auto buffered = std::min(offset - offset_, static_cast<int64_t>(end_ - begin_));
   Consume(static_cast<size_t>(buffered));
-  const int64_t rest = position.offset - offset_;
-  next_line_ = position.line;
-  offset_ = position.offset;
+  const int64_t rest = offset - offset_;
+  offset_ = offset;
   if (rest == 0) return absl::OkStatus();
   if (file_ == nullptr) {
-    return InvalidArgument("{}: the file ends before byte {}", files_[file_index_],
-                           position.offset);
+    return InvalidArgument("{}: the file ends before byte {}", files_[file_index_].path, offset);
   }
   return file_->Skip(rest);
+}
+
+Status LineReader::SkipToSlice() {
+  FL_RETURN_IF_ERROR(PassHeader());
+  const FileSlice& slice = files_[file_index_];
+  // A byte-order mark is part of the first line here. A header that ends in the slice is not.
+  if (offset_ < slice.begin || options_.header_lines == 0) {
+    // The line of the byte before the slice belongs to the slice in which it begins.
+    FL_RETURN_IF_ERROR(SkipTo(std::max(offset_, slice.begin - 1)));
+    while (true) {
+      const char* const first = buffer_.data() + begin_;
+      const auto* newline = static_cast<const char*>(std::memchr(first, '\n', end_ - begin_));
+      Consume(newline == nullptr ? end_ - begin_ : newline + 1 - first);
+      if (newline != nullptr || file_ == nullptr) break;
+      FL_RETURN_IF_ERROR(Fill().status());
+    }
+  }
+  next_line_ = options_.header_lines + 1;
+  scanned_ = 0;
+  if (offset_ < slice.end) return absl::OkStatus();
+  begin_ = end_ = 0;
+  file_.reset();
+  return absl::OkStatus();
+}
+
+Status LineReader::EndSlice(size_t fresh) {
+  const int64_t last = files_[file_index_].end - 1;
+  if (file_ == nullptr || offset_ + static_cast<int64_t>(end_ - begin_) <= last) {
+    return absl::OkStatus();
+  }
+  const size_t from =
+      std::max(end_ - fresh, begin_ + static_cast<size_t>(std::max<int64_t>(0, last - offset_)));
+  const char* const first = buffer_.data() + from;
+  const auto* newline = static_cast<const char*>(std::memchr(first, '\n', end_ - from));
+  if (newline == nullptr) return absl::OkStatus();
+  end_ = newline + 1 - buffer_.data();
+  FL_RETURN_IF_ERROR(file_->CheckUnchanged());
+  file_.reset();
+  return absl::OkStatus();
 }
 
 StatusOr<bool> LineReader::OpenNext() {
   if (file_index_ + 1 >= static_cast<int>(files_.size())) return false;
   ++file_index_;
-  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_], options_.source));
+  FL_ASSIGN_OR_RETURN(file_, OpenSource(files_[file_index_].path, options_.source));
   next_line_ = 1;
   offset_ = 0;
   begin_ = end_ = scanned_ = 0;
+  // Of a file that is read from the middle, only the header is used of its beginning.
+  const size_t room =
+      files_[file_index_].begin == 0 ? buffer_.size() : std::min(kHeaderBytes, buffer_.size());
   while (end_ < kByteOrderMark.size()) {
-    FL_ASSIGN_OR_RETURN(const size_t got, file_->Read(std::span(buffer_).subspan(end_)));
+    FL_ASSIGN_OR_RETURN(const size_t got,
+                        file_->Read(std::span(buffer_).subspan(end_, room - end_)));
     if (got == 0) break;
     end_ += got;
   }
   if (std::string_view(buffer_.data(), end_).starts_with(kByteOrderMark)) {
     Consume(kByteOrderMark.size());
   }
+  FL_RETURN_IF_ERROR(EndSlice(end_ - begin_));
+  if (files_[file_index_].begin > 0) FL_RETURN_IF_ERROR(SkipToSlice());
   return true;
 }
 
@@ -130,15 +184,15 @@ StatusOr<bool> LineReader::SkipHeader() {
     const char* const first = buffer_.data() + begin_;
     const void* newline = std::memchr(first, '\n', end_ - begin_);
     if (newline == nullptr && end_ - begin_ > options_.max_line_bytes) {
-      return InvalidArgument("{}:{}: the header line is longer than {} bytes", files_[file_index_],
-                             next_line_, options_.max_line_bytes);
+      return InvalidArgument("{}:{}: the header line is longer than {} bytes",
+                             files_[file_index_].path, next_line_, options_.max_line_bytes);
     }
     if (newline == nullptr) return false;
     const char* const stop = static_cast<const char*>(newline) + 1;
     if (options_.check_header) {
       const Status status = options_.check_header(WithoutLineEnd(first, stop));
       if (!status.ok()) {
-        return InvalidArgument("{}:{}:{}", files_[file_index_], next_line_, Message(status));
+        return InvalidArgument("{}:{}:{}", files_[file_index_].path, next_line_, Message(status));
       }
     }
     Consume(stop - first);
@@ -158,13 +212,15 @@ StatusOr<bool> LineReader::Fill() {
                       file_->Read(std::span(buffer_).subspan(end_, buffer_.size() - 1 - end_)));
   if (got == 0) {
     if (offset_ == 0 && end_ == 0 && options_.log && !options_.source.pipe_command.empty()) {
-      options_.log(fmt::format("{}: command `{}` wrote nothing", files_[file_index_],
+      options_.log(fmt::format("{}: command `{}` wrote nothing", files_[file_index_].path,
                                options_.source.pipe_command));
     }
     file_.reset();
     if (end_ > begin_ || in_long_line_) buffer_[end_++] = '\n';
+    return true;
   }
   end_ += got;
+  FL_RETURN_IF_ERROR(EndSlice(got));
   return true;
 }
 

@@ -11,6 +11,7 @@
 
 #include "flotilla/base/byte_stream.h"
 #include "flotilla/base/status.h"
+#include "flotilla/dataset/file_slice.h"
 #include "flotilla/dataset/source.h"
 
 namespace flotilla {
@@ -22,7 +23,9 @@ struct TextLines {
   struct Part {
     size_t begin;  // offset in `text` of the part's first line
     int file;      // index in the list of files
-    int64_t line;  // number of that line in the file, from 1
+    // Number of that line in the file, from 1. In a slice that begins later, the first line has the
+    // number that it would have behind the header.
+    int64_t line;
   };
   std::string text;
   std::vector<Part> parts;  // one per file that the lines come from
@@ -62,7 +65,7 @@ class LineCursor {
 // A position between two lines of the file list.
 struct LinePosition {
   int64_t file = 0;    // at the end: the number of files
-  int64_t line = 1;    // number of the next line in the file
+  int64_t line = 1;    // number of the next line, as in TextLines::Part
   int64_t offset = 0;  // offset of that line in the file's text, in bytes
 
   bool operator==(const LinePosition&) const = default;
@@ -88,7 +91,10 @@ struct LineReaderOptions {
 // Not thread-safe. After an error every further call returns the same error.
 class LineReader {
  public:
-  explicit LineReader(std::vector<std::string> files, const LineReaderOptions& options = {});
+  // Files that are not whole must be plain (IsSliceable), without a pipe command.
+  explicit LineReader(std::vector<FileSlice> files, const LineReaderOptions& options = {});
+  explicit LineReader(const std::vector<std::string>& files, const LineReaderOptions& options = {})
+      : LineReader(WholeFiles(files), options) {}
 
   // Replaces `lines` with the next `count` lines, fewer only when the files end; returns how many.
   // Reuses the memory of `lines`.
@@ -103,7 +109,7 @@ class LineReader {
   // position.
   Status Seek(const LinePosition& position);
 
-  const std::vector<std::string>& files() const { return files_; }
+  const std::vector<FileSlice>& files() const { return files_; }
 
  private:
   StatusOr<int64_t> TakeLines(int64_t count, TextLines* lines);
@@ -111,6 +117,14 @@ class LineReader {
   StatusOr<bool> Fill();
   // Opens the next file and strips its byte-order mark; false when there is no further file.
   StatusOr<bool> OpenNext();
+  // Continues behind the header with the first line that begins in the slice.
+  Status SkipToSlice();
+  // Ends the file behind the line with the last byte of the slice, if that is among the last
+  // `fresh` bytes of the buffer.
+  Status EndSlice(size_t fresh);
+  // Continues at this offset, which is not before offset_.
+  Status SkipTo(int64_t offset);
+  Status PassHeader();
   Status SeekInFile(const LinePosition& position);
   Status SeekBehindHeader(const LinePosition& position);
   // Checks and drops the header lines that are in the buffer; false when more of them are to come.
@@ -126,7 +140,7 @@ class LineReader {
   void BeginPart(TextLines* lines) const;
 
   // Constant after construction.
-  const std::vector<std::string> files_;
+  const std::vector<FileSlice> files_;
   const LineReaderOptions options_;
 
   std::unique_ptr<ByteStream> file_;  // null before the first, between and after files

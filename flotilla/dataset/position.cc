@@ -9,6 +9,7 @@ namespace flotilla {
 namespace {
 
 constexpr std::string_view kHead = "flotilla-position/1";
+constexpr char kNextPart = ';';
 
 // Removes and returns the front of `text` up to `separator`, or all of it when there is none.
 std::string_view CutFront(std::string_view* text, char separator) {
@@ -53,11 +54,17 @@ std::string DatasetPosition::ToText() const {
     fmt::format_to(std::back_inserter(text), "{}{}:{}:{}:{}:{}", i == 0 ? "" : ",", place.file,
                    place.line, place.offset, place.batch, place.next);
   }
+  for (const DatasetPosition& part : parts) text += kNextPart + part.ToText();
   return text;
 }
 
 StatusOr<DatasetPosition> DatasetPosition::FromText(std::string_view text) {
   DatasetPosition position;
+  std::string_view parts = text;
+  text = CutFront(&parts, kNextPart);
+  while (!parts.empty()) {
+    FL_ASSIGN_OR_RETURN(position.parts.emplace_back(), FromText(CutFront(&parts, kNextPart)));
+  }
   const std::string_view head = CutFront(&text, ' ');
   if (head != kHead) return InvalidArgument("position: expected {}, found '{}'", kHead, head);
   FL_RETURN_IF_ERROR(ReadNamed("epoch", &text, &position.epoch));

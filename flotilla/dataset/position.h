@@ -31,6 +31,7 @@ struct DatasetPosition {
   int64_t skipped = 0;
   int64_t dropped = 0;
   std::vector<Place> places;
+  std::vector<DatasetPosition> parts;  // of a ChainedDataset, which has no places; these have none
 
   bool operator==(const DatasetPosition&) const = default;
 

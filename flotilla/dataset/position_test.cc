@@ -28,6 +28,19 @@ TEST(DatasetPositionTest, TextFormReadsBackAsTheSamePosition) {
   }
 }
 
+TEST(DatasetPositionTest, PartsReadBackToo) {
+  DatasetPosition position{.epoch = 3, .rows = 7};
+  for (int part = 0; part < 3; ++part) {
+    position.parts.push_back({.epoch = 3, .ordinal = part, .source = 42});
+    position.parts.back().places.resize(static_cast<size_t>(part));
+    const StatusOr<DatasetPosition> back = DatasetPosition::FromText(position.ToText());
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_EQ(*back, position);
+  }
+  EXPECT_THAT(Message(DatasetPosition::FromText(position.ToText() + ";x").status()),
+              HasSubstr("found 'x'"));
+}
+
 TEST(DatasetPositionTest, TextFormIsStable) {
   DatasetPosition position{
       .epoch = 1, .ordinal = 2, .seed = 3, .source = 4, .rows = 5, .skipped = 6};

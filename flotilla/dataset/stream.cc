@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "flotilla/base/mutex.h"
 #include "flotilla/dataset/cache_source.h"
 #include "flotilla/dataset/file_list.h"
 
@@ -13,17 +14,20 @@ namespace {
 // ends. A line that the parser rejects, or that is longer than the reader allows, is a bad row.
 class TextSource : public RowSource {
  public:
-  TextSource(std::vector<std::string> files, std::shared_ptr<const Parser> parser,
+  TextSource(std::vector<FileSlice> files, std::shared_ptr<const Parser> parser,
              const LineReaderOptions& options)
       : parser_(std::move(parser)),
         max_line_bytes_(options.max_line_bytes),
-        reader_(std::move(files), options) {}
+        header_lines_(options.header_lines),
+        reader_(std::move(files), options),
+        first_lines_(reader_.files().size()) {}
 
   Status Start(int64_t epoch) override { return Seek(epoch, {}); }
 
   Status Seek(int64_t /*epoch*/, const Place& place) override {
-    const std::vector<std::string>& files = reader_.files();
-    const bool standard_input = std::find(files.begin(), files.end(), "-") != files.end();
+    const std::vector<FileSlice>& files = reader_.files();
+    const bool standard_input = std::any_of(files.begin(), files.end(),
+                                            [](const FileSlice& file) { return file.path == "-"; });
     if (standard_input && std::exchange(standard_input_used_, true)) {
       return FailedPrecondition(
           "-: standard input can be read only once; keep the rows in memory for more epochs");
@@ -91,23 +95,43 @@ class TextSource : public RowSource {
                               ? LineTooLong(max_line_bytes_)
                               : parser_->Parse(text.substr(line.begin, line.bytes), batch);
     if (status.ok()) return status;
-    return ledger->SkipBadRow(
-        fmt::format("{}:{}:{}", reader_.files()[line.file], line.number, Message(status)));
+    return ledger->SkipBadRow(fmt::format("{}:{}:{}", reader_.files()[line.file].path,
+                                          NumberInFile(line), Message(status)));
+  }
+
+  // The lines before a slice are counted only when one of its lines is bad.
+  int64_t NumberInFile(const Line& line) const {
+    const FileSlice& slice = reader_.files()[line.file];
+    if (slice.begin == 0) return line.number;
+    MutexLock lock(first_lines_mutex_);
+    int64_t& first = first_lines_[line.file];
+    // A file that cannot be read again has other errors; lines then count from the slice's first.
+    if (first == 0) first = FirstLineOf(slice, header_lines_).value_or(header_lines_ + 1);
+    return first + line.number - (header_lines_ + 1);
   }
 
   // Constant after construction, as are the reader's files.
   const std::shared_ptr<const Parser> parser_;
   const size_t max_line_bytes_;
+  const int header_lines_;
 
   LineReader reader_;
+  mutable Mutex first_lines_mutex_;
+  // Per slice, the number of its first line in the file; 0: not known yet.
+  mutable std::vector<int64_t> first_lines_ FL_GUARDED_BY(first_lines_mutex_);
   bool standard_input_used_ = false;
 };
 
-uint64_t IdentityOf(const std::vector<std::string>& files, const Parser& parser,
+uint64_t IdentityOf(const std::vector<FileSlice>& files, const Parser& parser,
                     const StreamOptions& options, int readers) {
   if (files.empty()) return 0;
   SourceHash hash(options.cache.empty() ? "text" : "cache");
-  for (const std::string& file : files) hash.Add(file);
+  for (const FileSlice& file : files) {
+    hash.Add(file.path);
+    if (file.whole()) continue;
+    hash.Add(file.begin);
+    hash.Add(file.end);
+  }
   hash.Add(parser.identity());
   hash.Add(parser.inputs());
   hash.Add(options.reader.source.pipe_command);
@@ -116,9 +140,9 @@ uint64_t IdentityOf(const std::vector<std::string>& files, const Parser& parser,
   return hash.value();
 }
 
-std::string Described(const std::vector<std::string>& files, const std::string& command) {
+std::string Described(const std::vector<FileSlice>& files, const std::string& command) {
   if (files.empty()) return "no files";
-  return fmt::format("{} file(s), first {}{}", files.size(), files[0],
+  return fmt::format("{} file(s), first {}{}", files.size(), ToString(files[0]),
                      command.empty() ? "" : fmt::format(" (through the command `{}`)", command));
 }
 
@@ -136,7 +160,7 @@ LineReaderOptions ReaderOptionsFor(const Parser& parser, LineReaderOptions optio
   return options;
 }
 
-StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<std::string> files,
+StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<FileSlice> files,
                                                      std::shared_ptr<const Parser> parser,
                                                      const StreamOptions& options) {
   FL_RETURN_IF_ERROR(options.batch.Check());
@@ -159,8 +183,15 @@ StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<std::string> fi
           std::make_unique<TextSource>(SplitFiles(files, readers, r), parser, reader));
     }
   } else if (!files.empty()) {
+    std::vector<std::string> paths;
+    for (const FileSlice& file : files) {
+      if (!file.whole()) {
+        return InvalidArgument("dataset: a cache is of whole files, not of {}", ToString(file));
+      }
+      paths.push_back(file.path);
+    }
     FL_ASSIGN_OR_RETURN(std::unique_ptr<CacheStore> store,
-                        CacheStore::Make(std::move(files), parser, options));
+                        CacheStore::Make(std::move(paths), parser, options));
     rows.readers.push_back(MakeCacheSource(std::move(store), rows.inputs));
   }
   return std::make_unique<BatchedDataset>(std::move(rows), options.batch);

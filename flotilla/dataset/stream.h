@@ -5,10 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "flotilla/base/log_line.h"
 #include "flotilla/dataset/batched_dataset.h"
+#include "flotilla/dataset/file_slice.h"
 #include "flotilla/dataset/line_reader.h"
 #include "flotilla/dataset/parser.h"
 
@@ -42,8 +44,14 @@ LineReaderOptions ReaderOptionsFor(const Parser& parser, LineReaderOptions optio
 // (unless batch.allow_empty), when an option is out of range, and as in CacheStore::Make. If there
 // are no bad rows, the batches of text and of a cache are the same with one reader; text_source.h
 // and cache_source.h describe the differences.
-StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<std::string> files,
+// A cache is of whole files only.
+StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<FileSlice> files,
                                                      std::shared_ptr<const Parser> parser,
                                                      const StreamOptions& options);
+inline StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(const std::vector<std::string>& files,
+                                                            std::shared_ptr<const Parser> parser,
+                                                            const StreamOptions& options) {
+  return MakeStream(WholeFiles(files), std::move(parser), options);
+}
 
 }  // namespace flotilla

@@ -158,7 +158,8 @@ TEST(StreamTest, EndOfEpochIsToldAgainAndAnEpochCanBeLeftEarly) {
 
 TEST(StreamTest, WrongUseIsAnError) {
   const auto parser = std::make_shared<NumberParser>();
-  EXPECT_THAT(std::string(Message(MakeStream({}, parser, {}).status())), HasSubstr("no files"));
+  EXPECT_THAT(std::string(Message(MakeStream(std::vector<std::string>(), parser, {}).status())),
+              HasSubstr("no files"));
   EXPECT_THAT(
       std::string(Message(MakeStream({"a"}, parser, {.batch = {.batch_size = 0}}).status())),
       HasSubstr("batch_size 0"));
