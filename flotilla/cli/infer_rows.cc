@@ -128,7 +128,7 @@ StatusOr<InferredRows> InferRows::For(Predictor& predictor, Terminal& terminal) 
     identity_ = parser->identity();
     inputs_ = inputs;
     const OpenDataOptions what{.flag = "--data",
-                               .files = options_.files,
+                               .files = WholeFiles(options_.files),
                                .for_training = false,
                                .batch = {.batch_size = options_.batch_size},
                                .threads = options_.threads};

@@ -202,7 +202,8 @@ StatusOr<Report> Executor::infer_from_files(const DataOptions& data, int64_t bat
                        .batch = {.batch_size = batch_size, .seed = options_.seed},
                        .threads = options_.threads,
                        .interrupt = interrupt};
-  FL_ASSIGN_OR_RETURN(what.files, FindFiles(what.flag, data.test, data));
+  FL_ASSIGN_OR_RETURN(const auto files, FindFiles(what.flag, data.test, data));
+  what.files = WholeFiles(files);
   FL_ASSIGN_OR_RETURN(const OpenedData opened,
                       OpenData(what, data, parser, terminal.clock,
                                [&](std::string_view line) { terminal.log.info("{}", line); }));

@@ -12,6 +12,10 @@ namespace {
 // The help text of each way to split the data.
 std::string SplitHelp(const std::vector<std::string>& splits) {
   const std::map<std::string, std::string> meanings = {
+      {"by_size",
+       "every trainer reads its share of the bytes of all files (by_file if a file is compressed "
+       "or "
+       "remote, or rows come from a cache or pipe command)"},
       {"by_file", "every trainer reads its share of the files"},
       {"by_block", "every trainer reads all text and trains on every T-th block (T trainers)"},
       {"none", "every trainer reads all files it is given"}};
@@ -216,7 +220,8 @@ Status SettleFleetFlags(const FleetFlags& flags, bool deterministic, FleetOption
                                                                  : GeoDivisor::kNone;
   fleet.job.start_timeout_ms = fleet.start_timeout_seconds * 1000;
   fleet.job.shared_storage = flags.save_via == "servers";
-  fleet.split_files = flags.data_split == "by_file";
+  fleet.slice_files = flags.data_split == "by_size";
+  fleet.split_files = fleet.slice_files || flags.data_split == "by_file";
   FL_RETURN_IF_ERROR(CheckFlagsOfModes(flags, mode));
   if (fleet.job.half_dense && !mode.sends_gradients) {
     return InvalidArgument(

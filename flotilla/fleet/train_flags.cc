@@ -120,7 +120,7 @@ void AddTrainFlags(CLI::App& command, TrainFlags* flags) {
   AddReadingFlags(command, *flags);
   AddSaveFlags(command, &flags->options.keep);
   AddInitFlags(command, flags->options.keep);
-  AddJobFlags(command, {"by_file", "none"}, &flags->options, &flags->run);
+  AddJobFlags(command, {"by_size", "by_file", "none"}, &flags->options, &flags->run);
   AddViewFlags(command, &flags->options, &flags->run);
 }
 

@@ -55,14 +55,14 @@ std::string SplitWarning(std::string_view flag, std::span<const std::string> des
                    [&](const std::string& description) { return description != descriptions[0]; });
   if (split && other != descriptions.end()) {
     return fmt::format(
-        "{}: trainer {} has other files ({}) than trainer 0 ({}), and --data_split by_file reads "
-        "only a share of each list: if every node has rows of its own, use --data_split none",
+        "{}: trainer {} has other files ({}) than trainer 0 ({}), and each reads only its share of "
+        "its list: if every node has rows of its own, use --data_split none",
         flag, other - descriptions.begin(), Text(*other), Text(descriptions[0]));
   }
   if (!split && descriptions.size() > 1 && other == descriptions.end()) {
     return fmt::format(
         "{}: all {} trainers have the same {}, and --data_split none makes each read all of them: "
-        "every row is trained on {} times per epoch; to share the files use --data_split by_file",
+        "every row is trained on {} times per epoch; to share the files leave it out",
         flag, descriptions.size(), Text(descriptions[0]), descriptions.size());
   }
   return "";

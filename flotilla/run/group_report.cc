@@ -90,6 +90,25 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   return absl::OkStatus();
 }
 
+StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<const Report> parts) {
+  if (parts.size() == 1) return parts[0];
+  FL_ASSIGN_OR_RETURN(MetricSet merged, MetricSet::Make(metrics));
+  Report all;
+  for (const Report& part : parts) {
+    all.rows += part.rows;
+    all.trained += part.trained;
+    all.batches += part.batches;
+    all.weight += part.weight;
+    if (part.trained > 0) all.loss += part.loss * part.loss_weight();
+    all.seconds = std::max(all.seconds, part.seconds);
+    all.times.Add(part.times);
+    if (!part.metric_state.empty()) FL_RETURN_IF_ERROR(merged.MergeState(part.metric_state));
+  }
+  if (all.trained > 0) all.loss /= all.loss_weight();
+  if (!parts.empty()) all.metric_state = merged.State();
+  return all;
+}
+
 Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
   if (group.trainers() == 1) return absl::OkStatus();
   int64_t* const counts[] = {&summary->read,          &summary->trained,    &summary->skipped,

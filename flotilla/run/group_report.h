@@ -20,6 +20,11 @@ namespace flotilla {
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
 
+// The same of reports of parts of an epoch in one process, without step, counts of bad rows and
+// values of metrics: what a resumed epoch continues from (Trainer::ResumeEpoch). Times are added.
+// An error if their metric states are not of `metrics`.
+StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<const Report> parts);
+
 // Combines *summary over all trainers: workers, rows and stage times are added, seconds are those
 // of the slowest; samples of bad rows stay those of this trainer. Collective, like SumReports.
 Status SumSummaries(std::string_view name, Group& group, RunSummary* summary);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -40,8 +41,11 @@ void LogFiles(const OpenDataOptions& what, const LogLine& log) {
                     what.flag));
     return;
   }
-  log(fmt::format("{}: {} {}, first {}", what.flag, what.files.size(),
-                  what.files.size() == 1 ? "file" : "files", what.files[0]));
+  const bool whole =
+      std::all_of(what.files.begin(), what.files.end(), [](const auto& f) { return f.whole(); });
+  const char* const noun = whole ? "file" : "slice";
+  log(fmt::format("{}: {} {}{}, first {}", what.flag, what.files.size(), noun,
+                  what.files.size() == 1 ? "" : "s", ToString(what.files[0])));
 }
 
 StatusOr<std::unique_ptr<InMemoryDataset>> LoadFiles(const OpenDataOptions& what,
@@ -246,7 +250,8 @@ StatusOr<LoadedRows> LoadRows(const TrainOptions& options,
   const auto load = [&](std::string_view flag, const std::vector<std::string>& paths,
                         double* seconds) -> StatusOr<std::unique_ptr<InMemoryDataset>> {
     OpenDataOptions what{.flag = flag, .threads = options.threads, .interrupt = interrupt};
-    FL_ASSIGN_OR_RETURN(what.files, FindFiles(flag, paths, options.data));
+    FL_ASSIGN_OR_RETURN(const auto files, FindFiles(flag, paths, options.data));
+    what.files = WholeFiles(files);
     LogFiles(what, log);
     return LoadFiles(what, StreamOf(what, options.data, log), parser, clock, seconds);
   };

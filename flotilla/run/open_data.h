@@ -15,6 +15,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
+#include "flotilla/dataset/file_slice.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/row_exchange.h"
 #include "flotilla/dataset/source.h"
@@ -65,7 +66,7 @@ struct OpenedData {
 
 struct OpenDataOptions {
   std::string_view flag;  // flag that named the files, for messages: "--data"
-  std::vector<std::string> files;
+  std::vector<FileSlice> files;
   bool for_training = true;  // otherwise in file order, and the last batch is kept
   // Size, seed and, for one of several trainers, allow_empty; DataOptions has the others.
   BatchOptions batch;

@@ -108,7 +108,7 @@ TEST(OpenDataTest, TestRowsComeInTheOrderOfTheFileAndAreAllThere) {
   options.drop_last = true;
   auto parser = *MakeModelParser({.format = "multislot"}, IdAndLabel(), options);
   OpenDataOptions what{.flag = "--test",
-                       .files = {dir.Write("rows", text)},
+                       .files = {{.path = dir.Write("rows", text)}},
                        .for_training = false,
                        .batch = {.batch_size = 10}};
   const auto ids = [&] {

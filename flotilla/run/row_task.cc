@@ -7,6 +7,7 @@
 
 #include "flotilla/base/output_file.h"
 #include "flotilla/communicator/mode.h"
+#include "flotilla/dataset/chained_dataset.h"
 #include "flotilla/models/zoo.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/run/file_shares.h"
@@ -154,42 +155,119 @@ Status RowTask::OpenGiven() {
   return absl::OkStatus();
 }
 
-Status RowTask::OpenData() {
+Status RowTask::OpenFiles(const EpochShares* rest) {
   if (given_) return OpenGiven();
   FL_ASSIGN_OR_RETURN(const std::shared_ptr<const Parser> parser,
                       MakeModelParser(model_, options_.data));
   OpenDataOptions train{.flag = "--data",
-                        .files = train_files_,
                         .batch = {.batch_size = options_.batch_size, .seed = options_.seed},
                         .threads = options_.threads,
                         .interrupt = run_->interrupt};
+  train.batch.allow_empty = !run_->alone();
   OpenDataOptions test = train;
-  FL_ASSIGN_OR_RETURN(train_, OpenShare(std::move(train), parser));
-  if (!has_test()) return absl::OkStatus();
+  EpochShares shares;
+  if (rest == nullptr) {
+    FL_ASSIGN_OR_RETURN(shares, Divide(train, train_files_));
+    if (train_.dataset != nullptr && shares == shares_) return absl::OkStatus();
+  } else {
+    FL_RETURN_IF_ERROR(CheckCanDivide(*rest));
+    shares = *rest;
+  }
+  shares_ = std::move(shares);
+  train_ = {};  // the memory of an earlier call
+  FL_ASSIGN_OR_RETURN(train_, OpenShares(std::move(train), shares_, train_files_, parser));
+  if (!has_test() || test_.dataset != nullptr) return absl::OkStatus();
   test.flag = "--test";
-  test.files = test_files_;
   test.for_training = false;
-  FL_ASSIGN_OR_RETURN(test_, OpenShare(std::move(test), parser));
+  FL_ASSIGN_OR_RETURN(const EpochShares tests, Divide(test, test_files_));
+  FL_ASSIGN_OR_RETURN(test_, OpenShares(std::move(test), tests, test_files_, parser));
   return absl::OkStatus();
 }
 
-StatusOr<OpenedData> RowTask::OpenShare(OpenDataOptions what,
-                                        std::shared_ptr<const Parser> parser) {
+EpochShares RowTask::shares() const {
+  // Rows that were exchanged are in no file of this trainer.
+  return options_.data.global_shuffle ? EpochShares{} : shares_;
+}
+
+StatusOr<EpochShares> RowTask::Divide(const OpenDataOptions& what,
+                                      const std::vector<std::string>& files) {
+  if (run_->alone()) return EpochShares{.count = 1, .own = {0}};
   Group& group = *run_->job->group;
-  Terminal& terminal = *run_->terminal;
   const bool split = options_.fleet.split_files;
-  if (!run_->alone()) {
-    const std::string own = DescribeFiles(what.files);
-    FL_ASSIGN_OR_RETURN(const auto all, group.Gather("files", own));
-    const std::string warning = SplitWarning(what.flag, all, split);
-    // If every trainer reads all test rows, that only costs time.
-    const bool matters = run_->first() && (split || what.for_training);
-    if (matters && !warning.empty()) terminal.log.warn("{}", warning);
-    if (split) what.files = SplitFiles(what.files, group.trainers(), group.trainer());
-    what.batch.allow_empty = true;
+  const std::string own = DescribeFiles(files);
+  FL_ASSIGN_OR_RETURN(const auto all, group.Gather("files", own));
+  const std::string warning = SplitWarning(what.flag, all, split);
+  // If every trainer reads all test rows, that only costs time.
+  const bool matters = run_->first() && (split || what.for_training);
+  if (matters && !warning.empty()) run_->terminal->log.warn("{}", warning);
+  if (!split) return EpochShares{.own = {0}};
+  const DataOptions& data = options_.data;
+  // Trainers cut at the same bytes only if they see the same files.
+  const bool same =
+      std::all_of(all.begin(), all.end(), [&](const auto& one) { return one == own; });
+  const bool sliced = options_.fleet.slice_files && same && data.cache.empty() &&
+                      data.pipe_command.empty() &&
+                      SliceFiles(files, data.schemes, group.trainers(), 0).has_value();
+  return EpochShares{.count = group.trainers(), .by_size = sliced, .own = {group.trainer()}};
+}
+
+Status RowTask::CheckCanDivide(const EpochShares& rest) {
+  if (options_.data.global_shuffle) {
+    return FailedPrecondition(
+        "--resume: the rest of the epoch that {} trainer(s) began cannot be shuffled globally; "
+        "leave "
+        "out --global_shuffle, or continue with as many trainers",
+        rest.count);
   }
+  if (run_->alone() || rest.count == run_->job->group->trainers()) return absl::OkStatus();
+  if (!options_.fleet.split_files) {
+    return FailedPrecondition(
+        "--resume: the rest of the epoch that {} trainer(s) began must be divided: leave out "
+        "--data_split none, or continue with as many trainers",
+        rest.count);
+  }
+  const std::string own = DescribeFiles(train_files_);
+  FL_ASSIGN_OR_RETURN(const auto all, run_->job->group->Gather("rest of files", own));
+  const auto other =
+      std::find_if(all.begin(), all.end(), [&](const auto& o) { return o != all[0]; });
+  if (other == all.end()) return absl::OkStatus();
+  return FailedPrecondition(
+      "--resume: trainer {} has other files than trainer 0, and the rest of the epoch that {} "
+      "trainer(s) began can be divided only if all have the same",
+      other - all.begin(), rest.count);
+}
+
+StatusOr<std::vector<FileSlice>> RowTask::FilesOf(const EpochShares& shares, int share,
+                                                  const std::vector<std::string>& files) const {
+  if (shares.count <= 1) return WholeFiles(files);
+  if (!shares.by_size) return WholeFiles(SplitFiles(files, shares.count, share));
+  auto slices = SliceFiles(files, options_.data.schemes, shares.count, share);
+  if (slices) return *std::move(slices);
+  return FailedPrecondition("--data: {} cannot be read in parts any more", FilesText(files));
+}
+
+StatusOr<OpenedData> RowTask::OpenShares(OpenDataOptions what, const EpochShares& shares,
+                                         const std::vector<std::string>& files,
+                                         std::shared_ptr<const Parser> parser) {
+  std::vector<std::unique_ptr<Dataset>> parts;
+  OpenedData all;
+  for (const int share : shares.own) {
+    FL_ASSIGN_OR_RETURN(what.files, FilesOf(shares, share, files));
+    FL_ASSIGN_OR_RETURN(OpenedData one, Open(what, parser));
+    if (shares.own.size() == 1) return one;
+    parts.push_back(std::move(one.dataset));
+    all.rows += one.rows;
+    all.load_seconds += one.load_seconds;
+  }
+  if (parts.empty()) return Open(std::move(what), std::move(parser));
+  all.dataset = std::make_unique<ChainedDataset>(std::move(parts));
+  return all;
+}
+
+StatusOr<OpenedData> RowTask::Open(OpenDataOptions what, std::shared_ptr<const Parser> parser) {
+  Terminal& terminal = *run_->terminal;
   const std::span<const InputSpec> inputs = parser->inputs();
-  GroupRowExchange exchange(&group, {inputs.begin(), inputs.end()});
+  GroupRowExchange exchange(run_->job->group.get(), {inputs.begin(), inputs.end()});
   if (what.for_training && options_.data.global_shuffle) what.exchange = &exchange;
   return flotilla::OpenData(what, options_.data, std::move(parser), terminal.clock,
                             [&](std::string_view line) { terminal.log.info("{}", line); });

@@ -62,7 +62,9 @@ class RowTask : public Task {
   Status Start(const TaskRun* run) override;
   StatusOr<std::map<std::string, std::string>> Settings() override;
   std::string test_data() const override;
-  Status OpenData() override;
+  Status OpenData() override { return OpenFiles(nullptr); }
+  Status OpenRest(const EpochShares& shares) override { return OpenFiles(&shares); }
+  EpochShares shares() const override;
   int64_t epoch_rows() const override { return train_.rows; }
   double load_seconds() const override { return train_.load_seconds; }
   bool in_memory() const override { return options_.data.in_memory; }
@@ -85,8 +87,21 @@ class RowTask : public Task {
  private:
   bool from_files() const { return !given_ || !options_.data.train.empty(); }
   Status OpenGiven();
-  // This trainer's share of the rows of these files.
-  StatusOr<OpenedData> OpenShare(OpenDataOptions what, std::shared_ptr<const Parser> parser);
+  // Opens training rows, of `rest` if it is not null, and test rows that are not open yet.
+  Status OpenFiles(const EpochShares* rest);
+  // How the trainers divide these files. Collective in a job.
+  StatusOr<EpochShares> Divide(const OpenDataOptions& what, const std::vector<std::string>& files);
+  // An error if shares of this count cannot be dealt to the trainers of this run. Collective in a
+  // job.
+  Status CheckCanDivide(const EpochShares& rest);
+  // The files of one share; all if they are not divided.
+  StatusOr<std::vector<FileSlice>> FilesOf(const EpochShares& shares, int share,
+                                           const std::vector<std::string>& files) const;
+  // The rows of this trainer's shares of the files.
+  StatusOr<OpenedData> OpenShares(OpenDataOptions what, const EpochShares& shares,
+                                  const std::vector<std::string>& files,
+                                  std::shared_ptr<const Parser> parser);
+  StatusOr<OpenedData> Open(OpenDataOptions what, std::shared_ptr<const Parser> parser);
 
   TrainOptions options_;
   const MakeRowModel make_;
@@ -95,6 +110,7 @@ class RowTask : public Task {
   std::optional<DescribedRows> rows_;
   const TaskRun* run_ = nullptr;
   std::vector<std::string> train_files_, test_files_;
+  EpochShares shares_;  // of the training files
   OpenedData train_, test_;
   std::vector<float> test_predictions_;
   std::unique_ptr<Trainer> trainer_;

@@ -53,6 +53,9 @@ class Run {
   Status StartFromModel();
   Status LoadModel();
   Status OpenData();
+  // The data of the epochs after one that was resumed. Collective.
+  Status OpenDataAfterRest();
+  Status DataOpened();
   Status MakeSaves();
   // The state of the run inside the current epoch.
   RunState StateInside() const;
@@ -115,6 +118,7 @@ class Run {
   std::atomic<uint64_t> asked_ = 0;    // number of the last pause that this one asked for
   std::atomic<bool> leaving_ = false;  // all have met to stop inside an epoch
   int stop_code_ = 0;                  // the exit code of the signal that a trainer got
+  bool rest_ = false;                  // the data is that of OpenRest, for the resumed epoch
   WatchedMetric watched_;
   RunResult result_;
 };
@@ -194,7 +198,9 @@ Status Run::StartFromModel() {
   }
   FL_ASSIGN_OR_RETURN(state, group().Broadcast("start", state, 0));
   FL_ASSIGN_OR_RETURN(state_, RunState::FromText(state));
-  FL_RETURN_IF_ERROR(Annotate(state_.TakePlace(group().trainer(), group().trainers()), "--resume"));
+  FL_RETURN_IF_ERROR(
+      Annotate(state_.TakePlace(group().trainer(), group().trainers(), MetricsOf(task_.model())),
+               "--resume"));
   run_.earlier_steps = state_.earlier_steps;
   FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(task_.model(), options_.watch));
   state_.Watch(watched_.name);
@@ -258,9 +264,29 @@ Status Run::OpenData() {
         "longer the best",
         before, state_.tested);
   }
+  // As the data was divided when the epoch began, whatever the options of this run.
+  rest_ = state_.shares.count > 0;
+  if (rest_ && state_.shares.count != group().trainers()) {
+    terminal_.log.info(
+        "--resume: {} trainer(s) began epoch {}; this one trains the rest of {} of their shares of "
+        "the "
+        "rows",
+        state_.shares.count, state_.epoch, state_.shares.own.size());
+  }
+  FL_RETURN_IF_ERROR(rest_ ? task_.OpenRest(state_.shares) : task_.OpenData());
+  state_.shares = {};
+  return DataOpened();
+}
+
+Status Run::OpenDataAfterRest() {
+  if (!std::exchange(rest_, false)) return absl::OkStatus();
   FL_RETURN_IF_ERROR(task_.OpenData());
+  return DataOpened();
+}
+
+Status Run::DataOpened() {
   view_->set_epoch_rows(task_.epoch_rows());
-  result_.summary.load_seconds = task_.load_seconds();
+  result_.summary.load_seconds += task_.load_seconds();
   return absl::OkStatus();
 }
 
@@ -286,6 +312,7 @@ RunState Run::StateInside() const {
   state.position = task_.position();
   state.so_far = task_.so_far();
   state.settings = settings_;
+  state.shares = task_.shares();
   return state;
 }
 
@@ -297,6 +324,7 @@ StatusOr<RunResult> Run::Train() {
   bool more = true;
   while (more && state_.epoch < options_.epochs) {
     FL_ASSIGN_OR_RETURN(more, RunEpoch());
+    if (more) FL_RETURN_IF_ERROR(OpenDataAfterRest());
   }
   FL_RETURN_IF_ERROR(Finish());
   return std::move(result_);

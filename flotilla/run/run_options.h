@@ -43,7 +43,8 @@ struct FleetOptions {
   std::string log_dir = "log";
   int max_restarts = 3;  // of a job that was started here, since its last save
   int64_t start_timeout_seconds = 300;
-  bool split_files = true;  // each trainer reads its share of the files; else all files
+  bool split_files = true;  // each trainer reads its share of the data; else all files
+  bool slice_files = true;  // with split_files: share plain files by size (SliceFiles)
   std::string status_file;  // where a trainer writes its progress for its launcher
   std::string result_file;  // where trainer 0 writes the results for its launcher
 };

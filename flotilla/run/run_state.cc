@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/run/group_report.h"
+
 namespace flotilla {
 namespace {
 
@@ -58,6 +60,17 @@ Report ReportFromJson(const nlohmann::json& json) {
   return report;
 }
 
+Status CheckShares(const EpochShares& shares) {
+  int next = 0;
+  for (const int share : shares.own) {
+    if (share < next || share >= shares.count) {
+      return InvalidArgument("share {} of {} is out of order or range", share, shares.count);
+    }
+    next = share + 1;
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 void RunState::Watch(const std::string& metric) {
@@ -94,25 +107,73 @@ bool RunState::NoteTest(int64_t tested_epoch, double value, bool larger_is_bette
   return true;
 }
 
-Status RunState::TakePlace(int trainer, int trainers) {
+Status RunState::TakePlace(int trainer, int trainers, std::span<const MetricSpec> metrics) {
   if (!position) return absl::OkStatus();
-  const int saved = static_cast<int>(others.size()) + 1;
-  if (saved != trainers) {
-    return FailedPrecondition(
-        "the model was saved inside epoch {} by {} trainer(s), each at its own position in its "
-        "share of the rows, and this run has {}; continue with {}, or begin a new epoch from its "
-        "weights with --init_model and another --out",
-        epoch, saved, trainers, saved);
+  std::vector<RunState> saved;
+  for (const std::string& text : std::exchange(others, {})) {
+    FL_ASSIGN_OR_RETURN(saved.emplace_back(), FromText(text));
   }
-  const std::vector<std::string> texts = std::exchange(others, {});
-  if (trainer == 0) return absl::OkStatus();
-  FL_ASSIGN_OR_RETURN(RunState own, FromText(texts[static_cast<size_t>(trainer) - 1]));
-  if (!own.position) {
+  saved.insert(saved.begin(), *this);
+  if (static_cast<int>(saved.size()) == trainers) {
+    return TakeOwn(saved[static_cast<size_t>(trainer)], trainer);
+  }
+  return TakeShares(saved, trainer, trainers, metrics);
+}
+
+Status RunState::TakeOwn(const RunState& saved, int trainer) {
+  const bool idle = saved.shares.count > 0 && saved.shares.own.empty();
+  if (!saved.position && !idle) {
     return InvalidArgument("section {}: trainer {} has no position", kRunSection, trainer);
   }
-  position = std::move(own.position);
-  so_far = std::move(own.so_far);
-  settings = std::move(own.settings);
+  position = saved.position;
+  if (idle) position.reset();
+  so_far = saved.so_far;
+  settings = saved.settings;
+  shares = saved.shares;
+  return absl::OkStatus();
+}
+
+Status RunState::TakeShares(std::span<const RunState> saved, int trainer, int trainers,
+                            std::span<const MetricSpec> metrics) {
+  const auto refused = [&](std::string_view reason) {
+    return FailedPrecondition(
+        "the model was saved inside epoch {} by {} trainer(s), and this run has {}: {}; continue "
+        "with {}, or begin a new epoch from its weights with --init_model and another --out",
+        epoch, saved.size(), trainers, reason, saved.size());
+  };
+  std::map<int, DatasetPosition> places;  // by share
+  std::vector<Report> reports;
+  for (size_t t = 0; t < saved.size(); ++t) {
+    const RunState& state = saved[t];
+    if (state.shares.count == 0) return refused("the rows of each trainer were its own");
+    if (state.settings != settings) {
+      return refused(fmt::format("trainer {} had other files or options than trainer 0", t));
+    }
+    const size_t own = state.shares.own.size();
+    if (state.shares.count != shares.count || (own > 0 && !state.position) ||
+        (own > 1 && state.position->parts.size() != own)) {
+      return InvalidArgument(
+          "section {}: the shares of trainer {} do not fit its position or those "
+          "of trainer 0",
+          kRunSection, t);
+    }
+    for (size_t i = 0; i < own; ++i) {
+      places[state.shares.own[i]] = own == 1 ? *state.position : state.position->parts[i];
+    }
+    if (static_cast<int>(t) % trainers == trainer) reports.push_back(state.so_far);
+  }
+  shares.own.clear();
+  std::vector<DatasetPosition> parts;
+  int dealt = 0;
+  for (auto& [share, place] : places) {
+    if (dealt++ % trainers != trainer) continue;
+    shares.own.push_back(share);
+    parts.push_back(std::move(place));
+  }
+  FL_ASSIGN_OR_RETURN(so_far, MergeReports(metrics, reports));
+  position.reset();
+  if (parts.size() == 1) position = std::move(parts[0]);
+  if (parts.size() > 1) position = DatasetPosition{.epoch = epoch, .parts = std::move(parts)};
   return absl::OkStatus();
 }
 
@@ -131,6 +192,9 @@ std::string RunState::ToText() const {
     json["so_far"] = ReportJson(so_far);
   }
   if (!settings.empty()) json["settings"] = settings;
+  if (shares.count > 0) {
+    json["shares"] = {{"count", shares.count}, {"by_size", shares.by_size}, {"own", shares.own}};
+  }
   if (!others.empty()) json["others"] = others;
   return json.dump();
 }
@@ -160,6 +224,14 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
     }
     state.settings = json.value("settings", state.settings);
     state.others = json.value("others", state.others);
+    if (json.contains("shares")) {
+      const nlohmann::json& shares = json["shares"];
+      state.shares = {.count = shares.at("count").get<int>(),
+                      .by_size = shares.at("by_size").get<bool>(),
+                      .own = shares.at("own").get<std::vector<int>>()};
+      FL_RETURN_IF_ERROR(
+          Annotate(CheckShares(state.shares), fmt::format("section {}", kRunSection)));
+    }
     if (json.contains("position")) {
       FL_ASSIGN_OR_RETURN(state.position,
                           DatasetPosition::FromText(json["position"].get<std::string>()));

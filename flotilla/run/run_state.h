@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "flotilla/checkpoint/manifest.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/infer/model_sections.h"
+#include "flotilla/run/epoch_shares.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
 
@@ -33,6 +35,8 @@ struct RunState {
   double rate_factor = 1;  // that the schedule's learning rates are multiplied by (--plateau)
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
+  // Inside an epoch: the shares of the data that `position` is in. Of several shares, it has parts.
+  EpochShares shares;
   // Inside an epoch of a job: the states of trainers 1, 2, .. as texts, each with its position,
   // figures and settings.
   std::vector<std::string> others;
@@ -45,11 +49,17 @@ struct RunState {
   // Takes the test value of the watched metric after an epoch. Returns whether it is the best so
   // far; otherwise it counts the epoch as one without a better value.
   bool NoteTest(int64_t tested_epoch, double value, bool larger_is_better);
-  // Makes the position, figures and settings those of one trainer of a job. FailedPrecondition if
-  // the state is inside an epoch of another number of trainers.
-  Status TakePlace(int trainer, int trainers);
+  // Makes the position, shares, figures and settings those of one trainer of a job. If the state is
+  // inside an epoch of another number of trainers, the shares and figures of all are dealt out
+  // anew; a trainer without a share has no position. FailedPrecondition if the data was not divided
+  // into shares that any trainer can read. `metrics` are those of the model.
+  Status TakePlace(int trainer, int trainers, std::span<const MetricSpec> metrics);
 
   void ForgetBest();
+  // TakePlace with the states that the trainers saved.
+  Status TakeOwn(const RunState& saved, int trainer);
+  Status TakeShares(std::span<const RunState> saved, int trainer, int trainers,
+                    std::span<const MetricSpec> metrics);
 
   std::string ToText() const;
   // Also reads the states of models whose watched metric was always "auc".

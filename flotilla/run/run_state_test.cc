@@ -9,6 +9,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 TEST(RunStateTest, APositionKeepsTheReportOfItsEpochSoFar) {
   RunState state;
@@ -60,23 +61,99 @@ TEST(RunStateTest, EveryTrainerOfAJobTakesItsOwnPlace) {
   saved.others = {other.ToText()};
   for (int trainer = 0; trainer < 2; ++trainer) {
     RunState state = *RunState::FromText(saved.ToText());
-    ASSERT_TRUE(state.TakePlace(trainer, 2).ok());
+    ASSERT_TRUE(state.TakePlace(trainer, 2, {}).ok());
     EXPECT_EQ(state.position->ordinal, trainer == 0 ? 12 : 8);
     EXPECT_EQ(state.so_far.rows, trainer == 0 ? 0 : 800);
     EXPECT_EQ(state.settings.at("--data"), trainer == 0 ? "a" : "b");
     EXPECT_EQ(state.best, 0.7);
     EXPECT_TRUE(state.others.empty());
   }
-  for (const int trainers : {1, 3}) {
-    RunState state = *RunState::FromText(saved.ToText());
-    const Status refused = state.TakePlace(0, trainers);
-    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
-    EXPECT_NE(refused.message().find("inside epoch 3 by 2 trainer(s)"), std::string::npos)
-        << refused;
-  }
   // Between epochs any number of trainers continues.
   RunState between{.epoch = 4};
-  EXPECT_TRUE(between.TakePlace(5, 7).ok());
+  EXPECT_TRUE(between.TakePlace(5, 7, {}).ok());
+}
+
+// The state of a job of trainers that stand at these positions, each in its own share.
+RunState SavedBy(std::initializer_list<int64_t> ordinals) {
+  std::vector<RunState> states;
+  for (const int64_t ordinal : ordinals) {
+    RunState state{.epoch = 3, .best = 0.7, .settings = {{"--data", "a"}}};
+    state.position = DatasetPosition{.epoch = 3, .ordinal = ordinal};
+    state.shares = {.count = static_cast<int>(ordinals.size()),
+                    .by_size = true,
+                    .own = {static_cast<int>(states.size())}};
+    state.so_far.rows = state.so_far.trained = 10 * ordinal;
+    state.so_far.loss = static_cast<double>(ordinal);
+    state.so_far.seconds = 2;
+    states.push_back(std::move(state));
+  }
+  for (size_t t = 1; t < states.size(); ++t) states[0].others.push_back(states[t].ToText());
+  return states[0];
+}
+
+TEST(RunStateTest, AnotherNumberOfTrainersIsDealtTheShares) {
+  const std::string saved = SavedBy({12, 8, 20}).ToText();
+  std::vector<RunState> two(2, *RunState::FromText(saved));
+  for (int t = 0; t < 2; ++t) ASSERT_TRUE(two[t].TakePlace(t, 2, {}).ok());
+  EXPECT_THAT(two[0].shares.own, ElementsAre(0, 2));
+  EXPECT_THAT(two[1].shares.own, ElementsAre(1));
+  EXPECT_EQ(two[0].shares.count, 3);
+  EXPECT_TRUE(two[1].shares.by_size);
+  ASSERT_EQ(two[0].position->parts.size(), 2);
+  EXPECT_EQ(two[0].position->parts[1].ordinal, 20);
+  EXPECT_EQ(two[1].position->ordinal, 8);
+  EXPECT_EQ(two[0].so_far.rows, 320);
+  EXPECT_DOUBLE_EQ(two[0].so_far.loss, (120.0 * 12 + 200.0 * 20) / 320);
+  EXPECT_EQ(two[1].so_far.rows, 80);
+  EXPECT_EQ(two[0].best, 0.7);
+
+  // What two have saved is continued by five, two of which have nothing to do, and by one.
+  two[0].others = {two[1].ToText()};
+  int64_t rows = 0;
+  for (int t = 0; t < 5; ++t) {
+    RunState state = *RunState::FromText(two[0].ToText());
+    const Status taken = state.TakePlace(t, 5, {});
+    ASSERT_TRUE(taken.ok()) << taken;
+    EXPECT_EQ(state.position.has_value(), t < 3);
+    EXPECT_EQ(state.shares.own.size(), t < 3 ? 1 : 0);
+    if (t < 3) EXPECT_EQ(state.position->ordinal, (std::vector<int64_t>{12, 8, 20})[t]);
+    rows += state.so_far.rows;
+  }
+  EXPECT_EQ(rows, 400);
+  RunState one = *RunState::FromText(two[0].ToText());
+  ASSERT_TRUE(one.TakePlace(0, 1, {}).ok());
+  EXPECT_THAT(one.shares.own, ElementsAre(0, 1, 2));
+  EXPECT_EQ(one.so_far.rows, 400);
+  RunState back = *RunState::FromText(one.ToText());
+  ASSERT_TRUE(back.TakePlace(1, 3, {}).ok());
+  EXPECT_EQ(back.position->ordinal, 8);
+}
+
+TEST(RunStateTest, RowsThatAreATrainersOwnNeedTheSameNumberOfTrainers) {
+  const auto refusal = [](RunState saved) {
+    const Status refused = saved.TakePlace(0, 3, {});
+    EXPECT_TRUE(absl::IsFailedPrecondition(refused));
+    return std::string(Message(refused));
+  };
+  RunState own = SavedBy({12, 8});
+  own.shares = {};
+  EXPECT_THAT(refusal(own),
+              HasSubstr("inside epoch 3 by 2 trainer(s), and this run has 3: the rows "
+                        "of each trainer were its own; continue with 2"));
+  RunState files = SavedBy({12, 8});
+  files.settings["--data"] = "b";
+  EXPECT_THAT(refusal(files), HasSubstr("trainer 1 had other files or options than trainer 0"));
+}
+
+TEST(RunStateTest, SharesThatCannotBeAreErrors) {
+  std::string text = SavedBy({12}).ToText();
+  const size_t at = text.find("\"own\":[0]");
+  ASSERT_NE(at, std::string::npos);
+  text.replace(at, 9, "\"own\":[1]");
+  EXPECT_THAT(Message(RunState::FromText(text).status()), HasSubstr("share 1 of 1"));
+  RunState one = SavedBy({12, 8});
+  one.shares.own = {0, 1};
+  EXPECT_TRUE(absl::IsInvalidArgument(one.TakePlace(0, 3, {})));
 }
 
 TEST(RunStateTest, ComesBackFromItsText) {

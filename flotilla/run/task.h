@@ -18,6 +18,7 @@
 #include "flotilla/checkpoint/manifest.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/launch/job.h"
+#include "flotilla/run/epoch_shares.h"
 #include "flotilla/run/terminal.h"
 #include "flotilla/trainer/model.h"
 #include "flotilla/trainer/report.h"
@@ -75,8 +76,16 @@ class Task {
   // A description of the test data that is compared when the run is resumed; empty: none, or not
   // known. After Settings.
   virtual std::string test_data() const { return {}; }
-  // Opens this trainer's share of the data. Collective.
+  // Opens this trainer's share of the data, unless OpenRest has opened just that. Collective.
   virtual Status OpenData() = 0;
+  // Opens these shares of the training data instead (possibly none), to finish an epoch that
+  // another number of trainers began. An error if the options of this run do not divide the data.
+  // Collective. REQUIRES: shares.count > 0; a task of this kind has saved them.
+  virtual Status OpenRest(const EpochShares& /*shares*/) {
+    return absl::InternalError("the data of this task is not divided into shares");
+  }
+  // What was opened; its count is 0 if no other trainer could finish this one's epoch.
+  virtual EpochShares shares() const { return {}; }
   // Rows or words of an epoch of this trainer; 0: unknown.
   virtual int64_t epoch_rows() const = 0;
   virtual double load_seconds() const = 0;

@@ -153,7 +153,10 @@ class Job:
         return ""
 
     def wait_for_line(self, name, text, seconds=60):
-        wait_until(lambda: text in self.text(name), f"'{text}' in {name}", seconds)
+        try:
+            wait_until(lambda: text in self.text(name), f"'{text}' in {name}", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}, which ends with:\n{self.text(name)[-2000:]}") from None
 
     def wait_for_training(self, trainers):
         """Under a launcher: until every trainer has left its first figures."""

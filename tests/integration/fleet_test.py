@@ -6,6 +6,7 @@ usage: fleet_test.py PATH_OF_FLOTILLA
 import json
 import os
 import pathlib
+import re
 import sys
 import tempfile
 import unittest
@@ -46,6 +47,17 @@ class FleetTest(unittest.TestCase):
         self.assertEqual(run.returncode, 0, run.stderr)
         return json.loads(run.stdout)["auc"]
 
+    def test_one_file_feeds_all_trainers(self):
+        log = pathlib.Path(self.dir.name) / "log_one_file"
+        run = fleet_job.run(PROGRAM, "train", *MODEL, "--data", self.rows / "train/part-0", "--mode", "sync",
+                            "--server_num", 1, "--worker_num", 3, "--log_dir", log, "--json")
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.assertEqual(json.loads(run.stdout)["examples"], 6000)
+        read = [int(re.search(r"--data: read (\d+) rows", (log / f"workerlog.{t}").read_text()).group(1))
+                for t in range(3)]
+        self.assertEqual(sum(read), 6000)
+        self.assertGreater(min(read), 1900)
+
     def test_every_mode_trains_all_rows_and_saves_what_infer_reads(self):
         local = self.local_auc("--epochs", 2)
         # With four trainers one has no file; with three servers some have no dense parameters.
@@ -54,7 +66,8 @@ class FleetTest(unittest.TestCase):
                 with self.subTest(mode=mode, servers=servers, workers=workers):
                     out = pathlib.Path(self.dir.name) / f"model_{mode}_{servers}"
                     run = self.train_job(f"{mode}_{servers}", "--mode", mode, "--server_num", servers,
-                                         "--worker_num", workers, "--epochs", 2, "--out", out)
+                                         "--worker_num", workers, "--epochs", 2, "--out", out, "--data_split",
+                                         "by_file")
                     self.assertEqual(run.returncode, 0, run.stderr)
                     self.assertNotIn("servers have not", run.stderr, "they end by themselves")
                     result = json.loads(run.stdout)

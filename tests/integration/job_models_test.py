@@ -123,7 +123,7 @@ class JobModelsTest(unittest.TestCase):
         self.assertIn("sync_mode is true, but geo_sgd_mode is true", run.stderr)
 
     def test_global_shuffle_loses_no_row_and_repeats(self):
-        results = [self.job("shuffle", "sync", 2, 4, "--global_shuffle") for _ in range(2)]
+        results = [self.job("shuffle", "sync", 2, 4, "--global_shuffle", "--data_split", "by_file") for _ in range(2)]
         self.assertEqual(results[0]["examples"], 6000)
         for key in ("auc", "logloss", "train_logloss"):
             self.assertEqual(results[0][key], results[1][key])

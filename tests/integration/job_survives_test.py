@@ -72,12 +72,48 @@ class SurvivesTest(JobTest):
             (again / "latest").symlink_to(model.name)
             self.run_job(again, "sync", 1 + number % 3, 2, 2, "--resume")
             self.assertEqual(self.bits(again), self.bits(work / "whole"), model.name)
-        # Positions are those of two trainers.
-        shutil.rmtree(again)
+
+    def test_another_number_of_trainers_finishes_an_epoch(self):
+        work = self.job().dir
+        for streamed in ([], ["--no_in_memory"]) if ALL else ([],):
+            for split in ("by_size", "by_file"):
+                saved = work / f"saved_{split}_{len(streamed)}"
+                options = ["--save_steps", 40, "--keep", 0, *streamed]
+                self.run_job(saved, "async", 1, 2, 1, "--data_split", split, *options)
+                models = [min(saved.glob("step_*"), key=lambda path: int(path.name[5:]))]
+                # Each continues what the one before has saved inside the same epoch.
+                for number, mode in ((3, "async"), (1, "local"), (4, "geo"), (2, "sync")):
+                    with self.subTest(split=split, streamed=streamed, trainers=number):
+                        out = work / "again"
+                        shutil.rmtree(out, ignore_errors=True)
+                        out.mkdir()
+                        shutil.copytree(models[0], out / "step_1")
+                        job = ["--resume", *options, "--save_steps", 10]
+                        if mode != "local":
+                            job += ["--mode", mode, "--server_num", 1, "--worker_num", number, "--log_dir", f"{out}_log"]
+                        done = fleet_job.run(*MODEL, "--data", self.files, "--batch_size", BATCH, "--epochs", 2, "--out",
+                                             out, "--json", *job)
+                        self.assertEqual(done.returncode, 0, done.stderr)
+                        self.assertEqual(json.loads(done.stdout)["examples"], 2 * ROWS)
+                        inside = [path for path in out.glob("step_*") if self.epoch(path) == 0]
+                        self.assertTrue(inside, done.stderr)
+                        models = [work / f"from_{number}"]
+                        shutil.rmtree(models[0], ignore_errors=True)
+                        oldest = min(inside, key=lambda path: int(path.name[5:]))
+                        shutil.copytree(oldest, models[0])
+
+    def test_rows_of_their_own_need_the_same_number_of_trainers(self):
+        work = self.job().dir
+        self.run_job(work / "saved", "async", 1, 2, 1, "--data_split", "none", "--save_steps", 40, "--keep", 0)
+        model = next(iter((work / "saved").glob("step_*")))
+        again = work / "again"
         again.mkdir()
-        shutil.copytree(inside[1], again / inside[1].name)
-        error = self.run_job(again, "sync", 2, 3, 2, "--resume", code=1)
-        self.assertIn("by 2 trainer(s), each at its own position in its share of the rows, and this run has 3", error)
+        shutil.copytree(model, again / model.name)
+        error = self.run_job(again, "async", 1, 3, 1, "--data_split", "none", "--resume", code=1)
+        self.assertIn("by 2 trainer(s), and this run has 3: the rows of each trainer were its own", error)
+
+    def epoch(self, model):
+        return json.loads(json.loads((model / "manifest.json").read_text())["sections"]["run"])["epoch"]
 
     def test_a_signal_saves_and_every_row_is_trained_once(self):
         for mode in MODES if ALL else ("async", "geo"):
@@ -85,7 +121,9 @@ class SurvivesTest(JobTest):
                 job = self.job()
                 out = job.dir / "model"
                 epochs = 200
-                launcher = job.start("launcher", self.train(out, mode, 2, 3, epochs, "--save_epochs", 0))
+                # Of whole files, each of which is a whole number of batches.
+                by_file = ["--data_split", "by_file"]
+                launcher = job.start("launcher", self.train(out, mode, 2, 3, epochs, "--save_epochs", 0, *by_file))
                 for trainer in range(3):
                     wait_until(pathlib.Path(f"{out}_log/workerlog.{trainer}.status").exists, f"trainer {trainer}")
                 launcher.send_signal(signal.SIGTERM)
@@ -95,7 +133,7 @@ class SurvivesTest(JobTest):
                 # The next job trains the rest of the epoch and one more.
                 manifest = json.loads((out / "latest/manifest.json").read_text())
                 epoch = json.loads(manifest["sections"]["run"])["epoch"]
-                result = self.run_job(out, mode, 1, 3, epoch + 2, "--resume")
+                result = self.run_job(out, mode, 1, 3, epoch + 2, "--resume", *by_file)
                 # An epoch that is continued is counted from its beginning.
                 self.assertEqual(result["examples"], 2 * ROWS)
                 if mode in ("async", "half-async"):  # whose steps count batches
@@ -108,10 +146,14 @@ class SurvivesTest(JobTest):
                 job = self.job()
                 whole, out = job.dir / "whole", job.dir / "model"
                 epochs = 30 if mode == "sync" else 60
-                job.start("launcher", self.train(out, mode, 2, 2, epochs, "--save_steps", 100))
+                job.start("launcher", self.train(out, mode, 2, 2, epochs, "--save_steps", 100, "--data_split",
+                                                 "by_file"))
                 victims = ("server 0", "worker 1", "server 1", "worker 0") if ALL else ("server 0", "worker 1")
+                saved = None
                 for number, victim in enumerate(victims):
-                    wait_until((out / "latest").exists, "a save")
+                    # Restarts are counted since the last save.
+                    wait_until(lambda: (out / "latest").is_symlink() and os.readlink(out / "latest") != saved, "a save")
+                    saved = os.readlink(out / "latest")
                     started = f"started {victim} (pid "
                     wait_until(lambda: job.text("launcher").count(started) > number, f"{victim} to start again")
                     for trainer in range(2):
@@ -121,7 +163,7 @@ class SurvivesTest(JobTest):
                     job.wait_for_line("launcher", f"{victim} was lost: restarting all processes")
                 self.assertEqual(job.wait(seconds=60), 0, job.text("launcher"))
                 if mode == "sync":
-                    self.run_job(whole, mode, 1, 2, epochs)
+                    self.run_job(whole, mode, 1, 2, epochs, "--data_split", "by_file")
                     self.assertEqual(self.bits(out), self.bits(whole))
                 elif mode != "geo":
                     self.assertEqual(self.step(out), epochs * ROWS // BATCH)
