@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <thread>
 #include <utility>
 
@@ -10,6 +11,8 @@ namespace flotilla {
 namespace {
 
 constexpr int64_t kStartTimeoutMs = 60'000;
+// How long trainers may take to end after one of them has failed.
+constexpr std::chrono::seconds kPatience(60);
 // Tests have small tensors: choose sizes so that nearly all are shared, and not all of them fit.
 constexpr SharedMemoryOptions kSharedMemory{.area_bytes = size_t{1} << 20, .min_slice_bytes = 64};
 
@@ -144,14 +147,39 @@ Status InProcessCluster::ConnectAll() {
 Status InProcessCluster::RunTrainers(
     const std::function<Status(int trainer, PsClient& client)>& work) {
   FL_RETURN_IF_ERROR(ConnectAll());
-  std::vector<Status> results(options_.trainers);
+  struct State {
+    explicit State(int trainers) : results(trainers), running(trainers) {}
+    Mutex mutex;
+    CondVar changed;
+    std::vector<Status> results FL_GUARDED_BY(mutex);
+    Status first_error FL_GUARDED_BY(mutex);
+    int running FL_GUARDED_BY(mutex);
+  } state(options_.trainers);
   std::vector<std::thread> threads;
   for (int t = 0; t < options_.trainers; ++t) {
-    threads.emplace_back([&, t] { results[t] = work(t, *clients_[t]); });
+    threads.emplace_back([&, t] {
+      Status result = work(t, *clients_[t]);
+      MutexLock lock(state.mutex);
+      if (state.first_error.ok()) state.first_error = result;
+      state.results[t] = std::move(result);
+      --state.running;
+      state.changed.notify_all();
+    });
   }
+  Status stuck;
+  {
+    MutexLock lock(state.mutex);
+    const auto done = [&]() FL_REQUIRES(state.mutex) { return state.running == 0; };
+    while (state.first_error.ok() && !done()) state.changed.wait(state.mutex);
+    if (!state.changed.wait_for(state.mutex, kPatience, done)) stuck = state.first_error;
+  }
+  // The client of a trainer that has failed is alive, and so the others may wait for it without
+  // end.
+  if (!stuck.ok()) clients_[0]->Abort(stuck);
   for (std::thread& thread : threads) thread.join();
+  MutexLock lock(state.mutex);
   for (int t = 0; t < options_.trainers; ++t) {
-    if (!results[t].ok()) return Annotate(results[t], fmt::format("trainer {}", t));
+    if (!state.results[t].ok()) return Annotate(state.results[t], fmt::format("trainer {}", t));
   }
   return absl::OkStatus();
 }
