@@ -4,9 +4,10 @@ with the result of a job that nothing happened to.
 usage: torture.py PATH_OF_FLOTILLA [--minutes X] [--seed N] [--mode MODE]
 
 A job of two servers and two trainers saves every few hundred steps. Faults hit it one after the other at random
-moments until its share of the time is over; then it is stopped by a signal and resumed for one more epoch. Checked
-are the exit codes, the parameters (sync: the bits of an undisturbed run), the number of steps (async, half-async:
-every batch of every epoch counted once), and that no process, port, shared memory or temporary file is left.
+moments until its share of the time is over; then it is stopped by a signal and resumed on three servers, with one or
+three trainers (sync: two), for one more epoch. Checked are the exit codes, the rows of the last two epochs, the
+parameters (sync: the bits of an undisturbed run), the number of steps (async, half-async: every batch of every epoch
+counted once), and that no process, port, shared memory or temporary file is left.
 Prints a table and ends with 1 if a check failed. The seed of the random choices is printed.
 """
 
@@ -68,10 +69,11 @@ class Torture:
             raise Failure(f"{' '.join(map(str, arguments))}: exit code {done.returncode}\n{done.stderr[-2000:]}")
         return done.stdout
 
-    def command(self, out, servers, epochs, *more):
+    def command(self, out, servers, trainers, epochs, *more):
+        # Of whole files, each of which is a whole number of batches.
         return ["train", "ctr_dnn", "--layers", "16", "--dim", "4", "--sparse_feature_dim", "10000", "--threads", "1",
                 "--seed", "3", "--data", self.dir / "rows", "--batch_size", BATCH, "--mode", self.mode, "--server_num",
-                servers, "--worker_num", 2, "--epochs", epochs, "--out", out, "--log_dir", self.log, "--keep", 2, *more]
+                servers, "--worker_num", trainers, "--data_split", "by_file", "--epochs", epochs, "--out", out, "--log_dir", self.log, "--keep", 2, *more]
 
     # The disturbed job.
 
@@ -79,7 +81,7 @@ class Torture:
         self.text = self.dir / "launcher.err"
         with open(self.text, "w") as output:
             self.job = subprocess.Popen(
-                [self.program, *map(str, self.command(self.out, 2, 1000000, "--save_steps", 300, "--save_epochs", 5,
+                [self.program, *map(str, self.command(self.out, 2, 2, 1000000, "--save_steps", 300, "--save_epochs", 5,
                                                       "--max_restarts", 5))],
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output, env=self.environment())
         self.wait(self.trains, "the first start")
@@ -144,7 +146,7 @@ class Torture:
         code = self.job.wait(60)
         if code != 128 + signal.SIGTERM:
             raise Failure(f"stopped by SIGTERM, ended with {code}:\n{self.text.read_text()[-3000:]}")
-        self.faults.setdefault("SIGTERM, then resumed on other servers", []).append(time.monotonic() - begin)
+        self.faults.setdefault("SIGTERM, then resumed as another job", []).append(time.monotonic() - begin)
 
     def close(self):
         if self.job.poll() is None:
@@ -167,15 +169,20 @@ class Torture:
         return digest.hexdigest()
 
     def check(self):
-        """Finishes the epoch and one more, and compares with a job that nothing happened to."""
+        """Finishes the epoch and one more on other servers and, but for sync, whose bits depend on it, with another
+        number of trainers; compares with a job that nothing happened to."""
         epochs = self.epoch() + 2
-        self.run(*self.command(self.out, 3, epochs, "--resume"))
+        trainers = 2 if self.mode == "sync" else self.choose.choice([1, 3])
+        done = json.loads(self.run(*self.command(self.out, 3, trainers, epochs, "--resume", "--json")))
+        # An epoch that is continued is counted from its beginning.
+        if done["examples"] != 2 * ROWS:
+            raise Failure(f"{done['examples']} rows in the last two epochs of {ROWS}, with {trainers} trainers")
         step = json.loads(self.run("inspect", self.out, "--json"))["step"]
         if self.mode in ("async", "half-async") and step != epochs * ROWS // BATCH:
             raise Failure(f"{step} steps in {epochs} epochs of {ROWS // BATCH} batches")
         if self.mode == "sync":
             whole = self.dir / "whole"
-            self.run(*self.command(whole, 1, epochs, "--save_epochs", 0, "--save_minutes", 0))
+            self.run(*self.command(whole, 1, 2, epochs, "--save_epochs", 0, "--save_minutes", 0))
             if self.bits(self.out) != self.bits(whole):
                 raise Failure(f"the parameters differ from those of an undisturbed job of {epochs} epochs")
         left = [pid for pid in os.listdir("/proc") if pid.isdigit() and self.is_ours(pid)]
