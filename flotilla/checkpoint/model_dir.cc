@@ -221,9 +221,11 @@ Status ModelDirSave::Replace() {
 }
 
 Status RemoveModelDir(const std::string& dir) {
-  FL_RETURN_IF_ERROR(ModelFiles(dir).status());
   const std::string removing = dir + kRemoving;
+  const bool exists = Exists(dir);
+  if (exists) FL_RETURN_IF_ERROR(ModelFiles(dir).status());
   if (Exists(removing)) FL_RETURN_IF_ERROR(Clear(removing, true));
+  if (!exists) return absl::OkStatus();
   if (rename(dir.c_str(), removing.c_str()) != 0) return SystemError(dir, "rename", errno);
   return Clear(removing, true);
 }
@@ -236,11 +238,11 @@ void SweepLeftovers(const std::string& parent,
     std::error_code ignored;
     if (!fs::is_directory(at->symlink_status(ignored))) continue;
     const std::string name = at->path().filename();
-    for (const std::string_view suffix : {kRemoving, kSaving}) {
-      if (!name.ends_with(suffix) || !is_model(name.substr(0, name.size() - suffix.size()))) {
-        continue;
-      }
-      left.push_back(at->path());
+    for (const std::string_view suffix : {kRemoving, kSaving, kReplaced}) {
+      if (!name.ends_with(suffix)) continue;
+      const std::string model = name.substr(0, name.size() - suffix.size());
+      if (!is_model(model)) continue;
+      if (suffix != kReplaced || Exists(parent + "/" + model)) left.push_back(at->path());
     }
   }
   for (const std::string& path : left) {

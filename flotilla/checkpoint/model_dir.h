@@ -43,12 +43,13 @@ class ModelDirSave {
 };
 
 // Removes a model: DIR becomes DIR.removing in one step and is removed there, so that a crash
-// leaves no partial model under its name. FailedPrecondition when it contains files that are not
-// part of a model; nothing is removed in that case.
+// leaves no partial model under its name. Ok if there is none; what an earlier call left after an
+// error is removed. FailedPrecondition when it contains files that are not part of a model; nothing
+// is removed in that case.
 Status RemoveModelDir(const std::string& dir);
-// Removes the leftovers of killed saves and removals of models in a directory, if `is_model`
-// returns true for the name of the model. What cannot be removed, or belongs to a save in progress,
-// stays.
+// Removes the leftovers of killed or failed saves and removals of models in a directory, if
+// `is_model` returns true for the name of the model. What cannot be removed, belongs to a save in
+// progress, or is the only copy of a model (DIR.replaced without DIR) stays.
 void SweepLeftovers(const std::string& parent,
                     const std::function<bool(const std::string& name)>& is_model);
 

@@ -144,6 +144,26 @@ TEST(ModelDirTest, WhatAKilledRemovalLeftIsSweptAndNothingElse) {
                                                             "epoch_4.removing", "mine.removing"}));
 }
 
+// A removal that has failed leaves the model under the other name.
+TEST(ModelDirTest, ARemovalThatFailedIsCompletedByTheNext) {
+  TempDir temp;
+  const std::string dir = temp.path() + "/epoch_1";
+  ASSERT_TRUE(TestModel{}.Save(dir + ".removing").ok());
+  EXPECT_TRUE(RemoveModelDir(dir).ok());
+  EXPECT_EQ(NamesIn(temp.path()), std::vector<std::string>{});
+  EXPECT_TRUE(RemoveModelDir(dir).ok()) << "there is none";
+}
+
+TEST(ModelDirTest, AReplacedModelIsSweptOnlyIfItsSuccessorIsThere) {
+  TempDir temp;
+  for (const char* name : {"epoch_1", "epoch_1.replaced", "epoch_2.replaced"}) {
+    ASSERT_TRUE(TestModel{}.Save(temp.path() + "/" + name).ok());
+  }
+  SweepLeftovers(temp.path(), [](const std::string& name) { return name.starts_with("epoch_"); });
+  EXPECT_EQ(NamesIn(temp.path()), (std::vector<std::string>{"epoch_1", "epoch_2.replaced"}));
+  EXPECT_EQ(VersionAt(temp.path() + "/epoch_2"), 1);
+}
+
 TEST(ModelDirTest, WhatAKilledSaveLeftIsSweptButNotASaveInProgress) {
   TempDir temp;
   ASSERT_TRUE(TestModel{}.Save(temp.path() + "/epoch_1").ok());
