@@ -150,37 +150,45 @@ void LocalCluster::Look() {
     const std::optional<ExitState> state = member->process->Poll();
     if (!state) continue;
     member->ended = true;
-    const std::string& name = member->process->name();
     if (state->ok()) {
-      log_(fmt::format("{} ended", name));
+      log_(fmt::format("{} ended", member->process->name()));
       continue;
     }
-    // A process that ends because it was told to, or because another one failed, has not failed
-    // itself.
-    if (kill_at_nanos_ != 0 || stop_at_nanos_ != 0) {
-      log_(fmt::format("{} ended with {}", name, state->ToString()));
-      continue;
-    }
-    result_.exit_code = state->code;
-    result_.failed = name;
-    result_.lost = state->lost();
-    failure_ = fmt::format("{} FAILED with {}", name, state->ToString());
-    log_(fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
-                     member->process->LogTail(kTailLines)));
-    // Written to the other logs, because a server that was not up yet cannot learn the cause
-    // otherwise.
-    const std::string cause =
-        fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
-                    member->process->LogTail(kCauseLines));
-    for (const auto& other : members_) {
-      if (other == member) {
-        other->process->Note(failure_);
-      } else if (!other->ended) {
-        other->process->Note(cause);
-      }
-    }
-    stop_at_nanos_ = clock_->NowNanos() + Nanos(options_.hear_seconds);
+    TakeEnd(member.get(), *state);
   }
+}
+
+void LocalCluster::TakeEnd(Member* member, const ExitState& state) {
+  const std::string& name = member->process->name();
+  // A process that ends because it was told to, or because another one failed, has not failed
+  // itself, unless it says so.
+  const bool stopping = kill_at_nanos_ != 0 || stop_at_nanos_ != 0;
+  const bool told = stopping && stop_at_nanos_ == 0 && result_.exit_code != 0;
+  const bool permanent = state.signal == 0 && state.code < 128;
+  if (stopping && !(told && result_.failed.empty() && permanent && member->role.is_trainer())) {
+    log_(fmt::format("{} ended with {}", name, state.ToString()));
+    return;
+  }
+  result_.exit_code = state.code;
+  result_.failed = name;
+  result_.lost = state.lost();
+  const std::string failure = fmt::format("{} FAILED with {}", name, state.ToString());
+  log_(fmt::format("{}; the end of {}:\n{}", failure, member->process->log(),
+                   member->process->LogTail(kTailLines)));
+  if (stopping) return;
+  failure_ = failure;
+  // Written to the other logs, because a server that was not up yet cannot learn the cause
+  // otherwise.
+  const std::string cause = fmt::format("{}; the end of {}:\n{}", failure_, member->process->log(),
+                                        member->process->LogTail(kCauseLines));
+  for (const auto& other : members_) {
+    if (other.get() == member) {
+      other->process->Note(failure_);
+    } else if (!other->ended) {
+      other->process->Note(cause);
+    }
+  }
+  stop_at_nanos_ = clock_->NowNanos() + Nanos(options_.hear_seconds);
 }
 
 void LocalCluster::StopAll(const std::string& why) {

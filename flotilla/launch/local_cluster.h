@@ -48,7 +48,9 @@ struct LocalClusterOptions {
 
 // The outcome of a job. Everything was logged already.
 struct ClusterResult {
-  int exit_code = 0;   // of the first process that failed; 128 + signal if we were told to stop
+  // Of the first process that failed. If we were told to stop: that of the first trainer that ended
+  // with a permanent failure (1 to 127: it could not save, for example), else 128 + signal.
+  int exit_code = 0;
   std::string failed;  // its name; empty: none
   bool lost = false;   // starting the job again may help (ExitState::lost)
 };
@@ -80,6 +82,8 @@ class LocalCluster {
   void Look();
   // Begins to stop everything: trainers are asked to end now, servers when they have.
   void StopAll(const std::string& why);
+  // A process has ended that failed, or was told to end.
+  void TakeEnd(Member* member, const ExitState& state);
   // Continues to stop everything.
   void GoOnStopping();
   int64_t GraceNanos() const;

@@ -155,6 +155,22 @@ TEST_F(LocalClusterTest, ASignalStopsServersAfterTheTrainersHaveEnded) {
   EXPECT_EQ(ContentOf(order), "up\nup\nup\nup\nTRAINER\nTRAINER\nPSERVER\nPSERVER\n");
 }
 
+// It could not save, for example.
+TEST_F(LocalClusterTest, ATrainerThatFailsWhenItIsStoppedIsAFailure) {
+  const std::string up = dir_.path() + "/up";
+  const auto result =
+      Run("trap '[ $PADDLE_TRAINER_ID = 1 ] && echo full disk && exit 7; exit 143' TERM; "
+          "echo up >> " +
+              up + "; while :; do sleep 0.01; done",
+          [&] { return std::filesystem::exists(up) && ContentOf(up).size() == 12 ? SIGTERM : 0; });
+  ASSERT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(result->exit_code, 7);
+  EXPECT_EQ(result->failed, "worker 1");
+  EXPECT_FALSE(result->lost);
+  EXPECT_THAT(said_, HasSubstr("worker 1 FAILED with exit code 7; the end of"));
+  EXPECT_THAT(said_, HasSubstr("full disk"));
+}
+
 TEST_F(LocalClusterTest, ServersThatStayAreStoppedWhenTheTrainersHaveEnded) {
   const auto result = Run("[ \"$TRAINING_ROLE\" = TRAINER ] || sleep 100");
   ASSERT_TRUE(result.ok()) << result.status();
