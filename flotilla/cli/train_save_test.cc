@@ -314,6 +314,13 @@ TEST_F(TrainSaveTest, MetricsThatCannotBeWrittenAreToldOnceAndTrainingGoesOn) {
   EXPECT_EQ(run.err.find(warning, first + 1), std::string::npos) << run.err;
 }
 
+TEST_F(TrainSaveTest, CurvesThatCannotBeDrawnDoNotFailTheRun) {
+  fs::create_directories(Dir("out.log/curves.svg.tmp"));
+  const ProgramRun run = Train("out", {});
+  EXPECT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.err, HasSubstr("out.log/curves.svg: cannot be written: Is a directory"));
+}
+
 TEST_F(TrainSaveTest, AFailedSaveEndsTheRunOnlyIfItIsTheLast) {
   // As if another process were saving epoch_0.
   fs::create_directories(Dir("out/epoch_0.saving"));
@@ -325,7 +332,9 @@ TEST_F(TrainSaveTest, AFailedSaveEndsTheRunOnlyIfItIsTheLast) {
   const ProgramRun run = Train("out", {"--epochs", "2"});
   close(lock);
   EXPECT_EQ(run.code, kSuccess) << run.err;
-  EXPECT_THAT(run.err, HasSubstr("epoch_0 was not saved, training continues"));
+  EXPECT_THAT(run.err, HasSubstr("epoch_0 was not saved: save "));
+  EXPECT_THAT(run.err, HasSubstr("(failed saves of this run: 1; earlier models are unchanged)"));
+  EXPECT_THAT(run.out, HasSubstr("failed saves  1, see the log"));
   EXPECT_EQ(fs::read_symlink(Dir("out/latest")), "epoch_1");
 }
 

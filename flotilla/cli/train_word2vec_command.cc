@@ -246,6 +246,7 @@ std::string WordsJson(const Word2VecRunOptions& options, const Figures& figures)
                                  {"kept", figures.run.trained},
                                  {"steps", figures.run.steps},
                                  {"loss", figures.run.train.loss},
+                                 {"failed_saves", figures.run.failed_saves},
                                  {"stopped", figures.run.stopped},
                                  {"epochs", options.epochs},
                                  {"threads", options.threads},

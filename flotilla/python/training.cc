@@ -91,6 +91,7 @@ py::dict ResultDict(const RunResult& result) {
   dict["best"] = result.best;
   dict["best_epoch"] = result.best_epoch;
   dict["last_epoch"] = result.last_epoch;
+  dict["failed_saves"] = result.failed_saves;
   dict["stopped"] = result.stopped;
   dict["seconds"] = result.summary.train_seconds;
   return dict;

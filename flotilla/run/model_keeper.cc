@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "flotilla/checkpoint/manifest.h"
 #include "flotilla/checkpoint/model_dir.h"
 #include "flotilla/run/run_dir.h"
 
@@ -16,20 +17,6 @@ namespace fs = std::filesystem;
 
 constexpr char kLatest[] = "latest";
 constexpr char kBest[] = "best";
-
-// Makes dir/link point to dir/name, atomically: there is always a valid link.
-Status PointTo(const fs::path& dir, const std::string& link, const std::string& name) {
-  const fs::path temporary = dir / ("." + link + ".new");
-  std::error_code error;
-  fs::remove(temporary, error);
-  fs::create_directory_symlink(name, temporary, error);
-  if (!error) fs::rename(temporary, dir / link, error);
-  if (error) {
-    return FailedPrecondition("{}: cannot create the link: {}", (dir / link).string(),
-                              error.message());
-  }
-  return absl::OkStatus();
-}
 
 std::string Target(const fs::path& link) {
   std::error_code error;
@@ -75,23 +62,47 @@ void ModelKeeper::WriteInBackground(std::unique_ptr<PendingSave> save, std::stri
   const std::string dir = (fs::path(options_.dir) / name).string();
   last_ = Write(*save, name, best, sections);
   save.reset();  // ends the cut
+  if (!last_.ok() && best) {
+    last_ =
+        Status(last_.code(),
+               fmt::format("{}; it is the best so far, but {}/{} {}", Message(last_), options_.dir,
+                           kBest, best_.empty() ? "does not exist" : "is still " + best_));
+  }
+  Status removed;
+  if (last_.ok()) removed = RemoveOthers(name);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  if (!last_.ok()) ++failed_;
   if (last_.ok() && options_.on_saved) options_.on_saved(dir, step, seconds.count());
   if (!last_.ok() && options_.on_failed) options_.on_failed(dir, last_);
+  if (!removed.ok() && options_.on_not_removed) options_.on_not_removed(removed);
   busy_ = false;
 }
 
 Status ModelKeeper::Write(PendingSave& save, const std::string& name, bool best,
                           const Sections& sections) {
-  const fs::path dir = options_.dir;
-  FL_RETURN_IF_ERROR(save.Write((dir / name).string(), sections));
-  FL_RETURN_IF_ERROR(PointTo(dir, kLatest, name));
+  const std::string model = (fs::path(options_.dir) / name).string();
+  const Status written = save.Write(model, sections);
+  // After an error of the last sync or of a link the model is complete: it will be removed in its
+  // turn.
+  std::error_code ignored;
+  const bool known = std::count(kept_.begin(), kept_.end(), name) > 0 ||
+                     std::count(replaced_.begin(), replaced_.end(), name) > 0;
+  if (!known && fs::exists(fs::path(model) / kManifestName, ignored)) kept_.push_back(name);
+  FL_RETURN_IF_ERROR(written);
+  std::erase(kept_, name);
+  kept_.push_back(name);
+  FL_RETURN_IF_ERROR(PointTo(options_.dir, kLatest, name));
   if (best) {
-    FL_RETURN_IF_ERROR(PointTo(dir, kBest, name));
+    FL_RETURN_IF_ERROR(PointTo(options_.dir, kBest, name));
     best_ = name;
   }
-  FL_RETURN_IF_ERROR(RemoveReplaced(name));
-  return RemoveOld(name);
+  return absl::OkStatus();
+}
+
+Status ModelKeeper::RemoveOthers(const std::string& newest) {
+  RemoveLeftovers(options_.dir);
+  FL_RETURN_IF_ERROR(RemoveReplaced(newest));
+  return RemoveOld(newest);
 }
 
 Status ModelKeeper::Remove(const std::string& name) {
@@ -117,8 +128,6 @@ Status ModelKeeper::RemoveReplaced(const std::string& newest) {
 }
 
 Status ModelKeeper::RemoveOld(const std::string& newest) {
-  std::erase(kept_, newest);
-  kept_.push_back(newest);
   if (options_.keep == 0) return absl::OkStatus();
   // The best model does not count: it is kept in addition to the newest ones.
   while (true) {

@@ -297,8 +297,17 @@ Status Run::MakeSaves() {
     view_->Saved(step, dir);
   };
   keeper.on_failed = [this](const std::string& dir, const Status& status) {
-    terminal_.log.error("{} was not saved, training continues: {}", dir, Message(status));
-    view_->Event("save failed", communicator().global_step(), Message(status));
+    const char* const advice =
+        absl::IsResourceExhausted(status) ? "; free space, or keep fewer models (--keep)" : "";
+    view_->SaveFailed(
+        communicator().global_step(), Message(status),
+        fmt::format(
+            "{} was not saved: {}{} (failed saves of this run: {}; earlier models are unchanged)",
+            dir, Message(status), advice, saves_->failed()));
+  };
+  keeper.on_not_removed = [this](const Status& status) {
+    terminal_.log.warn("an old model was not removed: {}; tried again after the next save",
+                       Message(status));
   };
   KeepOptions keep = options_.keep;
   if (!first()) keep.out.clear();  // the first trainer saves for all
@@ -483,8 +492,10 @@ Status Run::LowerRateOnPlateau() {
 
 Status Run::Stop() {
   terminal_.console.EndTask();
-  terminal_.exit_code = stop_code_;
   result_.stopped = true;
+  FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), fmt::format("{}; the last save", StoppedText())));
+  // Not earlier: the code of a stopped run promises that it can be continued from here.
+  terminal_.exit_code = stop_code_;
   if (!saves_->enabled()) {
     if (!task_.has_results()) {
       terminal_.log.warn("{}; nothing was saved, since --out was not given", StoppedText());
@@ -493,9 +504,8 @@ Status Run::Stop() {
   }
   if (!task_.can_resume()) {
     terminal_.log.warn("{}; nothing was saved, and the run cannot be continued", StoppedText());
-    return saves_->Wait();
+    return absl::OkStatus();
   }
-  FL_RETURN_IF_ERROR(saves_->Wait());
   // A trainer of a job does not know the command that started the job.
   const std::string command = options_.fleet.role.is_trainer()
                                   ? " start the job again with --resume"
@@ -521,6 +531,7 @@ Status Run::Finish() {
   }
   const int64_t start = terminal_.clock.NowNanos();
   FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), "the last save"));
+  result_.failed_saves = saves_->failed();
   FL_RETURN_IF_ERROR(view_->Draw());
   if (first()) FL_RETURN_IF_ERROR(task_.Finish(result_.stopped));
   result_.summary.save_seconds = static_cast<double>(terminal_.clock.NowNanos() - start) * 1e-9;

@@ -31,6 +31,7 @@ struct RunResult {
   int64_t last_epoch = -1;     // last completed epoch; -1: none
   int64_t steps = 0;           // number of updates
   int64_t table_rows = 0;      // live rows of all tables; 0 if they are on servers
+  int64_t failed_saves = 0;    // saves that failed; the last one succeeded
   bool stopped = false;        // by a signal, before the end of the last epoch
 };
 

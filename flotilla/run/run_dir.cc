@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 
 constexpr char kLock[] = ".run";
 constexpr std::string_view kReplaced = ".replaced";
+constexpr std::string_view kLinks[] = {"latest", "best"};
 
 // Whether runs save models under this name.
 bool IsModelName(std::string_view name) {
@@ -96,6 +97,11 @@ std::string NamesOf(const std::vector<FoundModel>& models) {
   constexpr size_t kMost = 4;
   if (names.size() <= kMost) return fmt::format("{}", fmt::join(names, ", "));
   return fmt::format("{}, {}, .., {}", names[0], names[1], names.back());
+}
+
+// The name of a link until it is complete.
+std::string TemporaryLink(const std::string& dir, std::string_view link) {
+  return fmt::format("{}/.{}.new", dir, link);
 }
 
 // The text of DIR/.run: one line.
@@ -195,6 +201,24 @@ std::vector<std::string> ModelsIn(const std::string& dir) {
   return names;
 }
 
+Status PointTo(const std::string& dir, const std::string& link, const std::string& name) {
+  const std::string temporary = TemporaryLink(dir, link);
+  std::error_code error, ignored;
+  fs::remove(temporary, error);
+  if (!error) fs::create_directory_symlink(name, temporary, error);
+  if (!error) fs::rename(temporary, dir + "/" + link, error);
+  if (!error) return absl::OkStatus();
+  fs::remove(temporary, ignored);
+  return FailedPrecondition("{}/{}: cannot create the link to {}: {}", dir, link, name,
+                            error.message());
+}
+
+void RemoveLeftovers(const std::string& dir) {
+  SweepLeftovers(dir, IsModelName);
+  std::error_code ignored;
+  for (const std::string_view link : kLinks) fs::remove(TemporaryLink(dir, link), ignored);
+}
+
 StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, const LogLine& warn) {
   std::error_code error;
   const bool made = fs::create_directories(options.dir, error);
@@ -205,7 +229,7 @@ StatusOr<std::unique_ptr<RunDir>> RunDir::Open(const RunDirOptions& options, con
   }
   FL_ASSIGN_OR_RETURN(const int lock, LockDir(options.dir));
   std::unique_ptr<RunDir> run(new RunDir(options.dir, made, lock));
-  SweepLeftovers(options.dir, IsModelName);
+  RemoveLeftovers(options.dir);
   if (options.resume) {
     FL_ASSIGN_OR_RETURN(run->model_, FindResumed(options.dir, warn));
   } else if (!options.overwrite) {

@@ -54,6 +54,13 @@ StatusOr<std::string> FindResumed(const std::string& dir, const LogLine& warn);
 // Names of the models in a directory, complete or not, oldest first.
 std::vector<std::string> ModelsIn(const std::string& dir);
 
+// Makes DIR/LINK point to DIR/NAME, atomically: there is always a valid link.
+Status PointTo(const std::string& dir, const std::string& link, const std::string& name);
+
+// Removes what killed or failed saves, removals of models and PointTo have left in a directory.
+// What cannot be removed stays. REQUIRES: the caller holds the lock.
+void RemoveLeftovers(const std::string& dir);
+
 // The message of a run at its start if it saves no model.
 inline constexpr char kNothingKept[] =
     "without --out DIR no model is saved: the result of training is lost at the end";

@@ -32,6 +32,9 @@ class RunSaves {
   // Waits for the running save; returns the status of the last one.
   Status Wait() { return keeper_ == nullptr ? absl::OkStatus() : keeper_->Wait(); }
 
+  // The number of failed saves so far. Thread-safe.
+  int64_t failed() const { return keeper_ == nullptr ? 0 : keeper_->failed(); }
+
   bool enabled() const { return keeper_ != nullptr; }
 
  private:

@@ -127,6 +127,12 @@ void RunView::Saved(int64_t step, const std::string& dir) {
   CheckWrite(log_->WriteEvent("save", step, dir));
 }
 
+void RunView::SaveFailed(int64_t step, std::string_view cause, const std::string& line) {
+  terminal_->log.error("{}", line);
+  if (WritesFiles(*options_)) AddStatusLine(options_->fleet.status_file, line);
+  Event("save failed", step, cause);
+}
+
 void RunView::Event(std::string_view event, int64_t step, std::string_view detail) {
   if (log_ != nullptr) CheckWrite(log_->WriteEvent(event, step, detail));
 }
@@ -136,7 +142,8 @@ Status RunView::Draw() {
   const CurvePlotOptions plot{.title = options_->model_name};
   const std::vector<MetricsPoint> points = points_.All();
   if (log_ != nullptr) {
-    FL_RETURN_IF_ERROR(WriteCurveSvg(LogDir(*options_) + "/curves.svg", points, plot));
+    const Status status = WriteCurveSvg(LogDir(*options_) + "/curves.svg", points, plot);
+    if (!status.ok()) terminal_->log.warn("{}", Message(status));
   }
   if (options_->view.plot.empty() || !WritesFiles(*options_)) return absl::OkStatus();
   return Annotate(WriteCurveSvg(options_->view.plot, points, plot), "--plot");

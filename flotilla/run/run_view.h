@@ -42,10 +42,13 @@ class RunView {
   void TestDone(int64_t epoch, int64_t step, const Report& report);
   // A model was written: the log of an overwritten run is now replaced.
   void Saved(int64_t step, const std::string& dir);
+  // A save failed: `line` is for the user, also on the console of the whole job.
+  void SaveFailed(int64_t step, std::string_view cause, const std::string& line);
   // Writes an event, such as "resume", to metrics.jsonl.
   void Event(std::string_view event, int64_t step, std::string_view detail);
 
-  // Plots the curves if the options ask for it: DIR.log/curves.svg and --plot.
+  // Plots the curves if the options ask for it: DIR.log/curves.svg, which is not an error if it
+  // cannot be written, and --plot.
   Status Draw();
 
  private:

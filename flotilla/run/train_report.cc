@@ -59,6 +59,10 @@ std::string KeptText(const TrainOptions& options, const RunResult& result) {
     text += line("last", result.last_epoch, value, "latest");
   }
   if (result.best_epoch >= 0) text += line("best", result.best_epoch, result.best, "best");
+  if (result.failed_saves > 0) {
+    text += fmt::format("{:<14}{}, see the log; {}/best is the best model that was saved\n",
+                        "failed saves", result.failed_saves, out);
+  }
   return text;
 }
 
@@ -122,6 +126,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
   }
   json["last_epoch"] = EpochJson(result.last_epoch);
   if (!options.keep.out.empty()) json["out"] = options.keep.out;
+  json["failed_saves"] = result.failed_saves;
   json["stopped"] = result.stopped;
   json["model"] = options.model_name;
   json["epochs"] = options.epochs;

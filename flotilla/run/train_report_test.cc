@@ -62,6 +62,10 @@ TEST(TrainReportTest, TheWatchedMetricIsNamed) {
   EXPECT_EQ(nlohmann::json::parse(ResultJson({}, result))["best_rmse"], 0.125);
   EXPECT_THAT(ResultTable({}, result), HasSubstr("last          epoch 2, test rmse 0.2500\n"
                                                  "best          epoch 1, test rmse 0.1250\n"));
+  EXPECT_THAT(ResultTable({}, result), Not(HasSubstr("failed saves")));
+  result.failed_saves = 2;
+  EXPECT_THAT(ResultTable({}, result), HasSubstr("failed saves  2, see the log"));
+  EXPECT_EQ(nlohmann::json::parse(ResultJson({}, result))["failed_saves"], 2);
   result.watch = "auc";
   result.test->metrics = {{"auc", 0.75}};
   EXPECT_THAT(ResultTable({}, result), HasSubstr("epoch 2, test AUC 0.7500\n"));
