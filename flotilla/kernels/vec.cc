@@ -146,6 +146,16 @@ bool AllFinite(int64_t n, const float* x) {
   return SumLanes(sum) == 0.0f;
 }
 
+// Counts the elements that are not within the limit. A lane may stop counting at 2^24, not at 0.
+bool AllWithin(int64_t n, float limit, const float* x) {
+  const FloatVec one = SetAll(1);
+  const FloatVec count = Accumulate(n, [=](auto lanes, int64_t i, FloatVec s) FL_LANES {
+    const auto within = hn::Le(hn::Abs(lanes.Load(x + i)), SetAll(limit));
+    return hn::Add(s, hn::IfThenZeroElse(within, one));
+  });
+  return SumLanes(count) == 0.0f;
+}
+
 }  // namespace flotilla::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
 
@@ -172,6 +182,7 @@ HWY_EXPORT(Sum);
 HWY_EXPORT(SumSquares);
 HWY_EXPORT(MaxElement);
 HWY_EXPORT(AllFinite);
+HWY_EXPORT(AllWithin);
 
 void Fill(int64_t n, float value, float* y) { HWY_DYNAMIC_DISPATCH(Fill)(n, value, y); }
 void Add(int64_t n, const float* a, const float* b, float* y) {
@@ -211,6 +222,9 @@ float Sum(int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(Sum)(n, x); }
 double SumSquares(int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(SumSquares)(n, x); }
 float MaxElement(int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(MaxElement)(n, x); }
 bool AllFinite(int64_t n, const float* x) { return HWY_DYNAMIC_DISPATCH(AllFinite)(n, x); }
+bool AllWithin(int64_t n, float limit, const float* x) {
+  return HWY_DYNAMIC_DISPATCH(AllWithin)(n, limit, x);
+}
 
 }  // namespace flotilla::kernels
 #endif  // HWY_ONCE

@@ -31,5 +31,7 @@ double SumSquares(int64_t n, const float* x);
 float MaxElement(int64_t n, const float* x);  // REQUIRES: n >= 1
 // Whether every element is finite.
 bool AllFinite(int64_t n, const float* x);
+// Whether -limit <= x[i] <= limit for every element; a NaN is not.
+bool AllWithin(int64_t n, float limit, const float* x);
 
 }  // namespace flotilla::kernels

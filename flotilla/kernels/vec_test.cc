@@ -174,5 +174,22 @@ TEST_P(VecTest, AllFiniteSeesOneBadElementAnywhere) {
   }
 }
 
+TEST_P(VecTest, AllWithinSeesOneElementBeyondTheLimitAnywhere) {
+  const float limit = 1e19f;
+  const float above = std::nextafter(limit, kInf);
+  for (int64_t n : TailSizes()) {
+    EdgeBuffer x(n);
+    x.Assign(std::vector<float>(n, -limit));
+    EXPECT_TRUE(AllWithin(n, limit, x.data())) << n;
+    for (int64_t i = 0; i < n; i += 1 + n / 100) {
+      for (float bad : {above, -above, kInf, -kInf, kNan}) {
+        x[i] = bad;
+        EXPECT_FALSE(AllWithin(n, limit, x.data())) << bad << " at " << i << " of " << n;
+      }
+      x[i] = limit;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace flotilla::kernels
