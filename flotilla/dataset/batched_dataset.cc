@@ -7,10 +7,10 @@
 #include "flotilla/dataset/shuffle.h"
 
 namespace flotilla {
-
 struct BatchedDataset::Window {
   std::unique_ptr<RowChunk> rows;
   std::vector<uint32_t> order;
+  BatchOrigin origin;  // of all its rows
 };
 
 struct BatchedDataset::Lane {
@@ -42,6 +42,7 @@ struct BatchedDataset::Work {
   // With shuffle: entries [begin, end) of the window's order.
   std::shared_ptr<const Window> window;
   int64_t begin = 0, end = 0;
+  BatchOrigin origin;
 };
 
 BatchedDataset::BatchedDataset(BatchedRows rows, const BatchOptions& options)
@@ -52,6 +53,7 @@ BatchedDataset::BatchedDataset(BatchedRows rows, const BatchOptions& options)
       places_are_rows_(rows.places_are_rows),
       ledger_(rows.max_bad_rows, std::move(rows.what), options.allow_empty) {
   for (std::unique_ptr<RowSource>& reader : rows.readers) {
+    names_.push_back(reader->name_rows());
     lanes_.push_back(std::make_unique<Lane>(readers(), std::move(reader)));
   }
 }
@@ -146,6 +148,34 @@ BatchedDataset::Lane* BatchedDataset::LockLane(std::unique_lock<Mutex>* lock) {
   }
 }
 
+RngKey BatchedDataset::OrderKey(int64_t epoch, int reader, int64_t window) const {
+  return options_.shuffle_rows == kWholeEpoch ? EpochKey(options_.seed, epoch)
+                                              : WindowKey(options_.seed, epoch, reader, window);
+}
+
+std::string BatchedDataset::NameRow(const Batch& batch, int64_t row) const {
+  const BatchOrigin& origin = batch.origin;
+  if (origin.reader < 0 || origin.reader >= readers() || !names_[origin.reader]) return "";
+  if (row >= 0 && batch.rows != origin.taken) return "";  // bad rows were left out before it
+  if (origin.shuffled_at < 0) return names_[origin.reader](origin, row);
+  if (row < 0) {
+    const std::string all = names_[origin.reader](origin, -1);
+    return all.empty() ? "" : all + ", shuffled";
+  }
+  const int64_t window = batch.ordinal / readers() / window_batches_;
+  std::vector<uint32_t> order;
+  ShuffledOrder(OrderKey(batch.epoch, origin.reader, window), origin.rows, &order);
+  return names_[origin.reader](origin, order[origin.shuffled_at + row]);
+}
+
+NameRows BatchedDataset::name_rows() const {
+  return [names = names_](const BatchOrigin& origin, int64_t row) -> std::string {
+    const auto reader = static_cast<size_t>(origin.reader);  // -1: larger than any
+    if (reader >= names.size() || !names[reader] || origin.shuffled_at >= 0) return "";
+    return names[reader](origin, row);
+  };
+}
+
 Status BatchedDataset::FillWindow(Lane& lane) {
   lane.mutex.AssertHeld();
   const bool whole = options_.shuffle_rows == kWholeEpoch;
@@ -156,9 +186,9 @@ Status BatchedDataset::FillWindow(Lane& lane) {
                                         &ledger_, window->rows.get()));
   FL_RETURN_IF_ERROR(window->rows->Index());
   const int64_t number = lane.window_batch / window_batches_;
-  ShuffledOrder(whole ? EpochKey(options_.seed, ledger_.epoch())
-                      : WindowKey(options_.seed, ledger_.epoch(), lane.index, number),
-                taken.rows, &window->order);
+  ShuffledOrder(OrderKey(ledger_.epoch(), lane.index, number), taken.rows, &window->order);
+  window->origin = {
+      .reader = lane.index, .begin = taken.first, .end = taken.end, .rows = taken.rows};
   lane.window_place = taken.begin;
   lane.window = std::move(window);
   return absl::OkStatus();
@@ -171,6 +201,9 @@ StatusOr<int64_t> BatchedDataset::TakeShuffled(Lane& lane, Work* work) {
   work->begin = std::min((lane.next_batch - lane.window_batch) * options_.batch_size, rows);
   work->end = std::min(work->begin + options_.batch_size, rows);
   work->window = lane.window;
+  work->origin = lane.window->origin;
+  work->origin.shuffled_at = work->begin;
+  work->origin.taken = work->end - work->begin;
   // The last batch of a window takes ownership of it.
   if (lane.next_batch + 1 == lane.window_batch + window_batches_) {
     lane.window.reset();
@@ -185,6 +218,11 @@ StatusOr<int64_t> BatchedDataset::TakeRows(Lane& lane, Work* work) {
   if (work->chunk == nullptr) work->chunk = lane.source->MakeChunk();
   FL_ASSIGN_OR_RETURN(const RowSource::Taken taken,
                       lane.source->Take(options_.batch_size, &ledger_, work->chunk.get()));
+  work->origin = {.reader = lane.index,
+                  .begin = taken.first,
+                  .end = taken.end,
+                  .rows = taken.rows,
+                  .taken = taken.rows};
   return taken.rows;
 }
 
@@ -211,6 +249,7 @@ StatusOr<bool> BatchedDataset::Take(Work* work, Batch* batch) {
     if (given) {
       batch->epoch = ledger_.epoch();
       batch->ordinal = OrdinalOf(*lane);
+      batch->origin = work->origin;
       ++lane->next_batch;
       ledger_.BatchTaken();
     } else {

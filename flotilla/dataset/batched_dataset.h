@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "flotilla/base/mutex.h"
+#include "flotilla/base/rng.h"
 #include "flotilla/dataset/batch_options.h"
 #include "flotilla/dataset/dataset.h"
 #include "flotilla/dataset/epoch_ledger.h"
+#include "flotilla/dataset/row_names.h"
 #include "flotilla/dataset/row_source.h"
 
 namespace flotilla {
@@ -53,6 +55,12 @@ class BatchedDataset : public Dataset {
   DatasetPosition position() const override;
   Status Resume(const DatasetPosition& position) override;
 
+  std::string NameRow(const Batch& batch, int64_t row) const override;
+
+  // Names rows of batches of this dataset by origin, as NameRow does, but without a shuffled order;
+  // does not need the dataset.
+  NameRows name_rows() const;
+
   int readers() const { return static_cast<int>(lanes_.size()); }
 
  private:
@@ -69,11 +77,13 @@ class BatchedDataset : public Dataset {
   Lane* LockLane(std::unique_lock<Mutex>* lock);
   // Takes the rows of the next batch and sets its ordinal; false at the end of the epoch.
   StatusOr<bool> Take(Work* work, Batch* batch);
-  // Takes the rows of a lane's next batch and returns their number; fewer than a batch only at its
-  // end. REQUIRES: the lane's lock is held, here and below.
+  // Takes the rows of a lane's next batch, notes their origin in *work, and returns their number;
+  // fewer than a batch only at its end. REQUIRES: the lane's lock is held, here and below.
   StatusOr<int64_t> TakeRows(Lane& lane, Work* work);
   StatusOr<int64_t> TakeShuffled(Lane& lane, Work* work);
   Status FillWindow(Lane& lane);
+  // The key of the order of a window's rows.
+  RngKey OrderKey(int64_t epoch, int reader, int64_t window) const;
   // Appends the rows that were taken.
   Status Fill(Work* work, Batch* batch);
 
@@ -84,6 +94,7 @@ class BatchedDataset : public Dataset {
   const std::function<uint64_t()> identity_;
   const bool places_are_rows_;
   std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<NameRows> names_;  // by lane
 
   EpochLedger ledger_;
   Mutex works_mutex_;

@@ -1,4 +1,5 @@
 #include "flotilla/dataset/cache_source.h"
+#include "flotilla/dataset/file_slice.h"
 
 #include <algorithm>
 #include <utility>
@@ -74,13 +75,21 @@ class CacheSource : public RowSource {
             .line = row_,
             .offset = static_cast<int64_t>(counted_files_)};
   }
+  NameRows name_rows() const override {
+    return NamesInFiles(WholeFiles(store_->sources()), {.unit = "row", .shift = 1});
+  }
   std::unique_ptr<RowChunk> MakeChunk() const override {
     return std::make_unique<CacheChunk>(store_.get(), inputs_);
   }
   StatusOr<Taken> Take(int64_t count, EpochLedger* ledger, RowChunk* chunk) override {
-    Taken taken{0, place()};
+    Taken taken{.begin = place()};
+    const std::vector<CacheChunk::Span>& spans = static_cast<CacheChunk*>(chunk)->spans;
     const Status status = TakeSpans(count, ledger, static_cast<CacheChunk*>(chunk), &taken.rows);
     taken.begin.offset = static_cast<int64_t>(counted_files_);
+    if (status.ok() && !spans.empty()) {
+      taken.first = {static_cast<int64_t>(spans.front().index), spans.front().begin};
+      taken.end = {static_cast<int64_t>(spans.back().index), spans.back().end};
+    }
     if (status.ok()) return taken;
     FL_RETURN_IF_ERROR(Seek(0, taken.begin));
     return status;

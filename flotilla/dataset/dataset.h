@@ -64,6 +64,11 @@ class Dataset {
   // Thread-safe; exact when no call of Next is in progress.
   virtual DatasetCounts counts() const = 0;
 
+  // Names a row of a batch of this dataset, counted from 0, or with -1 all of them, for messages:
+  // "a.txt, line 17". Empty: not known. Costs up to a pass over the numbers of the epoch's rows.
+  // Thread-safe. REQUIRES: `batch` is of the current epoch.
+  virtual std::string NameRow(const Batch& /*batch*/, int64_t /*row*/) const { return {}; }
+
   // The position in the epoch after the batches that were handed out so far.
   // REQUIRES: no call of Next is in progress.
   virtual DatasetPosition position() const = 0;

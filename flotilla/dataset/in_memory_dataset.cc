@@ -40,9 +40,16 @@ class InMemoryDataset::Source : public RowSource {
     return absl::OkStatus();
   }
   Place place() const override { return {.line = row_}; }
+  NameRows name_rows() const override {
+    return [dataset = dataset_](const BatchOrigin& origin, int64_t row) {
+      return row < 0 ? std::string() : dataset->NameOf(origin.begin.line + row);
+    };
+  }
   std::unique_ptr<RowChunk> MakeChunk() const override { return std::make_unique<Chunk>(); }
   StatusOr<Taken> Take(int64_t count, EpochLedger* /*ledger*/, RowChunk* chunk) override {
-    const Taken taken{std::min(count, dataset_->rows() - row_), place()};
+    const Taken taken{.rows = std::min(count, dataset_->rows() - row_),
+                      .begin = place(),
+                      .first = {.line = row_}};
     *static_cast<Chunk*>(chunk) = Chunk(dataset_, row_, taken.rows);
     row_ += taken.rows;
     return taken;
@@ -73,6 +80,39 @@ class InMemoryDataset::Source : public RowSource {
 
   const InMemoryDataset* const dataset_;
   int64_t row_ = 0;
+};
+
+// Where the rows were loaded from: two places per batch that was read. Rows that a program gave
+// have no such batches, only numbers.
+class InMemoryDataset::Names {
+ public:
+  struct Run {
+    int64_t key = 0;  // of PackedRows::Join
+    int64_t rows = 0;
+    BatchOrigin origin;
+    int64_t first = 0;  // number of the first row
+  };
+
+  Names() = default;
+  Names(std::vector<Run> runs, NameRows names) : runs_(std::move(runs)), names_(std::move(names)) {
+    std::ranges::sort(runs_, {}, &Run::key);
+    int64_t first = 0;
+    for (Run& run : runs_) first += (run.first = first, run.rows);
+  }
+
+  std::string NameOf(int64_t row) const {
+    if (!names_) return fmt::format("row {} in memory", row);
+    auto run = std::ranges::upper_bound(runs_, row, {}, &Run::first);
+    if (run == runs_.begin()) return "";
+    --run;
+    // Bad rows were left out somewhere among those that were taken.
+    const bool exact = run->rows == run->origin.taken;
+    return names_(run->origin, exact ? row - run->first : -1);
+  }
+
+ private:
+  std::vector<Run> runs_;
+  NameRows names_;
 };
 
 StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::Make(std::span<const InputSpec> inputs,
@@ -110,6 +150,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromRows(std::vector
   PackedRows packed(inputs);
   FL_RETURN_IF_ERROR(packed.Add(rows));
   FL_RETURN_IF_ERROR(dataset->Adopt(std::move(packed), {}));
+  dataset->names_ = std::make_shared<const Names>();
   return dataset;
 }
 
@@ -126,6 +167,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromGenerator(
     FL_RETURN_IF_ERROR(packed.Add(rows));
   }
   FL_RETURN_IF_ERROR(dataset->Adopt(std::move(packed), {}));
+  dataset->names_ = std::make_shared<const Names>();
   return dataset;
 }
 
@@ -137,6 +179,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::FromStored(
   }
   FL_ASSIGN_OR_RETURN(auto dataset, Make(inputs, options));
   dataset->rows_ = std::move(rows);
+  dataset->names_ = std::make_shared<const Names>();
   FL_RETURN_IF_ERROR(dataset->CheckRows());
   return dataset;
 }
@@ -157,6 +200,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::View(const BatchOpti
   FL_RETURN_IF_ERROR(CheckLoaded());
   FL_ASSIGN_OR_RETURN(auto view, Make(inputs_, options));
   view->rows_ = rows_;
+  view->names_ = names_;
   view->order_ = order_;
   view->loaded_ = loaded_;
   view->history_ = history_;
@@ -178,6 +222,7 @@ StatusOr<std::unique_ptr<InMemoryDataset>> InMemoryDataset::View(const BatchOpti
     if (!order_.empty()) row = order_[row];
   }
   if (!rows.empty()) view->rows_ = rows_;
+  view->names_ = names_;
   view->order_ = std::move(rows);
   view->history_ = Mix64(history_ ^ hash.value());
   FL_RETURN_IF_ERROR(view->CheckRows());
@@ -191,17 +236,24 @@ Status InMemoryDataset::LoadFiles(std::vector<FileSlice> files,
                       MakeStream(std::move(files), std::move(parser), options));
   const int threads = std::max(options.threads, 1);
   std::vector<PackedRows> parts;
+  std::vector<std::vector<Names::Run>> runs(threads);
   for (int worker = 0; worker < threads; ++worker) parts.emplace_back(inputs_);
   const auto keep = [&](int worker, const Batch& batch) -> Status {
     if (give_up_) return absl::CancelledError("loading was cancelled");
     FL_RETURN_IF_ERROR(Annotate(batch.Check(inputs_), "dataset"));
     // The order of the files: the batches of a reader are in it, and so are the readers.
     const int64_t reader = batch.ordinal % stream->readers();
-    return parts[worker].Add(batch, (reader << 40) + batch.ordinal / stream->readers());
+    const int64_t key = (reader << 40) + batch.ordinal / stream->readers();
+    runs[worker].push_back({.key = key, .rows = batch.rows, .origin = batch.origin});
+    return parts[worker].Add(batch, key);
   };
   FL_RETURN_IF_ERROR(ReadEachBatch(*stream, threads, keep));
   FL_ASSIGN_OR_RETURN(PackedRows rows, PackedRows::Join(std::move(parts)));
-  return Adopt(std::move(rows), stream->counts());
+  FL_RETURN_IF_ERROR(Adopt(std::move(rows), stream->counts()));
+  std::vector<Names::Run> all;
+  for (const auto& own : runs) all.insert(all.end(), own.begin(), own.end());
+  names_ = std::make_shared<const Names>(std::move(all), stream->name_rows());
+  return absl::OkStatus();
 }
 
 Status InMemoryDataset::WaitPreload() {
@@ -286,6 +338,11 @@ DatasetPosition InMemoryDataset::position() const {
 Status InMemoryDataset::Resume(const DatasetPosition& position) {
   FL_RETURN_IF_ERROR(CheckReady());
   return batches_->Resume(position);
+}
+
+std::string InMemoryDataset::NameOf(int64_t row) const {
+  if (names_ == nullptr || row >= rows()) return "";
+  return names_->NameOf(order_.empty() ? row : order_[row]);
 }
 
 void InMemoryDataset::AppendTo(std::vector<uint32_t> rows, int64_t begin, Batch* to) const {

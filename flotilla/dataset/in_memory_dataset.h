@@ -80,6 +80,11 @@ class InMemoryDataset : public Dataset {
   Status StartEpoch(int64_t epoch) override;
   StatusOr<bool> Next(int worker, Batch* batch) override { return batches_->Next(worker, batch); }
   int64_t epoch_batches() const override;
+  // Rows from files have their names there, if the rows were not changed since or exchanged with
+  // other trainers; rows of the program are numbered from 0 in the order in which they were given.
+  std::string NameRow(const Batch& batch, int64_t row) const override {
+    return batches_->NameRow(batch, row);
+  }
   DatasetCounts counts() const override;
   // A position depends on earlier calls of LocalShuffle, GlobalShuffle and SlotsShuffle: repeat
   // them before Resume.
@@ -119,6 +124,7 @@ class InMemoryDataset : public Dataset {
 
  private:
   class Source;
+  class Names;  // of stored rows
 
   InMemoryDataset(std::vector<InputSpec> inputs, const BatchOptions& options);
   static StatusOr<std::unique_ptr<InMemoryDataset>> Make(std::span<const InputSpec> inputs,
@@ -128,7 +134,12 @@ class InMemoryDataset : public Dataset {
   // Takes ownership of rows; error when there are not enough.
   Status Adopt(PackedRows rows, DatasetCounts loaded);
   // Replaces the rows; other datasets that share the old ones keep them.
-  void SetRows(PackedRows rows) { rows_ = std::make_shared<const PackedRows>(std::move(rows)); }
+  void SetRows(PackedRows rows) {
+    rows_ = std::make_shared<const PackedRows>(std::move(rows));
+    names_ = nullptr;
+  }
+  // The name of row `row` of the dataset.
+  std::string NameOf(int64_t row) const;
   Status CheckRows() const;
   // Error if rows are not there: a failed Preload, ReleaseMemory.
   Status CheckLoaded();
@@ -157,7 +168,8 @@ class InMemoryDataset : public Dataset {
   std::shared_ptr<const RowsInMemory> rows_;
   // Row i is stored as row order_[i]; empty: as row i, and all rows of rows_ are in the dataset.
   std::vector<uint32_t> order_;
-  DatasetCounts loaded_;  // counts of loading: skipped rows
+  std::shared_ptr<const Names> names_;  // of the rows in rows_; null: they have none
+  DatasetCounts loaded_;                // counts of loading: skipped rows
   bool released_ = false;
   uint64_t history_ = 0;  // hash of the shuffles that changed the rows and of the choice of a view
   std::unique_ptr<BatchedDataset> batches_;

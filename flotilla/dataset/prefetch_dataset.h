@@ -31,6 +31,9 @@ class PrefetchDataset : public Dataset {
   StatusOr<bool> Next(int worker, Batch* batch) override;
   int64_t epoch_batches() const override { return inner_->epoch_batches(); }
   DatasetCounts counts() const override;
+  std::string NameRow(const Batch& batch, int64_t row) const override {
+    return inner_->NameRow(batch, row);
+  }
   DatasetPosition position() const override;
   Status Resume(const DatasetPosition& position) override;
 

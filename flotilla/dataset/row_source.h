@@ -15,6 +15,7 @@
 #include "flotilla/dataset/epoch_ledger.h"
 #include "flotilla/dataset/packed_rows.h"
 #include "flotilla/dataset/position.h"
+#include "flotilla/dataset/row_names.h"
 #include "flotilla/tensor/batch.h"
 
 namespace flotilla {
@@ -70,10 +71,16 @@ class RowSource {
   // Where the next Take begins; after an error, where the Take that failed began.
   virtual Place place() const = 0;
 
+  // Names rows by the places that Take returned; null: the source does not know where its rows come
+  // from.
+  virtual NameRows name_rows() const { return nullptr; }
+
   virtual std::unique_ptr<RowChunk> MakeChunk() const = 0;
   struct Taken {
     int64_t rows = 0;
     Place begin;  // a Seek to it takes the same rows again, without counting bad rows twice
+    // For name_rows: where the first row is, and the place after the last one in its file.
+    BatchOrigin::Place first = {}, end = {};
   };
   // Replaces `chunk` with the next `count` rows, fewer only at the end of the epoch. Reuses the
   // memory of `chunk`, which comes from MakeChunk of a source of the same dataset. Bad rows count

@@ -40,14 +40,27 @@ class TextSource : public RowSource {
     return {.file = position.file, .line = position.line, .offset = position.offset};
   }
 
+  NameRows name_rows() const override {
+    return NamesInFiles(reader_.files(), {.first = 1 + header_lines_});
+  }
+
   std::unique_ptr<RowChunk> MakeChunk() const override { return std::make_unique<Chunk>(); }
 
   StatusOr<Taken> Take(int64_t count, EpochLedger* /*ledger*/, RowChunk* chunk) override {
     static_cast<Chunk*>(chunk)->source = this;
-    const Place begin = place();
-    FL_ASSIGN_OR_RETURN(const int64_t taken,
-                        reader_.Take(count, &static_cast<Chunk*>(chunk)->lines));
-    return Taken{taken, begin};
+    TextLines& lines = static_cast<Chunk*>(chunk)->lines;
+    Taken taken{.begin = place()};
+    FL_ASSIGN_OR_RETURN(taken.rows, reader_.Take(count, &lines));
+    if (taken.rows == 0) return taken;
+    const TextLines::Part& first = lines.parts.front();
+    const TextLines::Part& last = lines.parts.back();
+    taken.first = {first.file, first.line};
+    taken.end = {last.file, reader_.position().line};
+    if (reader_.position().file != last.file) {  // its last lines: at the end of the files
+      const std::string_view rest = std::string_view(lines.text).substr(last.begin);
+      taken.end.line = last.line + std::count(rest.begin(), rest.end(), '\n');
+    }
+    return taken;
   }
 
  private:

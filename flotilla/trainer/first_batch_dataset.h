@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "flotilla/base/status.h"
@@ -39,6 +40,9 @@ class FirstBatchDataset : public Dataset {
   }
   int64_t epoch_batches() const override { return inner_->epoch_batches(); }
   DatasetCounts counts() const override { return inner_->counts(); }
+  std::string NameRow(const Batch& batch, int64_t row) const override {
+    return inner_->NameRow(batch, row);
+  }
   DatasetPosition position() const override { return inner_->position(); }
   Status Resume(const DatasetPosition& position) override {
     waiting_ = false;
