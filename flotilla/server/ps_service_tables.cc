@@ -165,6 +165,10 @@ void PsService::Push(const std::shared_ptr<Call>& call) {
   const Status read = ReadPart(*call, part.get(), in_round ? nullptr : &pushed);
   if (!read.ok()) return Answer(call, read);
   if (in_round) {
+    part->empty = call->head().push().batches() == 0;
+    if (part->empty && part->has_values()) {
+      return Answer(call, InvalidArgument("a push into a round of no batches, but with values"));
+    }
     call->message.tensors = {};  // a push that waits for its round is stored only once
     return PushInRound(call, std::move(*part));
   }
@@ -189,6 +193,7 @@ void PsService::PushInRound(const std::shared_ptr<Call>& call, RoundPart part) {
 }
 
 RoundResult PsService::ApplyRound(const RoundPart& mean) {
+  if (mean.empty) return {.step = step_, .pauses_asked = pauses_asked_};
   const StatusOr<int64_t> step = Apply({{mean.sparse.begin(), mean.sparse.end()}, mean.dense}, 1);
   if (!step.ok()) return {.status = step.status()};
   return {.step = *step, .pauses_asked = pauses_asked_};

@@ -137,16 +137,16 @@ void Rounds::Advance(Calls* calls) {
       pushes_.erase(at);
       return;
     }
-    sum_.Add(*waiting.part);
+    if (!waiting.part->empty) sum_.Add(*waiting.part);
     waiting_bytes_ -= waiting.part->memory_bytes();
     waiting.part.reset();
     waiting.added = true;
   }
-  if (sum_.parts() > 0) FinishRound(calls);
+  if (!pushes_.empty()) FinishRound(calls);
 }
 
 void Rounds::FinishRound(Calls* calls) {
-  const RoundResult result = apply_(sum_.Mean());
+  const RoundResult result = apply_(sum_.parts() > 0 ? sum_.Mean() : RoundPart{.empty = true});
   for (auto& [trainer, waiting] : pushes_) {
     calls->push_back([done = std::move(waiting.done), result] { done(result); });
   }

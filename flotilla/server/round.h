@@ -5,7 +5,8 @@
 // every run, for any number of servers. Parts that arrive early wait; beyond a memory bound only
 // their position is kept and the trainer sends them again when it is its turn. A trainer without
 // data leaves, and rounds continue with the others; the sum is divided by the number of trainers in
-// the round.
+// the round. A trainer that has nothing to add to a round pushes an empty part, and the sum is
+// divided by the number of the others.
 #pragma once
 
 #include <cstdint>

@@ -16,8 +16,12 @@ struct RoundPart {
   std::vector<SparseRows> sparse;  // one per table
   AlignedVector<float> dense;      // the server's slice; empty: no dense part
   int64_t rows = 0;                // examples
+  // There is nothing to add: the trainer is in the round, but the mean is that of the others. As
+  // the input of an update: all parts were empty, and nothing changes.
+  bool empty = false;
 
   size_t memory_bytes() const;
+  bool has_values() const { return memory_bytes() > 0; }
 };
 
 // Adds parts one after another. The result depends only on the parts and their order.

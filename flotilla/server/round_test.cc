@@ -20,6 +20,7 @@ class RoundsTest : public ::testing::Test {
     rounds_ = std::make_unique<Rounds>(
         RoundOptions{.trainers = trainers, .max_waiting_bytes = max_waiting_bytes}, tables_.get(),
         &clock_, [this](const RoundPart& mean) -> RoundResult {
+          if (mean.empty) return {.step = 1000};
           updates_.push_back(mean.sparse[0].row(0)[0]);
           order_.push_back(mean.sparse[0].ids);
           return {.step = static_cast<int64_t>(updates_.size())};
@@ -37,6 +38,14 @@ class RoundsTest : public ::testing::Test {
     RoundPart part;
     part.sparse.push_back(
         {.dim = 1, .ids = {77, static_cast<uint64_t>(trainer)}, .values = {value, 0}});
+    rounds_->Push(trainer, std::move(part), [this, trainer](const RoundResult& result) {
+      results_[trainer].push_back(result);
+    });
+  }
+
+  void PushNothing(int trainer) {
+    RoundPart part{.empty = true};
+    part.sparse.push_back({.dim = 1});
     rounds_->Push(trainer, std::move(part), [this, trainer](const RoundResult& result) {
       results_[trainer].push_back(result);
     });
@@ -70,6 +79,29 @@ TEST_F(RoundsTest, PartsAreAddedInTrainerOrderWhateverTheOrderOfArrival) {
     EXPECT_TRUE(results_[t][0].status.ok());
     EXPECT_EQ(results_[t][0].step, 1);
   }
+}
+
+TEST_F(RoundsTest, AnEmptyPartCompletesTheRoundAndDoesNotCountInTheMean) {
+  Make(3);
+  Push(0, 1);
+  PushNothing(1);
+  EXPECT_TRUE(updates_.empty());
+  Push(2, 5);
+  EXPECT_EQ(updates_, std::vector<float>{3}) << "the mean of two";
+  EXPECT_EQ(order_[0], (std::vector<uint64_t>{77, 0, 2}));
+  for (int t = 0; t < 3; ++t) EXPECT_TRUE(results_[t].at(0).status.ok());
+}
+
+TEST_F(RoundsTest, ARoundOfEmptyPartsEndsWithoutAnUpdate) {
+  Make(2);
+  PushNothing(1);
+  EXPECT_TRUE(results_[1].empty());
+  PushNothing(0);
+  EXPECT_TRUE(updates_.empty());
+  EXPECT_EQ(results_[1].at(0).step, 1000) << "as the service says";
+  Push(0, 1);
+  Push(1, 5);
+  EXPECT_EQ(updates_, std::vector<float>{3}) << "the next round is a usual one";
 }
 
 TEST_F(RoundsTest, APartThatIsNotKeptIsAskedForWhenItsTurnComes) {
