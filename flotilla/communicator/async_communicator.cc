@@ -154,6 +154,12 @@ StatusOr<Pending> AsyncCommunicator::StartPush(int worker, Gradients& gradients,
   return Pending();
 }
 
+StatusOr<Pending> AsyncCommunicator::StartSkip(int worker) {
+  FL_RETURN_IF_ERROR(ReceiveError());
+  if (takes_turns_) GiveUpTurn(worker);
+  return Pending();
+}
+
 Status AsyncCommunicator::PushInTurn(int worker, Gradients& gradients) {
   Status status = sender_.Put(worker, gradients);
   if (status.ok()) status = sender_.WaitUntilBehind(worker, 0);

@@ -93,6 +93,7 @@ class AsyncCommunicator : public ServerCommunicator {
   // Takes the buffers and returns at once unless the queue is full. An error of an earlier send or
   // receive is returned here, and by pulls and Flush.
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
+  StatusOr<Pending> StartSkip(int worker) override;
   // The result includes everything that this trainer pushed before.
   StatusOr<std::unique_ptr<PendingSave>> BeginSave(const SaveContents& contents) override;
 

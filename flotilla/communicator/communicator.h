@@ -164,6 +164,11 @@ class Communicator : public Keeper {
   virtual StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) = 0;
   Status Push(int worker, Gradients& gradients);
 
+  // Takes the place of StartPush if the gradients of a step, or of all batches of a round, cannot
+  // be used (trainer/bad_batch.h): nothing changes, and the others do not wait for this worker. In
+  // joined modes dense() is written by Wait of the result.
+  virtual StatusOr<Pending> StartSkip(int /*worker*/) { return Pending(); }
+
   // Not null if dense parameters live in this process (local, geo) and workers may change them.
   DenseInPlace* dense_in_place() const { return dense_in_place_; }
 

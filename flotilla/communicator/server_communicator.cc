@@ -64,6 +64,17 @@ StatusOr<Pending> ServerCommunicator::StartPushAndRefresh(PushKind kind, Gradien
   return Pending(client_->StartPush(values, sequences));
 }
 
+StatusOr<Pending> ServerCommunicator::StartEmptyPush() {
+  const auto nothing = std::make_shared<std::vector<SparseRows>>(spec().tables.size());
+  for (size_t t = 0; t < nothing->size(); ++t) (*nothing)[t].dim = spec().tables[t].dim;
+  const PushValues values{.kind = PushKind::kInRound,
+                          .sparse = *nothing,
+                          .batches = 0,
+                          .owner = nothing,
+                          .fresh_dense = dense_};
+  return Pending(client_->StartPush(values));
+}
+
 StatusOr<std::unique_ptr<PendingSave>> ServerCommunicator::BeginSave(const SaveContents& contents) {
   return BeginServerSave(client_, contents, /*has_state=*/true);
 }

@@ -47,6 +47,8 @@ class ServerCommunicator : public Communicator {
   // PsClient::StartPush.
   StatusOr<Pending> StartPushAndRefresh(PushKind kind, Gradients& gradients, int batches,
                                         PushSequences* sequences = nullptr);
+  // Sends an empty part into a round, with the same result.
+  StatusOr<Pending> StartEmptyPush();
 
  private:
   // Refreshes the copy of the dense parameters, which others may have changed since the last epoch.

@@ -13,6 +13,8 @@ StatusOr<Pending> SyncCommunicator::StartPush(int /*worker*/, Gradients& gradien
   return StartPushAndRefresh(PushKind::kInRound, gradients, batches);
 }
 
+StatusOr<Pending> SyncCommunicator::StartSkip(int /*worker*/) { return StartEmptyPush(); }
+
 Status SyncCommunicator::DoBeginEpoch(const EpochStart& /*start*/) {
   if (!in_rounds_) FL_RETURN_IF_ERROR(client().EnterRounds());
   in_rounds_ = true;

@@ -22,6 +22,8 @@ class SyncCommunicator : public ServerCommunicator {
   // Its Wait returns when every trainer of the round has pushed and the update is made; dense()
   // then holds its result. REQUIRES: an epoch has begun.
   StatusOr<Pending> StartPush(int worker, Gradients& gradients, int batches) override;
+  // Completes the round for this trainer: the mean is that of the others.
+  StatusOr<Pending> StartSkip(int worker) override;
   bool pauses_after_rounds() const override { return true; }
   uint64_t pauses_asked() const override { return client().pauses_in_rounds(); }
 

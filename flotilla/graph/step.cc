@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #include "flotilla/kernels/rows.h"
 #include "flotilla/kernels/vec.h"
@@ -13,6 +14,12 @@ namespace {
 const Batch& NoBatch() {
   static const Batch empty;
   return empty;
+}
+
+// The code of errors about one batch.
+template <typename... Args>
+Status BadLoss(fmt::format_string<Args...> format, Args&&... args) {
+  return absl::OutOfRangeError(fmt::format(format, std::forward<Args>(args)...));
 }
 
 }  // namespace
@@ -340,7 +347,7 @@ Status Step::FindBadValue() const {
     const int index = static_cast<int>(p);
     if (!kernels::AllFinite(plan_->layout().length(index),
                             dense_ + plan_->layout().offset(index))) {
-      return FailedPrecondition(
+      return BadLoss(
           "parameter {} has values that are not finite: a smaller learning rate or clipping helps",
           graph.parameters[p].name);
     }
@@ -348,17 +355,17 @@ Status Step::FindBadValue() const {
   for (size_t i = 0; i < graph.inputs.size(); ++i) {
     const AlignedVector<float>& values = slice_.batch->fields[i].values;
     if (!kernels::AllFinite(static_cast<int64_t>(values.size()), values.data())) {
-      return FailedPrecondition("input {} has values that are not finite", graph.inputs[i].name);
+      return BadLoss("input {} has values that are not finite", graph.inputs[i].name);
     }
     const std::vector<float>& weights = slice_.batch->fields[i].ids.weights;
     if (!kernels::AllFinite(static_cast<int64_t>(weights.size()), weights.data())) {
-      return FailedPrecondition("input {} has weights that are not finite", graph.inputs[i].name);
+      return BadLoss("input {} has weights that are not finite", graph.inputs[i].name);
     }
   }
   for (size_t t = 0; t < rows_.size(); ++t) {
     const AlignedVector<float>& values = rows_[t].values;
     if (!kernels::AllFinite(static_cast<int64_t>(values.size()), values.data())) {
-      return FailedPrecondition(
+      return BadLoss(
           "table {} has rows that are not finite: a smaller learning rate or clipping helps",
           graph.tables[t].name);
     }
@@ -371,11 +378,10 @@ Status Step::FindBadValue() const {
     for (size_t k = 0; k < node.outputs.size(); ++k) {
       if (kernels::AllFinite(contexts[n].out_size(static_cast<int>(k)), contexts[n].out(k)))
         continue;
-      return FailedPrecondition("{} {} is the first layer whose result is not finite", node.op,
-                                node.name);
+      return BadLoss("{} {} is the first layer whose result is not finite", node.op, node.name);
     }
   }
-  return FailedPrecondition("no single value is the cause");
+  return BadLoss("no single value is the cause");
 }
 
 void Step::FinishGradients() {

@@ -59,8 +59,9 @@ class Step {
 
   // Forward and, when `gradients` is not null, backward over the prepared slice, with the values in
   // rows() and the flat dense block. Sets every field of *gradients, which takes ownership of the
-  // ids and locations of rows(), without those that only untrained slots look up. Errors: a loss
-  // that is not finite, naming the first value that is not; ids that an op rejects. REQUIRES:
+  // ids and locations of rows(), without those that only untrained slots look up. Errors:
+  // OutOfRange, and only then, for a loss that is not finite, naming the first value that is not;
+  // ids that an op rejects. REQUIRES:
   // Prepare, then rows()[t].values filled, before every Run; the plan has a loss if gradients is
   // not null. `ready` is called once for every dense parameter, unless the run fails before its
   // backward pass; it may be empty. If it is not, gradients->dense is scratch.

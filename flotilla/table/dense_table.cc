@@ -150,6 +150,7 @@ void DenseTable::PushParameter(int parameter, GradientSource gradient, double ra
         std::span(data_).subspan(piece.begin, piece.length),
         std::span(state_).subspan(piece.state_begin, piece.rule->states() * piece.length)};
     const float* part = gradient(piece.begin - layout_.offset(parameter), piece.length, soon);
+    if (part == nullptr) return;
     MutexLock lock(mutexes_[p]);
     HogwildApply(piece, rate, step, part);
   }

@@ -59,8 +59,8 @@ class DenseTable {
   // REQUIRES: step >= 1.
   Status Push(std::span<const float> gradient, double rate, int64_t step);
 
-  // Like Push for one parameter, piece by piece; the memory of each piece is passed to the source
-  // as `soon`.
+  // Like Push for one parameter, piece by piece, up to the first that the source withholds; the
+  // memory of each piece is passed to the source as `soon`.
   void PushParameter(int parameter, GradientSource gradient, double rate, int64_t step);
 
   // data()[begin + i] += delta[i] for trained parameters; no concurrent push is lost.

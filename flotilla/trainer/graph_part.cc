@@ -1,5 +1,7 @@
 #include "flotilla/trainer/graph_part.h"
 
+#include "flotilla/trainer/bad_batch.h"
+
 namespace flotilla {
 
 Lane GraphParts::MakeLane(int worker, Step* lane_step) const {
@@ -17,13 +19,21 @@ StatusOr<bool> GraphParts::Read(int reader, Lane& lane, Batch* batch) const {
   return more;
 }
 
+Status GraphParts::Drop(const Batch& batch, const Status& error) const {
+  return IsBadBatch(error) && on_bad_batch ? on_bad_batch(batch, error) : error;
+}
+
 GraphPart::GraphPart(const GraphParts& parts, int worker)
     : parts_(parts), step_(parts.plan, parts.step), lane_(parts.MakeLane(worker, &step_)) {}
 
 StatusOr<Gradients*> GraphPart::Compute() {
   Gradients* const gradients = parts_.plan->training() ? &gradients_ : nullptr;
-  FL_RETURN_IF_ERROR(flotilla::Compute(lane_, gradients));
   fetched_.clear();
+  if (const Status status = flotilla::Compute(lane_, gradients); !status.ok()) {
+    FL_RETURN_IF_ERROR(parts_.Drop(batch_, status));
+    result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .dropped = true};
+    return nullptr;
+  }
   for (size_t k = 0; k < parts_.plan->options().fetches.size(); ++k) {
     fetched_.push_back(step_.fetched(static_cast<int>(k)));
   }

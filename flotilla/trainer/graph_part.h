@@ -21,8 +21,13 @@ struct GraphParts {
   const Clock* clock = nullptr;
   // Reads the next batch for a worker; false at the end of the data.
   std::function<StatusOr<bool>(int reader, Batch* batch)> next;
+  // Called by any worker for a batch that must not be trained on (bad_batch.h): ok drops it, an
+  // error ends the work. Empty: the cause is the error.
+  std::function<Status(const Batch& batch, const Status& cause)> on_bad_batch;
 
   Lane MakeLane(int worker, Step* step) const;
+  // Decides what becomes of a batch whose computation ended with this error: ok drops it.
+  Status Drop(const Batch& batch, const Status& error) const;
   // Calls next; the time is added to the lane.
   StatusOr<bool> Read(int reader, Lane& lane, Batch* batch) const;
 };

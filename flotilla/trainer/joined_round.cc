@@ -5,6 +5,7 @@
 
 #include "flotilla/kernels/denormals.h"
 #include "flotilla/kernels/vec.h"
+#include "flotilla/trainer/bad_batch.h"
 
 namespace flotilla {
 
@@ -31,7 +32,11 @@ Status JoinedRound::Read() {
 StatusOr<Gradients*> JoinedRound::Compute() {
   FL_CHECK(batches_ > 0);
   batches_ = 0;
-  FL_RETURN_IF_ERROR(RunChunks());
+  if (const Status status = RunChunks(); !status.ok()) {
+    FL_RETURN_IF_ERROR(parts_.Drop(batch_, status));
+    result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .dropped = true};
+    return nullptr;
+  }
   JoinFetched();
   result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .fetched = fetched_};
   if (!parts_.plan->training()) return nullptr;
@@ -63,8 +68,14 @@ Status JoinedRound::RunChunks() {
   });
   const int64_t now = parts_.clock->NowNanos();
   for (size_t w = 0; w < ended_.size(); ++w) lanes_[w].times.wait += now - ended_[w];
-  for (size_t c = 0; c < used_; ++c) FL_RETURN_IF_ERROR(chunks_[c].status);
-  return absl::OkStatus();
+  // Of a chunk with bad values and one that failed, the latter is what matters.
+  Status bad;
+  for (size_t c = 0; c < used_; ++c) {
+    const Status& status = chunks_[c].status;
+    if (!status.ok() && !IsBadBatch(status)) return status;
+    if (bad.ok()) bad = status;
+  }
+  return bad;
 }
 
 Status JoinedRound::RunChunk(const BatchSlice& slice, Chunk* chunk, Lane& lane) {

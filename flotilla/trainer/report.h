@@ -41,7 +41,12 @@ struct Report {
   int64_t skipped = 0;                // bad rows that the dataset skipped
   int64_t dropped = 0;                // rows of a short last batch that was dropped by option
   std::vector<std::string> bad_rows;  // the first few skipped rows, with their position
-  bool stopped = false;               // ended early because TrainerOptions::stop was true
+  // Batches that were not trained on because their loss or a gradient was NaN or infinite, and
+  // their rows, which are not counted in the other figures.
+  int64_t bad_batches = 0;
+  int64_t bad_batch_rows = 0;
+  std::vector<std::string> bad_batch_texts;  // of the first few: the cause and where the rows are
+  bool stopped = false;                      // ended early because TrainerOptions::stop was true
   // Per trained row: a loss that sums over the batch is divided by the rows, one that averages is
   // weighted. With sample weights, divided by their sum.
   double loss = 0;

@@ -19,6 +19,7 @@ struct BatchResult {
   int64_t ordinal = 0;  // of the batch in its epoch
   double loss = 0;
   double rate = 0;                        // learning rate, if the computation applies it itself
+  bool dropped = false;                   // a bad batch (bad_batch.h): it is not in the gradients
   std::span<const FetchedValue> fetched;  // valid until the next Read
 };
 
@@ -38,12 +39,14 @@ class Round {
   virtual Status StartPulls() = 0;
 
   // Computes the batches and returns the gradients to push: those of the batch, or those of all
-  // batches combined. The caller may exchange their buffers; valid until the next call. Null if
-  // there is nothing to push. REQUIRES: batches() > 0.
+  // batches combined, without bad ones. The caller may exchange their buffers; valid until the next
+  // call. Null if there is nothing to push: in training, if all batches are bad. REQUIRES:
+  // batches() > 0.
   virtual StatusOr<Gradients*> Compute() = 0;
   // The results of the batches of the last Compute.
   virtual std::span<const BatchResult> results() const = 0;
-  // The number of steps that their push counts as, in modes in which every batch is a step.
+  // The number of steps that their push counts as, in modes in which every batch is a step. Bad
+  // batches do not count.
   virtual int steps() const = 0;
 
   // The lanes of its workers, which hold their stage times.

@@ -52,6 +52,8 @@ Status RoundLoop::RunLoop(int l, const Rounds& rounds, const FirstError& error) 
     Pending push;
     if (gradients != nullptr) {
       FL_ASSIGN_OR_RETURN(push, StartPush(*gradients, now->steps(), lane));
+    } else if (now->results().front().dropped) {
+      FL_ASSIGN_OR_RETURN(push, communicator_->StartSkip(lane.worker));
     }
     options_.computed(l, *now);
     if (ahead != Ahead::kNothing) AskForPause();

@@ -2,7 +2,9 @@
 
 #include <utility>
 
+#include "flotilla/kernels/vec.h"
 #include "flotilla/optim/gradient_clip.h"
+#include "flotilla/trainer/bad_batch.h"
 
 namespace flotilla {
 namespace {
@@ -21,6 +23,56 @@ class Stopwatch {
   int64_t& time_;
   const int64_t start_;
 };
+
+// Applies gradients in place as they become available, up to the first bad one.
+class GuardedUpdates {
+ public:
+  explicit GuardedUpdates(Communicator& communicator)
+      : spec_(communicator.spec()),
+        in_place_(*communicator.dense_in_place()),
+        limit_(LargestGradient(spec_.optimizer.clip)) {}
+
+  void Update(int parameter, GradientSource gradient) {
+    if (!status_.ok()) return;
+    in_place_.Update(parameter, [&](int64_t begin, int64_t length, auto soon) -> const float* {
+      const float* const part = gradient(begin, length, soon);
+      if (kernels::AllWithin(length, limit_, part)) return part;
+      status_ = BadGradient(spec_, parameter, begin, {part, static_cast<size_t>(length)});
+      return nullptr;
+    });
+  }
+  const Status& status() const { return status_; }
+
+ private:
+  const ModelSpec& spec_;
+  DenseInPlace& in_place_;
+  const float limit_;
+  Status status_;
+};
+
+// Says in which batch the gradients are bad; the step has said it of a loss.
+Status InBatch(const Status& status, const Batch& batch) {
+  if (status.ok()) return status;
+  return Status(status.code(), fmt::format("{} in epoch {}, batch {}", Message(status), batch.epoch,
+                                           batch.ordinal));
+}
+
+Status RunInPlace(Lane& lane, Gradients* gradients) {
+  Communicator& communicator = *lane.communicator;
+  GuardedUpdates updates(communicator);
+  gradients->dense_applied = true;
+  FL_RETURN_IF_ERROR(lane.step->Run(
+      communicator.dense(), gradients,
+      [&updates](int parameter, GradientSource gradient) { updates.Update(parameter, gradient); }));
+  return InBatch(updates.status(), *lane.batch);
+}
+
+Status RunAndCheck(Lane& lane, Gradients* gradients) {
+  Communicator& communicator = *lane.communicator;
+  gradients->dense_applied = false;
+  FL_RETURN_IF_ERROR(lane.step->Run(communicator.dense(), gradients));
+  return InBatch(CheckDense(communicator.spec(), communicator.layout(), *gradients), *lane.batch);
+}
 
 }  // namespace
 
@@ -42,6 +94,7 @@ StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::functi
 Status Prepare(const BatchSlice& slice, Lane& lane) {
   const Stopwatch watch(lane, &lane.times.compute);
   lane.pull.reset();
+  lane.batch = slice.batch;
   return lane.step->Prepare(slice);
 }
 
@@ -61,15 +114,13 @@ Status Compute(Lane& lane, Gradients* gradients) {
   const Stopwatch watch(lane, &lane.times.compute);
   Communicator& communicator = *lane.communicator;
   if (gradients == nullptr) return lane.step->Run(communicator.dense(), nullptr);
-  DenseInPlace* const in_place = communicator.spec().optimizer.clip.kind == ClipSpec::Kind::kNone
-                                     ? communicator.dense_in_place()
-                                     : nullptr;
-  DenseReady ready;
-  if (in_place != nullptr) {
-    ready = [in_place](int parameter, GradientSource g) { in_place->Update(parameter, g); };
-  }
-  gradients->dense_applied = in_place != nullptr;
-  return lane.step->Run(communicator.dense(), gradients, ready);
+  const ModelSpec& spec = communicator.spec();
+  const bool in_place = communicator.dense_in_place() != nullptr &&
+                        spec.optimizer.clip.kind == ClipSpec::Kind::kNone &&
+                        HasUsualNumbers(*lane.batch);
+  Status status = in_place ? RunInPlace(lane, gradients) : RunAndCheck(lane, gradients);
+  if (status.ok()) status = InBatch(CheckSparse(spec, *gradients), *lane.batch);
+  return status;
 }
 
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane) {

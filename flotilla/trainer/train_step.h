@@ -42,7 +42,8 @@ struct Lane {
   const Clock* clock = nullptr;
   Missing missing = Missing::kCreate;  // how missing rows are handled
   StageTimes times;
-  std::optional<Pending> pull;  // started, but not yet waited for
+  std::optional<Pending> pull;   // started, but not yet waited for
+  const Batch* batch = nullptr;  // of the last Prepare
 };
 
 // The batch of the slice must exist until Compute has returned.
@@ -54,6 +55,11 @@ Status StartPull(Lane& lane);
 // Pulls, unless StartPull was called, and computes. If the communicator offers dense parameters in
 // place and nothing must be clipped first, they are updated during the computation. Null: forward
 // only.
+//
+// If the loss or a gradient is bad (bad_batch.h), nothing must be pushed: an error for which
+// IsBadBatch is true. In place no bad value is applied. A batch with unusual numbers is computed
+// before any of it is applied; otherwise the layers behind the first bad gradient, which come
+// before it in the backward pass, have been updated.
 Status Compute(Lane& lane, Gradients* gradients);
 
 // `gradients` are those of one batch, or the mean of those of `batches` batches.

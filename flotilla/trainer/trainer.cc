@@ -3,15 +3,24 @@
 #include <algorithm>
 #include <utility>
 
+#include "flotilla/trainer/bad_batch.h"
 #include "flotilla/trainer/first_batch_dataset.h"
 #include "flotilla/trainer/joined_round.h"
 #include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
+namespace {
+
+constexpr size_t kBadBatchTexts = 5;  // that a report has
+
+}  // namespace
 
 StatusOr<std::unique_ptr<Trainer>> Trainer::Make(const Model* model, Communicator* communicator,
                                                  const Clock* clock, TrainerOptions options) {
   if (options.workers < 1) return InvalidArgument("workers is {}, must be >= 1", options.workers);
+  if (options.max_bad_batches < 0) {
+    return InvalidArgument("max_bad_batches is {}, must be >= 0", options.max_bad_batches);
+  }
   if (options.chunk_rows < 1 || options.progress_batches < 1 || options.fetch_batches < 1) {
     return InvalidArgument(
         "chunk_rows is {}, progress_batches {} and fetch_batches {}: all must be >= 1",
@@ -38,12 +47,16 @@ RoundLoopOptions Trainer::TrainLoopOptions() {
       .want_pause = options_.want_pause, .at_pause = options_.at_pause, .stop = options_.stop};
   loop.computed = [this](int first, const Round& round) {
     for (const BatchResult& result : round.results()) {
-      Count(first++, result);
+      const int worker = first++;
+      if (result.dropped) continue;
+      Count(worker, result);
       TellFetched(result.fetched);
     }
   };
   loop.pushed = [this](int, const Round& round) {
-    for (const BatchResult& result : round.results()) TellProgress(result);
+    for (const BatchResult& result : round.results()) {
+      if (!result.dropped) TellProgress(result);
+    }
   };
   return loop;
 }
@@ -93,9 +106,12 @@ Status Trainer::Init() {
                    .step = {.seed = options_.seed, .trainer = communicator_->trainer()},
                    .communicator = communicator_,
                    .clock = clock_,
-                   .next = [this](int reader, Batch* batch) {
-                     return NextUnlessStopped(*source_, reader, Cancelled(), batch);
-                   }};
+                   .next =
+                       [this](int reader, Batch* batch) {
+                         return NextUnlessStopped(*source_, reader, Cancelled(), batch);
+                       },
+                   .on_bad_batch = [this](const Batch& batch,
+                                          const Status& cause) { return DropBatch(batch, cause); }};
   train_ = MakeRounds(parts, train_loop_);
   parts.plan = evaluate_plan_.get();
   parts.step = {.seed = options_.seed, .training = false};
@@ -225,6 +241,9 @@ Status Trainer::StartRun(const Report& before) {
     MutexLock lock(mutex_);
     progress_rows_ = before.rows;
     progress_batches_ = before.batches;
+    bad_batches_ = before.bad_batches;
+    bad_batch_rows_ = before.bad_batch_rows;
+    bad_batch_texts_ = before.bad_batch_texts;
   }
   std::ranges::fill(workers_, Worker());
   metrics_->Reset();
@@ -254,6 +273,12 @@ Report Trainer::SoFar() const {
   }
   report.trained = report.rows;
   report.loss = report.rows > 0 ? report.loss / report.loss_weight() : 0;
+  {
+    MutexLock lock(mutex_);
+    report.bad_batches = bad_batches_;
+    report.bad_batch_rows = bad_batch_rows_;
+    report.bad_batch_texts = bad_batch_texts_;
+  }
   const MetricSet merged = MergedMetrics();
   report.metrics = merged.Values();
   report.metric_details = merged.Details();
@@ -295,6 +320,24 @@ void Trainer::Count(int worker, const BatchResult& result) {
   counted.loss += RowLoss(result.loss, result.rows);
   if (weight_fetch_ >= 0) counted.weight += WeightOf(result);
   metrics_->Add(worker, result.rows, result.fetched);
+}
+
+Status Trainer::DropBatch(const Batch& batch, const Status& cause) {
+  const std::string text = DescribeBadBatch(batch, model_->graph.def().inputs, cause, source_);
+  MutexLock lock(mutex_);
+  if (bad_batches_ >= options_.max_bad_batches) {
+    return FailedPrecondition(
+        "{}{}; if the model diverges, a smaller learning rate or gradient clipping helps, "
+        "otherwise "
+        "check these rows; max_bad_batches allows {} such batches per epoch",
+        bad_batches_ > 0 ? fmt::format("bad batch {} of the epoch: ", bad_batches_ + 1) : "", text,
+        options_.max_bad_batches);
+  }
+  ++bad_batches_;
+  bad_batch_rows_ += batch.rows;
+  if (bad_batch_texts_.size() < kBadBatchTexts) bad_batch_texts_.push_back(text);
+  if (options_.on_bad_batch) options_.on_bad_batch(bad_batches_, text);
+  return absl::OkStatus();
 }
 
 double Trainer::WeightOf(const BatchResult& result) const {

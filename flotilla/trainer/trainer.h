@@ -52,6 +52,12 @@ struct TrainerOptions {
   std::function<void(int64_t batch, std::span<const FetchedValue> values)> on_fetch;
   int64_t fetch_batches = 100;
 
+  // The number of bad batches (bad_batch.h) per epoch that are left out and counted; one more ends
+  // the epoch with its cause. on_bad_batch is called for each that is left out, by one worker at a
+  // time, with its number in the epoch, from 1, and the cause with the place of the rows.
+  int64_t max_bad_batches = 0;
+  std::function<void(int64_t number, const std::string& text)> on_bad_batch;
+
   // Called after every batch, by any worker. If it returns true, at_pause is called as soon as
   // every worker is between two batches. at_pause is where a save begins: nothing is pushed or read
   // meanwhile, so parameters and the dataset's position match. Its error ends the epoch.
@@ -131,6 +137,8 @@ class Trainer {
   // Seconds of the epoch so far.
   double Seconds() const;
   void Count(int worker, const BatchResult& result);
+  // Leaves a bad batch out of the epoch; an error if there were too many.
+  Status DropBatch(const Batch& batch, const Status& cause);
   void TellProgress(const BatchResult& result);
   // Passes the extra values of a batch to on_fetch if a call is due. The extra values are the last
   // of `fetched`.
@@ -169,9 +177,13 @@ class Trainer {
   Report before_;                              // of its part before this run
   std::unique_ptr<MetricSet> before_metrics_;  // null: none
 
-  Mutex mutex_;
+  mutable Mutex mutex_;
   int64_t progress_rows_ FL_GUARDED_BY(mutex_) = 0;
   int64_t progress_batches_ FL_GUARDED_BY(mutex_) = 0;
+  // Of the epoch, with the part before this run.
+  int64_t bad_batches_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t bad_batch_rows_ FL_GUARDED_BY(mutex_) = 0;
+  std::vector<std::string> bad_batch_texts_ FL_GUARDED_BY(mutex_);
   // The predictions of an evaluation, by the ordinal of the batch.
   std::map<int64_t, std::vector<float>> predictions_ FL_GUARDED_BY(mutex_);
   bool keep_predictions_ = false;

@@ -57,11 +57,16 @@ StatusOr<Gradients*> WorkerRound::Compute() {
   }));
   const int computed = std::exchange(batches_, 0);
   results_.clear();
-  for (int w = 0; w < computed; ++w) results_.push_back(workers_[w].part->result());
-  if (computed == 1 || workers_[0].gradients == nullptr) return workers_[0].gradients;
   std::vector<const Gradients*> gradients;
-  for (int w = 0; w < computed; ++w) gradients.push_back(workers_[w].gradients);
-  const float scale = merge_ == RoundMerge::kMean ? 1.0f / static_cast<float>(computed) : 1.0f;
+  Gradients* last = nullptr;
+  for (int w = 0; w < computed; ++w) {
+    results_.push_back(workers_[w].part->result());
+    if (workers_[w].gradients == nullptr) continue;
+    gradients.push_back(last = workers_[w].gradients);
+  }
+  good_ = static_cast<int>(gradients.size());
+  if (good_ <= 1) return last;
+  const float scale = merge_ == RoundMerge::kMean ? 1.0f / static_cast<float>(good_) : 1.0f;
   merger_->Merge(gradients, scale, *pool_);
   return &merger_->Result();
 }

@@ -37,9 +37,7 @@ class WorkerRound : public Round {
   Status StartPulls() override;
   StatusOr<Gradients*> Compute() override;
   std::span<const BatchResult> results() const override { return results_; }
-  int steps() const override {
-    return merge_ == RoundMerge::kMean ? static_cast<int>(results_.size()) : 1;
-  }
+  int steps() const override { return merge_ == RoundMerge::kMean ? good_ : 1; }
   int lanes() const override { return static_cast<int>(workers_.size()); }
   Lane& lane(int i) override { return workers_[i].part->lane(); }
 
@@ -62,6 +60,7 @@ class WorkerRound : public Round {
   std::vector<Worker> workers_;
   std::vector<BatchResult> results_;
   int batches_ = 0;  // read; they belong to the first batches_ workers
+  int good_ = 0;     // of those of the last Compute, without bad ones
 };
 
 }  // namespace flotilla
