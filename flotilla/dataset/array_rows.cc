@@ -123,16 +123,12 @@ void Append(std::span<const ArrayField> fields, Rows rows, int64_t count, Batch*
 
 }  // namespace
 
-int64_t IntAt(const ArrayView& values, int64_t row) {
-  int64_t value = 0;
-  Read(values, Range{row}, 1, 1, &value);
-  return value;
+void ReadInts(const ArrayView& values, int64_t begin, std::span<int64_t> to) {
+  Read(values, Range{begin}, static_cast<int64_t>(to.size()), 1, to.data());
 }
 
-double NumberAt(const ArrayView& values, int64_t row) {
-  double value = 0;
-  Read(values, Range{row}, 1, 1, &value);
-  return value;
+void ReadNumbers(const ArrayView& values, int64_t begin, std::span<double> to) {
+  Read(values, Range{begin}, static_cast<int64_t>(to.size()), 1, to.data());
 }
 
 int64_t FirstNegative(const ArrayView& values, int64_t rows, int64_t columns) {

@@ -35,9 +35,10 @@ struct ArrayView {
   int64_t column_stride = 0;  // bytes from one value of a row to the next
 };
 
-// One value. REQUIRES: of a whole number for IntAt, where a uint64 keeps its bits.
-int64_t IntAt(const ArrayView& values, int64_t row);
-double NumberAt(const ArrayView& values, int64_t row);
+// The values of rows [begin, begin + to.size()). REQUIRES: one column; whole numbers for ReadInts,
+// where a uint64 keeps its bits.
+void ReadInts(const ArrayView& values, int64_t begin, std::span<int64_t> to);
+void ReadNumbers(const ArrayView& values, int64_t begin, std::span<double> to);
 
 // The place, row * columns + column, of the first negative number; -1: there is none.
 int64_t FirstNegative(const ArrayView& values, int64_t rows, int64_t columns);

@@ -116,6 +116,15 @@ TEST_F(ArrayRowsTest, FindsTheFirstNegativeNumber) {
   EXPECT_EQ(FirstNegative({ids_.data(), ArrayView::Type::kUint16, 2, 2}, kRows, 1), -1);
 }
 
+TEST_F(ArrayRowsTest, ReadsWholeColumnsAsOneType) {
+  std::vector<int64_t> ints(3);
+  ReadInts({ids_.data(), ArrayView::Type::kInt16, 4, 2}, 10, ints);
+  EXPECT_THAT(ints, ElementsAre(30, 33, 36));
+  std::vector<double> numbers(2);
+  ReadNumbers({columns_.data(), ArrayView::Type::kFloat64, 8, 8}, kRows, numbers);
+  EXPECT_THAT(numbers, ElementsAre(0.5, 1.5));
+}
+
 TEST_F(ArrayRowsTest, NoRowsAreAnErrorUnlessTheyAreAllowed) {
   const auto none = std::make_shared<ArrayRows>(0, std::vector<ArrayField>(5));
   EXPECT_EQ(InMemoryDataset::FromStored(kArrayInputs, none, {}).status().message(),

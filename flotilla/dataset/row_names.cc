@@ -37,7 +37,8 @@ class FileNames {
                        LinesBefore(found.file) + found.number);
   }
 
-  // Of a slice, which does not count them; reads the file up to there. 0 if it cannot be read again.
+  // Of a slice, which does not count them; reads the file up to there. 0 if it cannot be read
+  // again.
   int64_t LinesBefore(size_t file) const {
     const int64_t first = count_.first;
     return FirstLineOf(files_[file], static_cast<int>(first - 1)).value_or(first) - first;

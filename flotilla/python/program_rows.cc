@@ -5,6 +5,8 @@
 
 #include "flotilla/dataset/arrow_stream.h"
 #include "flotilla/python/arrays.h"
+#include "flotilla/python/frame_rows.h"
+#include "flotilla/python/listener.h"
 
 namespace flotilla::python {
 namespace {
@@ -123,6 +125,25 @@ std::shared_ptr<ProgramRows> RowsOfArrays(const ModelHandle& model, const py::di
   return std::make_shared<MemoryRows>(Check(std::move(dataset)), std::move(rows.owners));
 }
 
+std::shared_ptr<ProgramRows> RowsOfFrame(const ModelHandle& model, const Frame& frame) {
+  std::shared_ptr<InMemoryDataset> dataset;
+  std::string note;
+  RunInterruptibly([&](StopRequest& stop) -> Status {
+    FrameEncoders encoders(InputsOf(model), model.model.format);
+    FL_ASSIGN_OR_RETURN(auto encoder, encoders.For(frame, /*scoring=*/false));
+    FL_ASSIGN_OR_RETURN(const auto rows, FrameRows::Make(&frame, std::move(encoder)));
+    const RowGenerator stoppable = [&stop, next = rows->Generate()](Batch* to) -> StatusOr<bool> {
+      if (stop.made()) return absl::CancelledError("stopped by the program");
+      return next(to);
+    };
+    FL_ASSIGN_OR_RETURN(dataset, InMemoryDataset::FromGenerator(InputsOf(model), stoppable, {}));
+    note = rows->TakeNote();
+    return absl::OkStatus();
+  });
+  return std::make_shared<MemoryRows>(std::move(dataset), std::vector<py::object>(),
+                                      std::move(note));
+}
+
 std::shared_ptr<ProgramRows> RowsOfStream(const ModelHandle& model, const py::object& object) {
   const std::vector<InputSpec>& inputs = InputsOf(model);
   const auto [capsule, stream] = StreamOf(object);
@@ -138,6 +159,7 @@ std::shared_ptr<ProgramRows> RowsOfStream(const ModelHandle& model, const py::ob
 void BindRows(py::module_& m) {
   py::class_<ProgramRows, std::shared_ptr<ProgramRows>>(m, "Rows", "Rows of a program.")
       .def_static("of_arrays", &RowsOfArrays, py::arg("model"), py::arg("arrays"), py::arg("copy"))
+      .def_static("of_frame", &RowsOfFrame, py::arg("model"), py::arg("frame"))
       .def_static("of_stream", &RowsOfStream, py::arg("model"), py::arg("stream"))
       .def_static(
           "of_generator",
@@ -145,6 +167,7 @@ void BindRows(py::module_& m) {
             return std::make_shared<GeneratedRows>(InputsOf(model), std::move(make));
           },
           py::arg("model"), py::arg("make"))
+      .def_property_readonly("note", &ProgramRows::note)
       .def("__len__", &ProgramRows::rows);
   m.def("write_stream_csv", &WriteStreamCsv, py::arg("stream"), py::arg("path"));
 }

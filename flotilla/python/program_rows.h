@@ -3,11 +3,13 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "flotilla/dataset/generator_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/python/bindings.h"
+#include "flotilla/python/frame.h"
 #include "flotilla/run/open_data.h"
 #include "flotilla/tensor/input_spec.h"
 
@@ -21,6 +23,8 @@ class ProgramRows {
   virtual OpenRows Open() = 0;
   // Rows of an epoch; 0: unknown.
   virtual int64_t rows() const { return 0; }
+  // What the user should know of them; empty: nothing.
+  virtual std::string note() const { return {}; }
   // With the GIL, after a run: raises the exception that ended it, if these rows raised one.
   virtual void Rethrow() {}
 };
@@ -28,16 +32,18 @@ class ProgramRows {
 class MemoryRows : public ProgramRows {
  public:
   // `owners` keep alive what the dataset reads.
-  MemoryRows(std::shared_ptr<InMemoryDataset> dataset, std::vector<py::object> owners)
-      : dataset_(std::move(dataset)), owners_(std::move(owners)) {}
+  MemoryRows(std::shared_ptr<InMemoryDataset> dataset, std::vector<py::object> owners,
+             std::string note = {})
+      : dataset_(std::move(dataset)), owners_(std::move(owners)), note_(std::move(note)) {}
 
   OpenRows Open() override;
   int64_t rows() const override { return dataset_->rows(); }
-  int64_t memory_bytes() const { return dataset_->memory_bytes(); }
+  std::string note() const override { return note_; }
 
  private:
   const std::shared_ptr<InMemoryDataset> dataset_;
   const std::vector<py::object> owners_;
+  const std::string note_;
 };
 
 // make(epoch) returns the rows of an epoch: an iterator of dicts of arrays (arrays.h), or anything
@@ -70,6 +76,9 @@ class GeneratedRows : public ProgramRows {
 // the arrays stay where they are.
 std::shared_ptr<ProgramRows> RowsOfArrays(const ModelHandle& model, const py::dict& arrays,
                                           bool copy);
+// The rows of a data frame for a model of the zoo, in memory, by the schema of its format. Ctrl-C
+// ends the reading.
+std::shared_ptr<ProgramRows> RowsOfFrame(const ModelHandle& model, const Frame& frame);
 // The rows of an object with __arrow_c_stream__, read at once.
 std::shared_ptr<ProgramRows> RowsOfStream(const ModelHandle& model, const py::object& stream);
 

@@ -247,6 +247,7 @@ std::pair<std::shared_ptr<ModelHandle>, TrainOptions> MakeZoo(const std::string&
     FL_ASSIGN_OR_RETURN(handle->model, MakeModel(make, config));
     FL_RETURN_IF_ERROR(CheckFlags(name, flags, config));
     handle->model.format = rows.format;
+    handle->model.format.pipe_command = options.data.pipe_command;
     if (options.epochs == 0) options.epochs = DefaultEpochs(zoo->recipe, rows.features);
     if (options.batch_size == 0) options.batch_size = DefaultBatchSize(zoo->recipe, rows.features);
     ScheduleSpec& rate = handle->model.optimizer.learning_rate;

@@ -262,7 +262,10 @@ StatusOr<DescribedRows> Finder::Find() {
   if (!in_job()) {
     FL_ASSIGN_OR_RETURN(format, SavedFormat());
   }
-  FL_ASSIGN_OR_RETURN(files_, FindFiles("--data", data_.train, data_));
+  // A program whose rows have a schema and its statistics has no files.
+  if (!data_.train.empty() || !data_.format.params.contains("statistics_file")) {
+    FL_ASSIGN_OR_RETURN(files_, FindFiles("--data", data_.train, data_));
+  }
   const bool saved = format.has_value();
   if (!saved) {
     FL_ASSIGN_OR_RETURN(format, ChooseFormat());

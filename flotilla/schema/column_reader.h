@@ -71,6 +71,8 @@ class ColumnReader {
     return ScanUint64(item.data(), end, code) == end ? Read::kValue : Read::kBad;
   }
 
+  // Whether Code reads the value as a text, which is never kBad.
+  bool takes_any_text() const { return kind_ == Kind::kText; }
   // Whether a code is the index of a value in a range of known size.
   bool is_direct() const { return kind_ == Kind::kTime || kind_ == Kind::kBorders; }
   // What a field should have been, for error messages: "a number".

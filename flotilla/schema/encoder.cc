@@ -381,7 +381,8 @@ Status Encoder::EncodeWeight(const Op& op, std::string_view cell, Field* field) 
   return absl::OkStatus();
 }
 
-Status Encoder::EncodeRow(std::span<const std::string_view> cells, Batch* batch,
+Status Encoder::EncodeRow(std::span<const std::string_view> cells,
+                          std::span<const uint64_t* const> given, Batch* batch,
                           CellPlace* place) const {
   constexpr size_t kFew = 128;
   uint64_t few[kFew];
@@ -400,7 +401,9 @@ Status Encoder::EncodeRow(std::span<const std::string_view> cells, Batch* batch,
     }
     switch (op.kind) {
       case Op::Kind::kOneId:
-        if (op.reader.Code(cell, &codes[i]) == ColumnReader::Read::kBad) {
+        if (!given.empty() && given[op.source] != nullptr) {
+          codes[i] = *given[op.source];
+        } else if (op.reader.Code(cell, &codes[i]) == ColumnReader::Read::kBad) {
           return Unexpected(op, op.reader.expected(), cell);
         }
         if (op.in_bag) field->ids.ids.push_back(IdOf(op, codes[i]));
@@ -446,10 +449,33 @@ Status Encoder::EncodeRow(std::span<const std::string_view> cells, Batch* batch,
   return absl::OkStatus();
 }
 
-Status Encoder::Encode(std::span<const std::string_view> cells, Batch* batch,
+// Null: none or several.
+const Encoder::Op* Encoder::OnlyOpOf(int source) const {
+  const Op* found = nullptr;
+  for (const Op& op : ops_) {
+    if (op.source != source) continue;
+    if (found != nullptr) return nullptr;
+    found = &op;
+  }
+  return found;
+}
+
+bool Encoder::takes_code(int source) const {
+  const Op* const op = OnlyOpOf(source);
+  return op != nullptr && op->kind == Op::Kind::kOneId && op->reader.takes_any_text();
+}
+
+uint64_t Encoder::CodeOf(int source, std::string_view cell) const {
+  uint64_t code = 0;
+  OnlyOpOf(source)->reader.Code(cell, &code);
+  return code;
+}
+
+Status Encoder::Encode(std::span<const std::string_view> cells,
+                       std::span<const uint64_t* const> codes, Batch* batch,
                        CellPlace* place) const {
   for (const int field : bags_) BeginBag(&batch->fields[field].ids);
-  Status status = EncodeRow(cells, batch, place);
+  Status status = EncodeRow(cells, codes, batch, place);
   if (status.ok()) {
     for (const int field : bags_) {
       if (EndBag(&batch->fields[field].ids)) continue;

@@ -51,7 +51,18 @@ class Encoder {
   // unchanged, the message names the column, and *place says where it is.
   // REQUIRES: cells.size() == schema().SourceCount(); batch->fields.size() >= inputs().size(),
   // further fields are not touched.
-  Status Encode(std::span<const std::string_view> cells, Batch* batch, CellPlace* place) const;
+  Status Encode(std::span<const std::string_view> cells, Batch* batch, CellPlace* place) const {
+    return Encode(cells, {}, batch, place);
+  }
+
+  // The same for rows whose values are partly known beforehand, such as those of categories:
+  // codes[i], if it is not null, points to CodeOf(i, cell), and cells[i] is not read. `codes` has
+  // an entry per source or is empty. REQUIRES: codes are given only where takes_code(i).
+  Status Encode(std::span<const std::string_view> cells, std::span<const uint64_t* const> codes,
+                Batch* batch, CellPlace* place) const;
+  // Whether the field is read once, as the text of a category.
+  bool takes_code(int source) const;
+  uint64_t CodeOf(int source, std::string_view cell) const;
 
   // Sequences that were cut to their maximal length since the last call.
   int64_t TakeCutSequences() const { return cut_.exchange(0, std::memory_order_relaxed); }
@@ -65,7 +76,9 @@ class Encoder {
   Status AddOp(size_t column, int field);
   Status FindMembers(const Column& column, Op* op) const;
   uint64_t IdOf(const Op& op, uint64_t code) const;
-  Status EncodeRow(std::span<const std::string_view> cells, Batch* batch, CellPlace* place) const;
+  Status EncodeRow(std::span<const std::string_view> cells, std::span<const uint64_t* const> given,
+                   Batch* batch, CellPlace* place) const;
+  const Op* OnlyOpOf(int source) const;
   Status EncodeNumber(const Op& op, std::string_view cell, Field* field, CellPlace* place) const;
   Status EncodeList(const Op& op, std::string_view cell, Field* field, CellPlace* place) const;
   Status EncodeWeight(const Op& op, std::string_view cell, Field* field) const;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <utility>
 
 #include "flotilla/schema/schema_testing.h"
 
@@ -52,6 +53,50 @@ TEST_F(EncoderTest, VocabularyHasIdsForMissingOtherAndItsValues) {
   }
   EXPECT_THAT(ids(0), ElementsAre(2, 3, 3, 1, 0, 0, 0, 0));
   EXPECT_THAT(ids(1), ElementsAre(6, 5, 5, 5, 4, 4, 4, 4));
+}
+
+TEST_F(EncoderTest, CodesThatAreGivenStandForTheTexts) {
+  const Schema schema = SchemaOf(
+      "missing=? a:category b:category(hash) c:category(hash_dim=50) d:id cross:cross(a,b,hash)");
+  Statistics statistics = EmptyStatistics(schema);
+  statistics.vocabularies[0].keys = KeysOf("a", {"x", "5"});
+  Use(Fitted(schema, statistics));
+  const std::vector<std::string_view> texts = {"x", "5.0", "other", "", "?", "NaN"};
+  for (const std::string_view text : texts) ASSERT_EQ(Add({text, text, text, text}), "");
+  const Batch expected = std::exchange(batch_, {.fields = std::vector<Field>(5)});
+  for (const std::string_view text : texts) {
+    std::vector<uint64_t> codes;
+    for (int source = 0; source < 4; ++source) {
+      ASSERT_TRUE(encoder_->takes_code(source));
+      codes.push_back(encoder_->CodeOf(source, text));
+    }
+    // Every second one is given, then all of them.
+    for (const bool all : {false, true}) {
+      const std::vector<const uint64_t*> given = {&codes[0], all ? &codes[1] : nullptr, &codes[2],
+                                                  all ? &codes[3] : nullptr};
+      const std::vector<std::string_view> cells = {"unread", all ? "unread" : text, "unread",
+                                                   all ? "unread" : text};
+      ASSERT_TRUE(encoder_->Encode(cells, given, &batch_, &place_).ok());
+    }
+  }
+  for (size_t field = 0; field < 5; ++field) {
+    const std::vector<uint64_t>& once = expected.fields[field].ids.ids;
+    for (size_t row = 0; row < texts.size(); ++row) {
+      EXPECT_EQ(ids(field)[2 * row], once[row]) << field << " " << texts[row];
+      EXPECT_EQ(ids(field)[2 * row + 1], once[row]) << field << " " << texts[row];
+    }
+  }
+}
+
+TEST_F(EncoderTest, CodesAreTakenForCategoriesThatAreReadOnce) {
+  UseWords(
+      "a:category n:number b:bucket t:time(hour) s:list two:category+bucket - "
+      "click:label");
+  std::vector<int> takes;
+  for (int source = 0; source < encoder_->schema().SourceCount(); ++source) {
+    if (encoder_->takes_code(source)) takes.push_back(source);
+  }
+  EXPECT_THAT(takes, ElementsAre(0));
 }
 
 TEST_F(EncoderTest, LargeVocabularyFindsEveryValue) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include "flotilla/base/scan_number.h"
 
 namespace flotilla {
@@ -22,13 +23,22 @@ std::string_view WithoutZeroFraction(std::string_view text) {
 
 }  // namespace internal
 
-std::string CanonicalText(double value) {
-  if (std::isnan(value)) return {};
+char* WriteCanonicalText(double value, char* to) {
+  if (std::isnan(value)) return to;
   constexpr double kWhole = 0x1p63;
-  if (value > -kWhole && value < kWhole && value == std::floor(value)) {
-    return fmt::format("{}", static_cast<int64_t>(value));
+  if (value > -kWhole && value < kWhole) {
+    const auto whole = static_cast<int64_t>(value);
+    if (static_cast<double>(whole) == value) {
+      const fmt::format_int text(whole);
+      return std::copy_n(text.data(), text.size(), to);
+    }
   }
-  return fmt::format("{}", value);
+  return fmt::format_to(to, "{}", value);
+}
+
+std::string CanonicalText(double value) {
+  char text[kCanonicalTextBytes];
+  return {text, WriteCanonicalText(value, text)};
 }
 
 }  // namespace flotilla

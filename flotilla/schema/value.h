@@ -39,5 +39,8 @@ inline std::string_view CanonicalText(std::string_view text) {
 // The text of a value that was given as a number: a whole number without a fraction, any other
 // number with the fewest digits that give it back; NaN is the empty text, which is a missing value.
 std::string CanonicalText(double value);
+// The same, written to `to`, which has room for kCanonicalTextBytes; returns its end.
+inline constexpr size_t kCanonicalTextBytes = 32;
+char* WriteCanonicalText(double value, char* to);
 
 }  // namespace flotilla

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <limits>
+#include <string>
 
 namespace flotilla {
 namespace {
@@ -16,6 +18,21 @@ TEST(ValueTest, SameValueFromTextAndFromNumberIsTheSameText) {
   EXPECT_EQ(CanonicalText(0.25), "0.25");
   EXPECT_EQ(CanonicalText("0.25"), "0.25");
   EXPECT_EQ(CanonicalText(1234567890123.0), "1234567890123");
+}
+
+TEST(ValueTest, WrittenNumbersAreTheSameTextAndFit) {
+  for (const double value :
+       {0.0, -0.0, 5.0, 0.1, -1.5, 1e300, -1.7976931348623157e308, 5e-324, -0x1p63, 0x1p63,
+        0x1p63 - 1024, 1e15 + 0.5, std::numeric_limits<double>::infinity(),
+        std::numeric_limits<double>::quiet_NaN()}) {
+    char text[kCanonicalTextBytes + 1] = {};
+    const char* const end = WriteCanonicalText(value, text);
+    EXPECT_LE(end - text, static_cast<ptrdiff_t>(kCanonicalTextBytes));
+    EXPECT_EQ(std::string(text, static_cast<size_t>(end - text)), CanonicalText(value));
+    if (value == value) {
+      EXPECT_EQ(std::strtod(text, nullptr), value) << text;
+    }
+  }
 }
 
 TEST(ValueTest, TextThatIsNoWholeNumberIsUnchanged) {

@@ -38,12 +38,13 @@ def train_auto(train: Any, *, test: Any = None, out: Optional[Path] = None, over
     options.keep.out = "" if out is None else os.fspath(out)
     options.keep.overwrite = overwrite
     rows._fill(options.data)
+    options.data.train = rows.paths()
     if not options.data.in_memory:
         raise ValueError("in_memory: train_auto keeps the rows in memory; use a sample of them")
     if test is not None:
         tests = as_dataset(test)._for_zoo("auto")
         rows._check_same(tests)
-        options.data.test = list(tests._paths)
+        options.data.test = tests.paths()
     result: dict[str, Any] = json.loads(_core.train_auto(options, share, last, Listener(None)))
     return result
 

@@ -68,13 +68,14 @@ class Dataset:
                     shuffle: bool = True) -> "Dataset":
         """Rows of a pandas data frame. For a model of the zoo columns become features as those of a CSV file
         do (docs/data_formats.md): by a schema, or inferred; label: its column, if its name does not say so.
-        Statistics beside the schema are used as they are; otherwise they are collected and not kept. The rows
-        pass through a temporary file in TMPDIR, which goes with the dataset. A model of one's
-        own takes the columns with the names of its inputs."""
+        Statistics beside the schema are used as they are; otherwise they are collected and not kept, from a
+        temporary file in TMPDIR, which goes with the dataset. A model of one's own takes the columns with the
+        names of its inputs."""
         check_names(frame)
         return _Table(lambda path: frame_of(frame).write(path),
                       {"label": label, "schema": os.fspath(schema), "task": task, "shuffle": shuffle},
-                      lambda model: _core.Rows.of_arrays(model, columns_of(frame, model), True))
+                      lambda model: _core.Rows.of_arrays(model, columns_of(frame, model), True),
+                      lambda model: _core.Rows.of_frame(model, frame_of(frame)))
 
     @staticmethod
     def from_arrow(stream: Any, *, label: str = "", schema: Path = "", task: str = "",
@@ -146,8 +147,13 @@ class Dataset:
         """Whether the rows are in files."""
         return False
 
-    def _rows(self, model: _core.Model) -> Optional[_core.Rows]:
-        """The rows for this model; None: they are in files."""
+    @property
+    def has_columns(self) -> bool:
+        """Whether _rows gives the rows; otherwise they are only in files."""
+        return True
+
+    def _rows(self, model: _core.Model) -> _core.Rows:
+        """The rows for this model."""
         raise NotImplementedError
 
     def _for_zoo(self, name: str) -> "_Files":
@@ -168,14 +174,18 @@ class _Files(Dataset):
     def __init__(self, paths: list[str], options: dict[str, Any]) -> None:
         self._options = options
         self._paths = paths
-        self._directory: Any = None  # of a temporary file
 
     @property
     def in_files(self) -> bool:
         return True
 
-    def _rows(self, model: _core.Model) -> None:
-        return None
+    def paths(self) -> list[str]:
+        """The files."""
+        return list(self._paths)
+
+    @property
+    def has_columns(self) -> bool:
+        return False
 
     def _for_zoo(self, name: str) -> "_Files":
         return self
@@ -188,9 +198,10 @@ class _Files(Dataset):
                 raise ValueError(f"test: {name} is {value!r}, and {self._options.get(name)!r} for the training rows, "
                                  "as which the test rows are read")
 
-    def _fill(self, data: _core.DataOptions) -> None:
-        super()._fill(data)
-        data.train = list(self._paths)
+    def _describe(self, data: _core.DataOptions) -> None:
+        """Sets the options and the files in which a model of the zoo finds its inputs."""
+        self._fill(data)
+        data.train = self.paths()
 
 
 class _Arrays(Dataset):
@@ -225,14 +236,16 @@ class _Generated(Dataset):
 
 
 class _Table(Dataset):
-    """Columns that are written as CSV for models of the zoo, and read by name otherwise."""
+    """Columns, read by their names, or by a schema for models of the zoo."""
 
     def __init__(self, write: Callable[[str], None], options: dict[str, Any],
-                 rows: Callable[[_core.Model], _core.Rows]) -> None:
+                 rows: Callable[[_core.Model], _core.Rows],
+                 zoo_rows: Optional[Callable[[_core.Model], _core.Rows]] = None) -> None:
         self._options = options
         self._write = write
         self._make_rows = rows
-        self._files: Optional[_Files] = None
+        self._make_zoo_rows = zoo_rows
+        self._files: Optional[_Written] = None
 
     def _rows(self, model: _core.Model) -> _core.Rows:
         for name in ("schema", "label", "task"):
@@ -243,25 +256,53 @@ class _Table(Dataset):
 
     def _for_zoo(self, name: str) -> _Files:
         if self._files is None:
-            directory = tempfile.TemporaryDirectory(prefix="flotilla_rows_")
-            path = os.path.join(directory.name, "rows.csv")
-            self._write(path)
-            self._files = _Files([path], {**self._options, **self._schema_options(directory.name)})
-            self._files._directory = directory
+            self._files = _Written(self._write, self._options, self._make_zoo_rows)
         return self._files
 
 
-    def _schema_options(self, directory: str) -> dict[str, Any]:
-        """How the file is read. Statistics beside a schema belong to files of other names: they are taken as they
+class _Written(_Files):
+    """Columns for a model of the zoo, as a CSV file that is written when it is wanted: where the model finds its
+    inputs. The rows themselves are encoded from the columns, where that is possible."""
+
+    def __init__(self, write: Callable[[str], None], options: dict[str, Any],
+                 rows: Optional[Callable[[_core.Model], _core.Rows]]) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="flotilla_rows_")
+        super().__init__([], {**options, **self._schema_options(options)})
+        self._write = write
+        self._make_rows = rows
+
+    def paths(self) -> list[str]:
+        if not self._paths:
+            path = os.path.join(self._directory.name, "rows.csv")
+            self._write(path)
+            self._paths = [path]
+        return super().paths()
+
+    @property
+    def has_columns(self) -> bool:
+        return self._make_rows is not None
+
+    def _rows(self, model: _core.Model) -> _core.Rows:
+        assert self._make_rows is not None
+        return self._make_rows(model)
+
+    def _describe(self, data: _core.DataOptions) -> None:
+        if "statistics_file" in self._options.get("format_params", {}):
+            self._fill(data)  # nothing has to be found out
+        else:
+            super()._describe(data)
+
+    def _schema_options(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """How the rows are read. Statistics beside a schema belong to files of other names: they are taken as they
         are, or collected for this run alone, beside a copy of the schema."""
-        schema = self._options["schema"]
+        schema = options["schema"]
         if not schema:
             return {}
         if not os.path.isfile(schema):
             return {"format": "csv"}  # a built-in schema, or an error that names it
-        if os.path.isfile(schema + ".stats") and not self._options["label"] and not self._options["task"]:
+        if os.path.isfile(schema + ".stats") and not options["label"] and not options["task"]:
             return {"format": "csv", "format_params": {"statistics_file": schema + ".stats"}}
-        return {"format": "csv", "schema": shutil.copy(schema, directory)}
+        return {"format": "csv", "schema": shutil.copy(schema, self._directory.name)}
 
 
 def _of_epoch(make: Callable[..., Any]) -> Callable[[int], Any]:

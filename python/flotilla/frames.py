@@ -39,7 +39,9 @@ def _texts(values: Any) -> "numpy.ndarray[Any, Any]":
 def _column(name: Any, series: Any) -> tuple[Any, ...]:
     kind = getattr(series.dtype, "kind", "O")
     if str(series.dtype) == "category":
-        return str(name), series.cat.codes.to_numpy(), [_text(value) for value in series.cat.categories]
+        values = series.cat.categories.tolist()
+        texts = values if set(map(type, values)) <= {str} else [_text(value) for value in values]
+        return str(name), series.array.codes, texts
     numeric = isinstance(series.dtype, numpy.dtype)
     if numeric and kind == "b":
         return str(name), series.to_numpy().view(numpy.uint8), ["False", "True"]

@@ -210,8 +210,6 @@ class Trainer:
         options.keep.resume = resume
         options.keep.overwrite = overwrite
         rows._fill(options.data)
-        if isinstance(tests, _Files):
-            options.data.test = list(tests._paths)
         if self._zoo and not zoo:
             options.data.format, options.data.format_params = "", {}  # the model has it
         if progress is None:
@@ -219,13 +217,15 @@ class Trainer:
         used = [*callbacks, *([ProgressBar()] if progress else [])]
         listener = Listener(self, used)
         if zoo:
-            options = self._make_zoo(rows, options, listener)
+            assert isinstance(rows, _Files)
+            rows._describe(options.data)
+            options = self._make_zoo(options, listener)
         history = History()
         for each in used:
             each.on_begin(self)
         try:
-            result = self._engine.fit(options, rows._rows(self.model),
-                                      None if tests is None else tests._rows(self.model), listener)
+            given = self._given(rows, tests, options.data, listener)
+            result = self._engine.fit(options, *given, listener)
         finally:
             history.epochs = listener.epochs
             for each in used:
@@ -246,6 +246,20 @@ class Trainer:
                 raise ValueError(f"{name} is {value}, but the model was made for {made}: its learning rate depends on "
                                  f"it. Pass {name} to Trainer")
 
+    def _given(self, train: Dataset, test: Optional[Dataset], data: _core.DataOptions,
+               listener: Listener) -> tuple[Optional[_core.Rows], Optional[_core.Rows]]:
+        """The rows of a run; None: they are in the files of `data`, as all rows of a job that shares them are."""
+        if isinstance(train, _Files) and (self._job is not None or not (train.has_columns and
+                                                                        (test is None or test.has_columns))):
+            data.train = train.paths()
+            data.test = test.paths() if isinstance(test, _Files) else []
+            return None, None
+        given = [None if each is None else each._rows(self.model) for each in (train, test)]
+        for rows in given:
+            if rows is not None and rows.note:
+                listener.on_log(0, rows.note)
+        return given[0], given[1]
+
     def _dataset(self, rows: Any) -> Dataset:
         dataset = as_dataset(rows)
         return dataset._for_zoo(self._zoo) if self._zoo else dataset
@@ -258,7 +272,7 @@ class Trainer:
         options.deterministic = self._deterministic
         return options
 
-    def _make_zoo(self, rows: Dataset, options: _core.TrainOptions, listener: Listener) -> _core.TrainOptions:
+    def _make_zoo(self, options: _core.TrainOptions, listener: Listener) -> _core.TrainOptions:
         job = self._job._core if self._job is not None else None
         model, options = _core.make_zoo(self._zoo, self._flags, options, job, self._mode, listener)
         self._start(model)
@@ -274,8 +288,8 @@ class Trainer:
         options = self._options()
         options.epochs = epochs or 0
         options.batch_size = batch_size or 0
-        dataset._fill(options.data)
-        self._epochs = self._make_zoo(dataset, options, Listener(self)).epochs
+        dataset._describe(options.data)
+        self._epochs = self._make_zoo(options, Listener(self)).epochs
 
     def evaluate(self, rows: Any, batch_size: int = 1000) -> dict[str, float]:
         """The loss and the metrics of rows: a Dataset, a dict of arrays, a data frame, or paths of files, which
@@ -285,11 +299,13 @@ class Trainer:
         engine, dataset = self._engine, self._dataset(rows)
         data = self._options().data
         dataset._fill(data)
-        if isinstance(dataset, _Files):
-            data.test = list(dataset._paths)
-            if self._zoo:
-                data.format, data.format_params = "", {}  # the model has it
-        return engine.evaluate(dataset._rows(self.model), data, batch_size, Listener(self))
+        if self._zoo:
+            data.format, data.format_params = "", {}  # the model has it
+        listener = Listener(self)
+        if isinstance(dataset, _Files) and (self._job is not None or not dataset.has_columns):
+            data.test = dataset.paths()
+            return engine.evaluate(None, data, batch_size, listener)
+        return engine.evaluate(dataset._rows(self.model), data, batch_size, listener)
 
     def predict(self, rows: Any) -> "numpy.ndarray[Any, Any]":
         """The predictions for rows in arrays, which need no labels: (rows,) or (rows, classes)."""

@@ -98,3 +98,56 @@ def test_a_schema_with_and_without_its_statistics(tmp_path, flotilla):
     assert used.model.inputs == expected.model.inputs
     labelled = trained(fl.Dataset.from_pandas(frame, schema=schema, label="click"))
     assert numpy.array_equal(labelled.parameter("fc_0.w_0"), expected.parameter("fc_0.w_0"))
+
+
+def test_texts_are_read_as_those_of_a_file(tmp_path, flotilla):
+    """Blanks, quotes, delimiters and line ends, with and without a schema that trims."""
+    texts = ["a", " a", "a ", "a, b ", ' "a" ', "a\tb", "a\nb", "", None, "\u00e9", "-5.0", "5.0", "5"]
+    frame = pandas.DataFrame({"word": texts * 30, "kind": pandas.Categorical(texts[::-1] * 30),
+                              "number": numpy.linspace(-2, 2, 390), "click": [0, 1] * 195})
+    # A field of a file does not span lines.
+    frame.replace("a\nb", "a b").to_csv(tmp_path / "rows.csv", index=False)
+    for trim in ("no", "yes"):
+        schema = tmp_path / f"{trim}.schema"
+        schema.write_text(f"header=yes trim={trim} word:category kind:category(hash) number:number click:label")
+        expected = trained(fl.Dataset.from_files(tmp_path / "rows.csv", schema=schema))
+        columns = fl.Dataset.from_pandas(frame, schema=schema)
+        encoded = trained(columns)
+        assert columns._files._paths == [], "the rows came from the columns"
+        for name in expected.model.parameters + expected.model.tables:
+            assert numpy.array_equal(expected.parameter(name), encoded.parameter(name)), name
+
+
+def test_rows_are_encoded_without_a_file_where_statistics_are_given(tmp_path, flotilla):
+    frame = clicks()
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    schema = tmp_path / "rows.schema"
+    schema.write_text("header=yes user:category item:category age:number(standardise) click:label")
+    expected = trained(fl.Dataset.from_files(tmp_path / "rows.csv", schema=schema), test=tmp_path / "rows.csv", epochs=2)
+    columns = fl.Dataset.from_pandas(frame, schema=schema)
+    trainer = fl.Trainer("wide_deep", seed=3, threads=1, deterministic=True)
+    history = trainer.fit(columns, test=fl.Dataset.from_pandas(frame, schema=schema), epochs=2)
+    assert columns._files._paths == [], "no file was written"
+    for name in expected.model.parameters + expected.model.tables:
+        assert numpy.array_equal(expected.parameter(name), trainer.parameter(name)), name
+    assert trainer.evaluate(frame)["auc"] == expected.evaluate(tmp_path / "rows.csv")["auc"] == history["test_auc"][-1]
+    mixed = trained(columns, test=tmp_path / "rows.csv", epochs=2)
+    assert numpy.array_equal(mixed.parameter("fc_0.w_0"), trainer.parameter("fc_0.w_0"))
+
+
+def test_a_bad_value_or_a_missing_column_is_named(tmp_path):
+    frame = clicks(300)
+    frame["seen"] = frame["seen"].astype(object)
+    schema = tmp_path / "rows.schema"
+    schema.write_text("header=yes user:category age:number seen:number click:label")
+    good = frame.assign(seen=numpy.arange(300))
+    trainer = trained(fl.Dataset.from_pandas(good, schema=schema), out=tmp_path / "model")
+    bad = good.assign(seen=[str(each) for each in range(299)] + ["often"])
+    with pytest.raises(ValueError, match=r"row 299: column 3 \(seen\): expected a number, found 'often'"):
+        trainer.fit(fl.Dataset.from_pandas(bad, schema=schema))
+    with pytest.raises(ValueError, match=r"row 299: column 3 \(seen\): expected a number, found 'often'"):
+        fl.Predictor(tmp_path / "model").predict(bad)
+    with pytest.raises(ValueError, match="the data frame has no column 'age'"):
+        trainer.fit(fl.Dataset.from_pandas(good.drop(columns="age"), schema=schema))
+    with pytest.raises(ValueError, match="row 7: column 4 .click.: expected"):
+        trainer.fit(good.assign(click=numpy.where(numpy.arange(300) == 7, numpy.nan, good["click"])))
