@@ -74,6 +74,18 @@ void Read(const ArrayView& view, Rows rows, int64_t count, int64_t width, To* to
   });
 }
 
+// Of consecutive numbers. Looks at all of them, which compilers do several at a time.
+template <typename From>
+bool NoneIsNegative(const char* data, int64_t count) {
+  bool negative = false;
+  for (int64_t i = 0; i < count; ++i) {
+    From value;
+    std::memcpy(&value, data + i * sizeof(value), sizeof(value));
+    negative |= value < 0;
+  }
+  return !negative;
+}
+
 template <typename T, typename Vector>
 T* Grow(Vector* values, int64_t more) {
   values->resize(values->size() + more);
@@ -136,7 +148,10 @@ int64_t FirstNegative(const ArrayView& values, int64_t rows, int64_t columns) {
   int64_t found = -1;
   WithType(values.type, [&](auto zero) {
     using From = decltype(zero);
-    if constexpr (std::is_signed_v<From> || std::is_floating_point_v<From>) {
+    const bool row_is_whole = (columns == 1 || values.column_stride == sizeof(From)) &&
+                              values.row_stride == static_cast<int64_t>(sizeof(From)) * columns;
+    if constexpr (std::is_signed_v<From>) {
+      if (row_is_whole && NoneIsNegative<From>(data, rows * columns)) return;
       for (int64_t i = 0; i < rows && found < 0; ++i) {
         for (int64_t c = 0; c < columns; ++c) {
           From value;

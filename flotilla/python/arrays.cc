@@ -209,11 +209,18 @@ Arrays ArraysOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool 
   return result;
 }
 
-Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels) {
+void FillBatch(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels,
+               Batch* batch) {
   const Arrays rows = ArraysOf(inputs, arrays, with_labels);
-  Batch batch{.fields = std::vector<Field>(inputs.size())};
-  rows.rows->AppendTo(0, rows.rows->rows(), &batch);
-  Check(batch.Check(inputs));
+  batch->fields.resize(inputs.size());
+  batch->Clear();
+  rows.rows->AppendTo(0, rows.rows->rows(), batch);
+  Check(batch->Check(inputs));
+}
+
+Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels) {
+  Batch batch;
+  FillBatch(inputs, arrays, with_labels, &batch);
   return batch;
 }
 

@@ -31,8 +31,11 @@ struct Arrays {
 // types of ArrayView are not copied, offsets are. Errors name the input.
 Arrays ArraysOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels);
 
-// The same as one batch of all rows, which are copied.
+// The same as one batch of all rows, which are copied; or in the place of another one, whose memory
+// is used again.
 Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels);
+void FillBatch(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels,
+               Batch* batch);
 
 // An array of one axis in place. InvalidArgument, with `what`, if its type is none of ArrayView's.
 ArrayView ViewOfArray(const py::array& array, const std::string& what);

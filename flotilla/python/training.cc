@@ -344,9 +344,9 @@ class PyExecutor {
   }
 
   py::list Step(const py::dict& feed, const std::vector<FetchArgument>& fetch, bool training) {
-    const Batch batch = BatchOf(inputs(), feed, training);
+    FillBatch(inputs(), feed, training, &feed_);
     return Fetched(fetch, [&](std::span<const Fetch> fetches) {
-      return training ? executor_->run(batch, fetches) : executor_->infer(batch, fetches);
+      return training ? executor_->run(feed_, fetches) : executor_->infer(feed_, fetches);
     });
   }
 
@@ -497,6 +497,7 @@ class PyExecutor {
   PrintMail printed_;
   std::ostream print_{&printed_};
   PyJob* job_ = nullptr;  // null: the parameters are here
+  Batch feed_;            // of Step
   std::unique_ptr<Executor> executor_;
 };
 
