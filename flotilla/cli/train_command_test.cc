@@ -4,8 +4,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "flotilla/base/temp_dir_testing.h"
 #include "flotilla/cli/run_program_testing.h"
@@ -191,6 +193,91 @@ TEST_F(TrainCommandTest, FlagsThatDoNotFitAreUsageErrors) {
   const ProgramRun lr = RunForTest({"train", "lr", "--data", train_, "--dim", "4"});
   EXPECT_EQ(lr.code, kUsageError);
   EXPECT_THAT(lr.err, HasSubstr("unknown flag --dim"));
+}
+
+// Rows of clicks in libsvm form; the numbers of some lines are so large that products of them are
+// not finite.
+std::string LargeNumbers(const std::set<int>& lines) {
+  std::string text;
+  for (int line = 1; line <= 600; ++line) {
+    const char* const value = lines.contains(line) ? "1e19" : "1";
+    text +=
+        fmt::format("{} {}:{} {}:{}\n", line / 3 % 2, line * 7 % 50, value, 50 + line % 31, value);
+  }
+  return text;
+}
+
+class BadBatchCommandTest : public ::testing::Test {
+ protected:
+  ProgramRun Train(std::vector<std::string> more) const {
+    std::vector<std::string> args = {"train", "dcnv2",        "--data", rows_,      "--threads",
+                                     "1",     "--batch_size", "10",     "--epochs", "2"};
+    args.insert(args.end(), more.begin(), more.end());
+    return RunForTest(args);
+  }
+
+  const TempDir dir_;
+  const std::string rows_ = dir_.Write("rows.libsvm", LargeNumbers({17, 200, 411}));
+};
+
+TEST_F(BadBatchCommandTest, BadBatchesAreLeftOutCountedAndNamed) {
+  const std::string out = dir_.path() + "/out";
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--out", out, "--no_shuffle"},
+        {"--deterministic", "--seed", "3"},
+        {"--no_in_memory"}}) {
+    std::vector<std::string> args = {"--json"};
+    args.insert(args.end(), more.begin(), more.end());
+    const ProgramRun run = Train(args);
+    ASSERT_EQ(run.code, kSuccess) << run.err;
+    const json result = json::parse(run.out);
+    EXPECT_EQ(result["bad_batches"], 6);
+    EXPECT_EQ(result["examples"], 2 * 570);
+    EXPECT_EQ(result["steps"], 2 * 57);
+    EXPECT_LT(result["loss"], 1.0);
+    for (const int line : {17, 200, 411}) {
+      EXPECT_THAT(run.err, HasSubstr(fmt::format("{}, line {}\n", rows_, line)));
+    }
+    EXPECT_THAT(run.err, HasSubstr("left out bad batch 3 of the epoch: "));
+    EXPECT_THAT(run.err, HasSubstr("bad_batches=3"));
+  }
+  std::ifstream log(out + ".log/metrics.jsonl");
+  int events = 0;
+  for (std::string line; std::getline(log, line);) {
+    const json entry = json::parse(line);
+    if (entry["kind"] == "epoch") EXPECT_EQ(entry["bad_batches"], 3);
+    events += entry.value("event", "") == "bad batch";
+  }
+  EXPECT_EQ(events, 6);
+  const ProgramRun table = Train({"--no_shuffle"});
+  EXPECT_THAT(table.out, HasSubstr("bad batches    6 left out"));
+  EXPECT_THAT(table.out, HasSubstr("in bad batches 60 in 2 epochs"));
+}
+
+TEST_F(BadBatchCommandTest, MoreThanAllowedEndTheRunWithTheCauseAndTheRow) {
+  const ProgramRun run = Train({"--max_bad_batches", "2", "--no_in_memory"});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("bad batch 3 of the epoch: loss "));
+  EXPECT_THAT(run.err, HasSubstr(rows_ + ", lines 411 to 420; its largest number: 1e+19"));
+  EXPECT_THAT(run.err, HasSubstr(rows_ + ", line 411; if the model diverges, a smaller"));
+  EXPECT_THAT(run.err, HasSubstr("max_bad_batches allows 2 such batches per epoch"));
+}
+
+TEST_F(BadBatchCommandTest, ARunThatDivergesEndsSoon) {
+  const std::string good = dir_.Write("good.libsvm", LargeNumbers({}));
+  const ProgramRun run =
+      RunForTest({"train", "lr", "--data", good, "--threads", "1", "--batch_size", "10",
+                  "--learning_rate", "1e38", "--optimizer", "sgd"});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("bad batch 11 of the epoch: "));
+}
+
+TEST_F(BadBatchCommandTest, AnEpochWithoutAGoodBatchIsAnError) {
+  const std::string bad = dir_.Write("bad.libsvm", LargeNumbers({1, 300, 599}));
+  const ProgramRun run =
+      RunForTest({"train", "dcnv2", "--data", bad, "--threads", "1", "--batch_size", "300"});
+  EXPECT_EQ(run.code, kFailure);
+  EXPECT_THAT(run.err, HasSubstr("every batch of epoch 0, 2 in all, "));
 }
 
 }  // namespace

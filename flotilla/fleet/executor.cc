@@ -118,6 +118,10 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
   const int workers = options.threads > 0 ? options.threads : options_.threads;
   TrainerOptions trainer_options{.workers = workers, .seed = options_.seed};
   trainer_options.stop = options.stop;
+  trainer_options.max_bad_batches = options.max_bad_batches;
+  trainer_options.on_bad_batch = [this](int64_t number, const std::string& text) {
+    print() << fmt::format("left out bad batch {} of the epoch: {}", number, text) << std::endl;
+  };
   trainer_options.fetches = watch.vars();
   trainer_options.fetch_batches = watch.batches();
   trainer_options.on_fetch = [&](int64_t batch, std::span<const FetchedValue> values) {
@@ -127,6 +131,10 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
                       Trainer::Make(&model_, communicator_, &clock_, std::move(trainer_options)));
   running = trainer.get();
   FL_ASSIGN_OR_RETURN(Report report, trainer->TrainEpoch(dataset, epoch_++));
+  if (report.rows == 0 && report.bad_batches > 0 && own_ != nullptr && !report.stopped) {
+    return FailedPrecondition("all {} batches are bad: {}", report.bad_batches,
+                              report.bad_batch_texts[0]);
+  }
   if (report.rows == 0 && own_ != nullptr && !report.stopped)
     return InvalidArgument("the dataset has no rows");
   if (options.debug) {

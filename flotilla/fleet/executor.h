@@ -75,6 +75,8 @@ struct DatasetRunOptions {
   FetchHandler fetch_handler;           // not called if it has no handler
   bool debug = false;                   // print how the workers spent their time
   int threads = 0;                      // workers of this call; 0: those of the executor
+  // Bad batches that are left out, counted (Report::bad_batches) and printed; one more is an error.
+  int64_t max_bad_batches = kMaxBadBatches;
   // Called often, by any worker. Once it returns true, workers end after their batch and the call
   // returns with Report::stopped. May be empty.
   std::function<bool()> stop;
@@ -136,7 +138,9 @@ class Executor {
   // end_pass() waits for the others.
 
   // Trains on one batch and returns the values of the fetch list from its forward pass. Metrics are
-  // those of all batches fed to run() since reset_metrics().
+  // those of all batches fed to run() since reset_metrics(). A loss or gradients that are not
+  // finite are an error (IsBadBatch of trainer/bad_batch.h): the caller has made the batch, so it
+  // decides whether to go on with another. Nothing is pushed then.
   StatusOr<std::vector<Tensor>> run(const Batch& feed, std::span<const Fetch> fetch_list);
   // Trains on several batches, in parallel. In sync and half-async they are one round: their
   // gradients are averaged and pushed once. In modes whose workers are free each batch is a step of

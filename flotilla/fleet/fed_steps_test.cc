@@ -12,6 +12,7 @@
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/fleet/counter_model_testing.h"
 #include "flotilla/fleet/fleet_testing.h"
+#include "flotilla/trainer/bad_batch.h"
 
 namespace flotilla {
 namespace {
@@ -92,6 +93,35 @@ TEST_P(FedStepsTest, EndPassAppliesEveryBatch) {
 // A worker that has fed nothing has no pass to end: it only stops.
 TEST_P(FedStepsTest, StopWorkerAppliesWhatAnOpenPassHas) {
   EXPECT_EQ(Count([](Fleet&, Executor&) { return absl::OkStatus(); }), GetParam().expected);
+}
+
+// The caller decides whether to go on; the others do not wait for a step that was not made.
+TEST_P(FedStepsTest, AStepWithABadGradientIsAnErrorAndChangesNothing) {
+  const auto feed_bad = [](Executor& executor) {
+    Batch bad = CountOne(executor.model());
+    bad.fields[0].values[0] = -1e20f;
+    const Status status = executor.run(bad, {}).status();
+    EXPECT_TRUE(IsBadBatch(status)) << status;
+    EXPECT_NE(Message(status).find("the gradient of parameter count.w_0"), std::string_view::npos);
+  };
+  std::atomic<float> count = -1;
+  const Status status =
+      RunFed(GetParam().strategy, [&](Fleet& fleet, Executor& executor) -> Status {
+        const int steps = GetParam().steps[fleet.worker_index()];
+        FL_RETURN_IF_ERROR(FeedSteps(executor, steps / 2));
+        feed_bad(executor);
+        FL_RETURN_IF_ERROR(FeedSteps(executor, steps - steps / 2));
+        if (!fleet.is_first_worker()) {
+          FL_RETURN_IF_ERROR(executor.end_pass());
+          return fleet.barrier();
+        }
+        FL_ASSIGN_OR_RETURN(count, FinalCount(fleet, executor));
+        return absl::OkStatus();
+      });
+  ASSERT_TRUE(status.ok()) << status;
+  // A worker whose pass has only bad batches counts as one with data in the divisor of GEO.
+  const bool only_bad = GetParam().steps[1] == 0 && GetParam().strategy == "mode=geo";
+  EXPECT_EQ(count, only_bad ? GetParam().expected / 2 : GetParam().expected);
 }
 
 INSTANTIATE_TEST_SUITE_P(

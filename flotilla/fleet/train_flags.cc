@@ -50,6 +50,10 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
 void AddTrainingFlags(CLI::App& command, TrainFlags& flags) {
   TrainOptions& options = flags.options;
   AddOption(command, "--batch_size", options.batch_size, "Rows per batch", "N", WholeNumber(1));
+  AddOption(command, "--max_bad_batches", options.max_bad_batches,
+            "Leave out and count up to N batches per epoch and trainer whose loss or gradients are "
+            "NaN or infinite; one more ends the run with its cause",
+            "N", WholeNumber(0));
   AddOption(command, "--early_stop", options.early_stop,
             "Stop after N epochs without a better test value of the watched metric (0: never)", "N",
             WholeNumber(0));

@@ -26,8 +26,10 @@ std::string EpochFinishedLine(int64_t epoch, const Report& report, std::string_v
           ? fmt::format(", {:.0f} {}/s", static_cast<double>(report.rows) / report.seconds,
                         RateUnit(unit))
           : "";
-  return fmt::format("epoch {} finished, use time={:.2f}{}, loss={:.4f}{}", epoch, report.seconds,
-                     rate, report.loss, MetricsText(report));
+  const std::string bad =
+      report.bad_batches > 0 ? fmt::format(", bad_batches={}", report.bad_batches) : "";
+  return fmt::format("epoch {} finished, use time={:.2f}{}, loss={:.4f}{}{}", epoch, report.seconds,
+                     rate, report.loss, MetricsText(report), bad);
 }
 
 std::string EpochTestLine(int64_t epoch, const Report& report) {

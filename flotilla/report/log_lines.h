@@ -1,5 +1,5 @@
 // The lines of a training log in the format of PaddlePaddle's tutorials, so that people and scripts
-// that know it find them. A line has no newline; unknown figures are left out.
+// that know it find them. A line has no newline; unknown figures, and no bad batches, are left out.
 #pragma once
 
 #include <cstdint>

@@ -21,6 +21,8 @@ TEST(LogLinesTest, TheEndOfAnEpochIsToldInTheOldWords) {
   EXPECT_EQ(EpochTestLine(3, report),
             "epoch 3 test, use time=52.10, loss=0.4512, auc=0.7812, logloss=0.4500");
   EXPECT_EQ(EpochFinishedLine(0, {}), "epoch 0 finished, use time=0.00, loss=0.0000");
+  EXPECT_EQ(EpochFinishedLine(0, {.bad_batches = 2}),
+            "epoch 0 finished, use time=0.00, loss=0.0000, bad_batches=2");
 }
 
 TEST(LogLinesTest, FetchedValuesShowTheirShapeAndTheFirstElements) {

@@ -69,8 +69,9 @@ std::optional<MetricsPoint::Kind> KindOf(const std::string& name) {
 
 // The keys of lines that are not metrics.
 constexpr std::string_view kLineKeys[] = {
-    "time",    "kind",    "epoch", "step",          "rows",
-    "skipped", "seconds", "loss",  "learning_rate", "examples_per_second"};
+    "time",       "kind",    "epoch", "step",          "rows",
+    "skipped",    "seconds", "loss",  "learning_rate", "examples_per_second",
+    "bad_batches"};
 
 double FigureOf(const Json& json) { return json.is_number() ? json.get<double>() : kUndefined; }
 
@@ -177,6 +178,7 @@ Status MetricsLog::WriteReport(std::string_view kind, int64_t epoch, int64_t ste
   json["skipped"] = report.skipped;
   json["seconds"] = report.seconds;
   json["loss"] = report.loss;
+  json["bad_batches"] = report.bad_batches;
   // A metric that has one of the names above does not replace it.
   for (const auto& [name, value] : report.metrics) json.emplace(name, value);
   return WriteLine(Dump(json));

@@ -3,9 +3,11 @@
 //   {"time": "2026-01-31T23:59:59.123Z", "kind": "train", "epoch": 0, "step": 100, "rows": 100000,
 //    "loss": .., METRIC: .., METRIC_window: .., "learning_rate": .., "examples_per_second": ..}
 //   {"time": .., "kind": "epoch", "epoch": 0, "step": .., "rows": .., "skipped": .., "seconds": ..,
-//    "loss": .., METRIC: ..}          the whole epoch, each batch scored before its update
+//    "loss": .., "bad_batches": .., METRIC: ..}    the whole epoch, each batch scored before its
+//                                                  update
 //   {.. "kind": "test" ..}            the same for the test rows after the epoch
 //   {"time": .., "kind": "event", "event": "save", "step": .., "detail": "out/epoch_0"}
+//   {.. "event": "bad batch", "step": .., "detail": ..}   left out by the trainer that writes
 //
 // METRIC: every metric of the model under its name, e.g. "auc": in "train" lines over the epoch so
 // far, and METRIC_window over the last batches if the metric keeps such a window. A metric with the

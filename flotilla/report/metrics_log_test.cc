@@ -57,13 +57,14 @@ TEST(MetricsLogTest, WritesOneObjectPerLineWithTheKeysOfTheHeader) {
                                 .learning_rate = 1e-3,
                                 .examples_per_second = 1e4})
                   .ok());
-  Report report{.rows = 9000, .skipped = 3, .loss = 0.25, .seconds = 2.5};
+  Report report{.rows = 9000, .skipped = 3, .bad_batches = 2, .loss = 0.25, .seconds = 2.5};
   report.metrics = {{"auc", 0.8}, {"accuracy", 0.9}, {"loss", 77}};
   ASSERT_TRUE((*log)->WriteEpoch(1, 25, report).ok());
   ASSERT_TRUE((*log)->WriteTest(1, 25, report).ok());
   ASSERT_TRUE((*log)->WriteEvent("save", 25, "out/epoch_1").ok());
   const auto lines = JsonLines(path);  // while the log is open: nothing waits in a buffer
   ASSERT_EQ(lines.size(), 4);
+  EXPECT_EQ(lines[1]["bad_batches"], 2);
   EXPECT_EQ(lines[0]["kind"], "train");
   EXPECT_EQ(lines[0]["epoch"], 1);
   EXPECT_EQ(lines[0]["step"], 20);

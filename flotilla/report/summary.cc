@@ -50,9 +50,18 @@ std::string RowsText(const RunSummary& summary) {
       fmt::format("rows           read {}, trained {}, skipped {}", Grouped(summary.read),
                   Grouped(summary.trained), Grouped(summary.skipped));
   if (summary.dropped > 0) text += fmt::format(", dropped {}", Grouped(summary.dropped));
+  if (summary.bad_batch_rows > 0) {
+    text += fmt::format(", in bad batches {}", Grouped(summary.bad_batch_rows));
+  }
   text += summary.epochs == 1 ? "\n" : fmt::format(" in {} epochs\n", summary.epochs);
   for (size_t i = 0; i < summary.samples.size(); ++i) {
     text += fmt::format("{:<15}{}\n", i == 0 ? "  first bad" : "", summary.samples[i]);
+  }
+  if (summary.bad_batches == 0) return text;
+  text += fmt::format("bad batches    {} left out: loss or gradients are not finite\n",
+                      Grouped(summary.bad_batches));
+  for (size_t i = 0; i < summary.bad_batch_texts.size(); ++i) {
+    text += fmt::format("{:<15}{}\n", i == 0 ? "  the first" : "", summary.bad_batch_texts[i]);
   }
   return text;
 }
@@ -135,7 +144,12 @@ void RunSummary::AddEpoch(const Report& report, const DatasetCounts& counts) {
   trained += report.rows;
   skipped += counts.skipped;
   dropped += counts.dropped;
-  read += report.rows + counts.skipped + counts.dropped;
+  bad_batches += report.bad_batches;
+  bad_batch_rows += report.bad_batch_rows;
+  read += report.rows + counts.skipped + counts.dropped + report.bad_batch_rows;
+  for (const std::string& text : report.bad_batch_texts) {
+    if (bad_batch_texts.size() < kMaxSamples) bad_batch_texts.push_back(text);
+  }
   // Every epoch has the same bad rows: samples of the first one are enough.
   if (samples.empty()) {
     samples.assign(counts.samples.begin(),

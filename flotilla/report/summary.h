@@ -20,12 +20,15 @@ struct RunSummary {
   // Whether rows were parsed once and kept, or read again in every epoch; not set: unknown.
   std::optional<bool> in_memory;
 
-  // Over all epochs. Read is the sum of the other three.
+  // Over all epochs. Read is the sum of the other four.
   int64_t read = 0;
   int64_t trained = 0;
   int64_t skipped = 0;
   int64_t dropped = 0;
-  std::vector<std::string> samples;  // the first bad rows, each with its position and error
+  int64_t bad_batch_rows = 0;
+  int64_t bad_batches = 0;
+  std::vector<std::string> bad_batch_texts;  // of the first few (Report)
+  std::vector<std::string> samples;          // the first bad rows, each with its position and error
 
   // Those of the slowest trainer.
   double load_seconds = 0;   // reading into memory before the first epoch

@@ -40,6 +40,26 @@ TEST(SummaryTest, EpochsAddUpAndNoRowIsLost) {
   EXPECT_THAT(summary.samples, ::testing::ElementsAre("a", "b", "c", "d", "e"));
 }
 
+TEST(SummaryTest, BadBatchesAreCountedWithTheirRowsAndTheFirstAreShown) {
+  RunSummary summary;
+  EXPECT_THAT(SummaryText(summary), Not(HasSubstr("bad batch")));
+  Report report{.rows = 900};
+  report.bad_batches = 2;
+  report.bad_batch_rows = 100;
+  report.bad_batch_texts = {"loss cost is inf", "another"};
+  summary.AddEpoch(report, {.rows = 1000});
+  summary.AddEpoch(report, {.rows = 1000});
+  EXPECT_EQ(summary.read, 2000);
+  EXPECT_EQ(summary.bad_batches, 4);
+  EXPECT_THAT(
+      SummaryText(summary),
+      StartsWith(
+          "rows           read 2,000, trained 1,800, skipped 0, in bad batches 200 in 2 epochs\n"
+          "bad batches    4 left out: loss or gradients are not finite\n"
+          "  the first    loss cost is inf\n"
+          "               another\n"));
+}
+
 TEST(SummaryTest, TheRateCountsLoadingAndTrainingOnly) {
   const RunSummary summary{
       .trained = 600, .load_seconds = 1, .train_seconds = 2, .test_seconds = 9};

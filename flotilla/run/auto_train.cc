@@ -179,6 +179,7 @@ Status Race::Run(Rows* rows, const std::function<bool()>& stop) {
   RaceOptions race{.threads = options_.threads,
                    .seed = options_.seed,
                    .deterministic = options_.deterministic,
+                   .max_bad_batches = options_.max_bad_batches,
                    .stop = stop};
   race.on_progress = [&](const Racer& racer, const Progress& moment) {
     progress.Update(moment.rows,

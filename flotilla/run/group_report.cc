@@ -58,7 +58,9 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
                               number(report->dropped),
                               report->loss * report->loss_weight(),
                               number(report->trained),
-                              report->weight};
+                              report->weight,
+                              number(report->bad_batches),
+                              number(report->bad_batch_rows)};
   const size_t figures = sums.size();
   // Each trainer writes its seconds and step to its own elements, so the sum over the group
   // contains the values of all trainers.
@@ -75,6 +77,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   report->dropped = static_cast<int64_t>(sums[3]);
   report->trained = static_cast<int64_t>(sums[5]);
   report->weight = sums[6];
+  report->bad_batches = static_cast<int64_t>(sums[7]);
+  report->bad_batch_rows = static_cast<int64_t>(sums[8]);
   report->loss = report->trained > 0 ? sums[4] / report->loss_weight() : 0;
   const auto largest = [&](size_t begin) {
     return std::ranges::max(std::span<const double>(sums).subspan(begin, trainers));
@@ -111,9 +115,10 @@ StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<con
 
 Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
   if (group.trainers() == 1) return absl::OkStatus();
-  int64_t* const counts[] = {&summary->read,          &summary->trained,    &summary->skipped,
-                             &summary->dropped,       &summary->times.read, &summary->times.pull,
-                             &summary->times.compute, &summary->times.push, &summary->times.wait};
+  int64_t* const counts[] = {&summary->read,       &summary->trained,     &summary->skipped,
+                             &summary->dropped,    &summary->bad_batches, &summary->bad_batch_rows,
+                             &summary->times.read, &summary->times.pull,  &summary->times.compute,
+                             &summary->times.push, &summary->times.wait};
   double* const seconds[] = {&summary->load_seconds, &summary->train_seconds,
                              &summary->test_seconds, &summary->save_seconds};
   std::vector<double> sums = {static_cast<double>(summary->workers)};

@@ -12,11 +12,11 @@
 
 namespace flotilla {
 
-// Replaces rows, trained, batches, skipped, dropped, loss, weight, metrics and hints of *report by
-// those of all trainers; seconds become those of the slowest, and step the last that any trainer
-// has seen, since trainers that ended earlier do not know it. Stage times and bad-row samples stay
-// those of this trainer. The result has the same bits in every trainer. Collective: every trainer
-// calls it with the same name.
+// Replaces rows, trained, batches, skipped, dropped, counts of bad batches, loss, weight, metrics
+// and hints of *report by those of all trainers; seconds become those of the slowest, and step the
+// last that any trainer has seen, since trainers that ended earlier do not know it. Stage times and
+// samples of bad rows and batches stay those of this trainer. The result has the same bits in every
+// trainer. Collective: every trainer calls it with the same name.
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
                   Report* report);
 
@@ -26,7 +26,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
 StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<const Report> parts);
 
 // Combines *summary over all trainers: workers, rows and stage times are added, seconds are those
-// of the slowest; samples of bad rows stay those of this trainer. Collective, like SumReports.
+// of the slowest; samples of bad rows and batches stay those of this trainer. Collective, like
+// SumReports.
 Status SumSummaries(std::string_view name, Group& group, RunSummary* summary);
 
 }  // namespace flotilla

@@ -80,6 +80,8 @@ TEST(SumSummariesTest, RowsAndTimesAddUpAndSecondsAreThoseOfTheSlowest) {
     summary.trained = 8 * factor;
     summary.skipped = factor;
     summary.dropped = factor;
+    summary.bad_batches = factor;
+    summary.bad_batch_rows = 100 * factor;
     summary.load_seconds = 5 - static_cast<double>(factor);
     summary.train_seconds = static_cast<double>(factor);
     summary.times = {.read = factor, .pull = factor, .compute = 7 * factor, .push = 1, .wait = 0};
@@ -97,6 +99,8 @@ TEST(SumSummariesTest, RowsAndTimesAddUpAndSecondsAreThoseOfTheSlowest) {
   EXPECT_EQ(first.trained, 32);
   EXPECT_EQ(first.skipped, 4);
   EXPECT_EQ(first.dropped, 4);
+  EXPECT_EQ(first.bad_batches, 4);
+  EXPECT_EQ(first.bad_batch_rows, 400);
   EXPECT_EQ(first.load_seconds, 4);
   EXPECT_EQ(first.train_seconds, 3);
   EXPECT_EQ(first.times.compute, 28);
@@ -150,14 +154,18 @@ TEST(SumReportsTest, MetricsAreThoseOfAllRowsInEveryTrainer) {
 
 TEST(SumReportsTest, TheLossIsPerUnitOfWeightOfAllTrainers) {
   std::vector<Report> reports(2);
-  reports[0] = {.rows = 10, .trained = 10, .loss = 2, .weight = 30};
-  reports[1] = {.rows = 10, .trained = 10, .loss = 6, .weight = 10};
+  reports[0] = {
+      .rows = 10, .trained = 10, .bad_batches = 1, .bad_batch_rows = 5, .loss = 2, .weight = 30};
+  reports[1] = {
+      .rows = 10, .trained = 10, .bad_batches = 2, .bad_batch_rows = 9, .loss = 6, .weight = 10};
   InGroup(2, [&](Group& group) {
     EXPECT_TRUE(SumReports("epoch 0", {}, group, &reports[group.trainer()]).ok());
   });
   for (const Report& report : reports) {
     EXPECT_EQ(report.loss, 3);
     EXPECT_EQ(report.weight, 40);
+    EXPECT_EQ(report.bad_batches, 3);
+    EXPECT_EQ(report.bad_batch_rows, 14);
   }
 }
 

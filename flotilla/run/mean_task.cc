@@ -73,6 +73,8 @@ Status MeanTask::Start(const TaskRun* run) {
       progress.epoch += now_->first_epoch;  // of the run
       run_->on_progress(progress);
     };
+    trainer.max_bad_batches = options_.max_bad_batches;
+    trainer.on_bad_batch = run->on_bad_batch;
     trainer.stop = run->stop;
     trainer.cancelled = run->cancelled;
     FL_ASSIGN_OR_RETURN(training.trainer, Trainer::Make(&model, training.parameters.get(), clock,

@@ -65,6 +65,7 @@ Status Lap::Prepare(InMemoryDataset& rows, const RaceRows& parts) {
   FL_ASSIGN_OR_RETURN(parameters_, LocalCommunicator::Make(SpecOf(racer_.model, options_.seed),
                                                            {.joined = options_.deterministic}));
   TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
+  trainer.max_bad_batches = options_.max_bad_batches;
   if (options_.on_progress) {
     trainer.progress_batches = 1;
     trainer.on_progress = [this](const Progress& progress) {

@@ -64,6 +64,7 @@ struct RaceOptions {
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;
+  int64_t max_bad_batches = 0;  // TrainerOptions::max_bad_batches
   // A racer leaves after N epochs without a better value, but not before its min_epochs.
   int64_t patience = 1;
   // Called during training, by one worker at a time, and after every epoch. May be empty.

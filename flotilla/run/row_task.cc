@@ -113,6 +113,8 @@ Status RowTask::Start(const TaskRun* run) {
   TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
   trainer.progress_batches = 1;
   trainer.on_progress = run->on_progress;
+  trainer.max_bad_batches = options_.max_bad_batches;
+  trainer.on_bad_batch = run->on_bad_batch;
   trainer.want_pause = run->want_pause;
   trainer.at_pause = run->at_pause;
   trainer.stop = run->stop;

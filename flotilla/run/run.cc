@@ -62,6 +62,8 @@ class Run {
   // Trains one epoch, or the rest of it, tests and saves. Returns false if the run must end.
   StatusOr<bool> RunEpoch();
   StatusOr<bool> FinishEpoch(int64_t epoch);
+  // The error of an epoch without a good batch.
+  Status OnlyBadBatches() const;
   // Sets *best to whether the model of this epoch is the best so far, and *cut if a trainer was
   // told to stop before the end of its test, which then has no result.
   Status Test(int64_t epoch, bool* best, bool* cut);
@@ -174,6 +176,10 @@ Status Run::Join() {
                 Progress told = progress;
                 told.epoch_rows = task_.epoch_rows();
                 host_.on_progress(told);
+              },
+          .on_bad_batch =
+              [this](int64_t number, const std::string& text) {
+                view_->BadBatch(number, communicator().global_step(), text);
               },
           .want_pause = [this] { return WantPause(); },
           .at_pause = [this] { return AtPause(); },
@@ -359,12 +365,23 @@ StatusOr<bool> Run::RunEpoch() {
   view_->ShareDone(epoch, result_.train);
   FL_RETURN_IF_ERROR(SumReports(fmt::format("epoch {}", epoch), MetricsOf(task_.model()), group(),
                                 &result_.train));
+  if (result_.train.rows == 0 && result_.train.bad_batches > 0) return OnlyBadBatches();
   if (result_.train.rows == 0) return InvalidArgument("--data: there are no {}", task_.unit());
   result_.examples += result_.train.rows;
   result_.trained += result_.train.trained;
   result_.steps = result_.train.step;
   view_->EpochDone(epoch, result_.steps, result_.train);
   return FinishEpoch(epoch);
+}
+
+Status Run::OnlyBadBatches() const {
+  const Report& train = result_.train;
+  return FailedPrecondition(
+      "every batch of epoch {}, {} in all, had a loss or gradients that are not finite{}; a "
+      "smaller "
+      "learning rate or gradient clipping helps if the model diverges, otherwise check the rows",
+      state_.epoch, train.bad_batches,
+      train.bad_batch_texts.empty() ? "" : "; the first: " + train.bad_batch_texts[0]);
 }
 
 StatusOr<bool> Run::FinishEpoch(int64_t epoch) {

@@ -21,6 +21,8 @@ Json ReportJson(const Report& report) {
   return {{"rows", report.rows},
           {"trained", report.trained},
           {"batches", report.batches},
+          {"bad_batches", report.bad_batches},
+          {"bad_batch_rows", report.bad_batch_rows},
           {"loss", report.loss},
           {"weight", report.weight},
           {"seconds", report.seconds},
@@ -46,7 +48,10 @@ Report ReportFromJson(const nlohmann::json& json) {
   report.trained = json.at("trained").get<int64_t>();
   report.batches = json.at("batches").get<int64_t>();
   report.loss = NumberFrom(json.at("loss"));
-  report.weight = json.value("weight", 0.0);  // models of earlier versions do not have it
+  // Models of earlier versions do not have these.
+  report.bad_batches = json.value("bad_batches", report.bad_batches);
+  report.bad_batch_rows = json.value("bad_batch_rows", report.bad_batch_rows);
+  report.weight = json.value("weight", 0.0);
   report.seconds = json.at("seconds").get<double>();
   const nlohmann::json& nanos = json.at("stage_nanos");
   report.times = {.read = nanos.at(0).get<int64_t>(),

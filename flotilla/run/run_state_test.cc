@@ -19,6 +19,8 @@ TEST(RunStateTest, APositionKeepsTheReportOfItsEpochSoFar) {
   state.so_far.rows = 1200;
   state.so_far.trained = 1100;
   state.so_far.batches = 12;
+  state.so_far.bad_batches = 2;
+  state.so_far.bad_batch_rows = 200;
   state.so_far.loss = kUndefined;
   state.so_far.seconds = 1.5;
   state.so_far.times.compute = 77;
@@ -31,6 +33,8 @@ TEST(RunStateTest, APositionKeepsTheReportOfItsEpochSoFar) {
   EXPECT_EQ(read->so_far.rows, 1200);
   EXPECT_EQ(read->so_far.trained, 1100);
   EXPECT_EQ(read->so_far.batches, 12);
+  EXPECT_EQ(read->so_far.bad_batches, 2);
+  EXPECT_EQ(read->so_far.bad_batch_rows, 200);
   EXPECT_TRUE(std::isnan(read->so_far.loss));
   EXPECT_EQ(read->so_far.seconds, 1.5);
   EXPECT_EQ(read->so_far.times.compute, 77);

@@ -90,6 +90,16 @@ void RunView::TellLauncher(const Progress& progress) const {
                .seconds_left = progress.seconds_left});
 }
 
+void RunView::BadBatch(int64_t number, int64_t step, const std::string& text) {
+  terminal_->log.warn("left out bad batch {} of the epoch: {}", number, text);
+  const Role& role = options_->fleet.role;
+  // Figures of a job come from its first trainer, but only this one knows of the batch.
+  AddStatusLine(
+      options_->fleet.status_file,
+      fmt::format("trainer {} left out bad batch {} of its epoch: {}", role.index, number, text));
+  Event("bad batch", step, text);
+}
+
 void RunView::ShareDone(int64_t epoch, const Report& report) {
   const auto rows = static_cast<double>(report.rows);
   WriteStatus(options_->fleet.status_file, {.unit = unit_,

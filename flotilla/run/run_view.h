@@ -34,8 +34,10 @@ class RunView {
   // Rows of an epoch, for the time left; 0: unknown.
   void set_epoch_rows(int64_t rows) { epoch_rows_ = rows; }
 
-  // The first four are called by one thread at a time.
+  // The first five are called by one thread at a time.
   void Batch(const Progress& progress, const Task& task);
+  // A bad batch was left out, the one of this number in the epoch.
+  void BadBatch(int64_t number, int64_t step, const std::string& text);
   // This trainer has trained its rows of the epoch (possibly none); others may still be training.
   void ShareDone(int64_t epoch, const Report& report);
   void EpochDone(int64_t epoch, int64_t step, const Report& report);

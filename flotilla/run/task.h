@@ -36,6 +36,7 @@ struct TaskRun {
 
   // The callbacks of the training loop (TrainerOptions).
   std::function<void(const Progress&)> on_progress;
+  std::function<void(int64_t number, const std::string& text)> on_bad_batch;
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
   std::function<bool()> stop;

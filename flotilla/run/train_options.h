@@ -38,8 +38,15 @@ struct DataOptions {
   std::string cache;  // directory of the binary cache; empty: none
 };
 
+// A batch that a single row has spoilt should not end a job of hours, and a model that diverges
+// spoils every batch, so that a few more end its run soon.
+inline constexpr int64_t kMaxBadBatches = 10;
+
 struct TrainOptions : RunOptions {
   int64_t batch_size = 1000;  // 0: chosen with the model (RowModel)
+  // Batches per epoch and trainer whose loss or gradients are NaN or infinite that are left out and
+  // counted (trainer/bad_batch.h); one more is an error.
+  int64_t max_bad_batches = kMaxBadBatches;
   DataOptions data;
 };
 

@@ -103,6 +103,7 @@ std::string ResultJson(const TrainOptions& options, const RunResult& result) {
   json["quality_of"] = result.test ? "test" : "train";
   json["examples"] = result.examples;
   json["skipped"] = result.train.skipped;
+  json["bad_batches"] = result.summary.bad_batches;
   json["seconds"] = AllSeconds(result);
   json["examples_per_second"] =
       AllSeconds(result) > 0 ? static_cast<double>(result.examples) / AllSeconds(result) : 0;

@@ -36,6 +36,9 @@ inline constexpr char kTrainJsonHelp[] =
   train_auc, train_logloss, .. the same metrics of the training rows, with and without --test
   examples                     rows trained on, over all epochs
   skipped                      bad rows skipped in an epoch
+  bad_batches                  batches of all epochs that were left out because their loss or
+                               gradients were not finite (--max_bad_batches); their rows are not
+                               in examples
   seconds                      from the first read of --data to the last update, without tests
   examples_per_second          examples / seconds
   load_seconds, train_seconds  the two parts of seconds: reading into memory, epochs

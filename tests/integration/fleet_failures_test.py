@@ -57,6 +57,25 @@ class FailuresTest(JobTest):
             self.assertIn(cause, job.text(name))
         job.check_clean(self)
 
+    def test_too_many_bad_batches_end_the_job_with_the_row(self):
+        lines = ["1 1:1 51:1\n" if n % 3 else "0 2:1 52:1\n" for n in range(1000)]
+        lines[700] = "1 1:1e19 51:1e19\n"  # its product is not finite
+        for mode in MODES if ALL else ("sync",):
+            with self.subTest(mode=mode):
+                job = self.job()
+                rows = job.dir / "parts"
+                rows.mkdir()
+                for name, begin in (("a", 0), ("b", 500)):
+                    (rows / name).write_text("".join(lines[begin:begin + 500]))
+                job.start("launcher", [PROGRAM, "train", "dcnv2", "--data", rows, "--batch_size", "10",
+                                       "--epochs", "2", "--threads", "1", "--mode", mode, "--server_num", 2,
+                                       "--worker_num", 2, "--log_dir", job.log, "--max_bad_batches", "0"])
+                self.assertEqual(job.wait(), PERMANENT, job.text("launcher"))
+                self.assertIn(f"{rows}/b, line 201; if the model diverges", job.text("launcher"))
+                for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+                    self.assertIn(f"{rows}/b, line 201", job.text(name))
+                job.check_clean(self)
+
     def test_a_killed_server_ends_the_job(self):
         for mode in MODES if ALL else ("async",):
             with self.subTest(mode=mode):
