@@ -31,6 +31,12 @@ py::dict ReportDict(const Report& report) {
   return dict;
 }
 
+py::dict TrainReportDict(const Report& report) {
+  py::dict dict = ReportDict(report);
+  dict["bad_batches"] = report.bad_batches;
+  return dict;
+}
+
 void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work,
                       const std::function<void()>& deliver, const std::function<void()>& stopping) {
   StopRequest stop;
@@ -156,7 +162,8 @@ void ListenedRun::Deliver() {
     bool end = true;  // after an exception
     Guarded([&] {
       const py::object test = epoch.test ? py::object(ReportDict(*epoch.test)) : py::none();
-      end = listener_.attr("on_epoch")(epoch.epoch, ReportDict(epoch.train), test).cast<bool>();
+      end =
+          listener_.attr("on_epoch")(epoch.epoch, TrainReportDict(epoch.train), test).cast<bool>();
     });
     const std::lock_guard lock(mutex_);
     epoch_answer_ = end;

@@ -23,6 +23,8 @@ namespace flotilla::python {
 
 // The values of a report as a dict: loss, rows, .. and every metric by its name.
 py::dict ReportDict(const Report& report);
+// The same with what only training has.
+py::dict TrainReportDict(const Report& report);
 
 // Runs work(stop) on a thread of its own while the calling thread, without the GIL, looks for
 // signals: what a signal handler raises is raised here, after `work`, which `stop` asked to end,

@@ -30,6 +30,7 @@ void BindOptions(py::module_& m) {
       .def_readwrite("model_name", &TrainOptions::model_name)
       .def_readwrite("epochs", &TrainOptions::epochs)
       .def_readwrite("batch_size", &TrainOptions::batch_size)
+      .def_readwrite("max_bad_batches", &TrainOptions::max_bad_batches)
       .def_readwrite("threads", &TrainOptions::threads)
       .def_readwrite("seed", &TrainOptions::seed)
       .def_readwrite("deterministic", &TrainOptions::deterministic)
@@ -83,7 +84,7 @@ void BindOptions(py::module_& m) {
 
 py::dict ResultDict(const RunResult& result) {
   py::dict dict;
-  dict["train"] = ReportDict(result.train);
+  dict["train"] = TrainReportDict(result.train);
   dict["test"] = result.test ? py::object(ReportDict(*result.test)) : py::none();
   dict["examples"] = result.examples;
   dict["steps"] = result.steps;
@@ -391,7 +392,7 @@ class PyExecutor {
           }
         },
         [&rows] { rows.interrupt().Raise(absl::CancelledError("stopped by the program")); });
-    return ReportDict(report);
+    return TrainReportDict(report);
   }
 
   py::dict InferFromDataset(SlotRows& rows) {

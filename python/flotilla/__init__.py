@@ -27,7 +27,7 @@ from ._core import (FTRL, SGD, Adagrad, Adam, Adamax, AdamW, Decay, DecayedAdagr
 from .auto import train_auto
 from .callbacks import Callback, EarlyStopping, ProgressBar
 from .dataset import Dataset
-from .errors import DataLoss, Error, FailedPrecondition, InvalidArgument, NotFound, PeerLost, Stopped
+from .errors import BadBatch, DataLoss, Error, FailedPrecondition, InvalidArgument, NotFound, PeerLost, Stopped
 from .history import History
 from .job import Job
 from .launcher import launch

@@ -108,7 +108,7 @@ class ProgressBar(Callback):
 
     def on_epoch_end(self, trainer: "Trainer", epoch: int, metrics: Mapping[str, float]) -> None:
         shown = ", ".join(f"{name} {value:.4f}" for name, value in metrics.items() if name not in
-                          ("rows", "seconds", "test_rows", "test_seconds"))
+                          ("rows", "seconds", "bad_batches", "test_rows", "test_seconds"))
         self._clear()
         sys.stderr.write(f"epoch {epoch}: {shown}\n")
 

@@ -29,6 +29,12 @@ class FailedPrecondition(Error, RuntimeError):
     code = "FAILED_PRECONDITION"
 
 
+class BadBatch(FailedPrecondition):
+    """A batch of one's own loop whose loss or gradients are NaN or infinite: nothing of it was trained."""
+
+    code = "OUT_OF_RANGE"
+
+
 class DataLoss(Error, OSError):
     """A damaged file."""
 
@@ -48,7 +54,7 @@ class Stopped(Error):
 
 
 _CLASSES = {each.code: each for each in
-            (InvalidArgument, NotFound, FailedPrecondition, DataLoss, PeerLost, Stopped)}
+            (InvalidArgument, NotFound, FailedPrecondition, BadBatch, DataLoss, PeerLost, Stopped)}
 
 
 # Flags of the command that messages of the engine name, as the arguments of fit.

@@ -34,7 +34,7 @@ class History:
         if not self.epochs:
             return "<flotilla.History of no epoch>"
         last = ", ".join(f"{name} {value:.4f}" for name, value in self.epochs[-1].items()
-                         if name not in ("epoch", "rows", "seconds", "test_rows", "test_seconds"))
+                         if name not in ("epoch", "rows", "seconds", "bad_batches", "test_rows", "test_seconds"))
         return f"<flotilla.History of {len(self.epochs)} epochs: {last}>"
 
     def plot(self, metric: Optional[str] = None) -> Any:

@@ -174,6 +174,7 @@ class Trainer:
             test: Any = None, out: Union[str, "os.PathLike[str]", None] = None, keep: int = 3,
             save_every_steps: int = 0, save_every_minutes: float = 0, resume: bool = False,
             overwrite: bool = False, watch: str = "", early_stop: int = 0, plateau: int = 0,
+            max_bad_batches: int = 10,
             callbacks: Sequence[Callback] = (), progress: Optional[bool] = None) -> History:
         """Trains epochs over the rows; a second call goes on.
 
@@ -182,6 +183,8 @@ class Trainer:
         another run is refused unless resume or overwrite. epochs: default 1, for the zoo that of the
         recipe; with resume, those of the whole run. watch: the metric that tells the better model.
         early_stop: end after so many epochs without a better one. plateau: lower the learning rate then.
+        max_bad_batches: so many batches of an epoch whose loss or gradients are NaN or infinite are left
+        out, with a warning; one more raises FailedPrecondition. history["bad_batches"] counts them.
         progress: show a bar, of tqdm if it is installed (default: in a notebook, and if standard error is a
         terminal).
 
@@ -202,6 +205,7 @@ class Trainer:
         options.batch_size = batch_size or (0 if zoo else self._batch_size)
         options.watch = watch
         options.early_stop = early_stop
+        options.max_bad_batches = max_bad_batches
         options.plateau = plateau
         options.keep.out = "" if out is None else os.fspath(out)
         options.keep.keep = keep

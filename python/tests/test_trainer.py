@@ -315,3 +315,28 @@ def test_evaluate_on_files_and_frames(tmp_path):
         trainer.evaluate({"item": [1]})
     with pytest.raises(TypeError, match="rows: it is for a model of the zoo in a job"):
         fl.Trainer("lr", rows=tmp_path / "rows.csv")
+
+
+def test_bad_batches_are_left_out_counted_and_named(caplog):
+    graph = fl.Graph()
+    label = graph.label("label")
+    model = fl.Model(graph, loss=fl.reduce_mean(fl.square_error(fl.fc(graph.dense("x", 1), 1), label)),
+                     optimizer=fl.Adagrad(0.05))
+    x = numpy.random.default_rng(1).normal(size=(1000, 1)).astype(numpy.float32)
+    rows = {"x": x, "label": 2 * x[:, 0]}
+    rows["x"][[70, 640]] = 1e18  # its gradient is 1e36
+    trainer = fl.Trainer(model, threads=1, seed=3)
+    history = trainer.fit(rows, batch_size=10, epochs=2)
+    assert history["bad_batches"] == [2, 2] and history["rows"] == [980, 980]
+    assert history["loss"][1] < history["loss"][0]
+    assert "row 640 in memory" in caplog.text and "left out bad batch 2 of the epoch" in caplog.text
+    assert numpy.isfinite(trainer.parameter("fc_0.w_0")).all()
+    with pytest.raises(fl.FailedPrecondition, match="max_bad_batches allows 1"):
+        trainer.fit(rows, batch_size=10, max_bad_batches=1)
+    before = trainer.parameter("fc_0.w_0")
+    with trainer.feed() as step:
+        with pytest.raises(fl.BadBatch, match="the gradient of parameter fc_0.w_0"):
+            step({name: array[70:80] for name, array in rows.items()})
+        assert numpy.array_equal(trainer.parameter("fc_0.w_0"), before)
+        step({name: array[80:90] for name, array in rows.items()})
+    assert not numpy.array_equal(trainer.parameter("fc_0.w_0"), before)
