@@ -5,11 +5,11 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include <cmath>
 #include <cstdio>
 #include <iostream>
 #include <string>
 
+#include "benchmarks/ctr_rows.h"
 #include "flotilla/base/clock.h"
 #include "flotilla/base/rng.h"
 #include "flotilla/communicator/local_communicator.h"
@@ -38,51 +38,17 @@ struct Options {
 
 constexpr int64_t kPossibleIds = 100'000'000;
 // What a model of the zoo sees of Criteo rows: one id for each of the 39 columns. Models of
-// sequences also get a history of that many ids.
+// sequences also get a history.
 constexpr int kZooFeatures = 39;
-constexpr int kHistoryLength = 20;
-
-// Rows with repeated ids as in Criteo: row r, slot s has rank = floor(values[s % 6] ^ u), and
-// id = Mix64(2000003 s + rank) % rows. benchmarks/ctr_data.py generates the same rows for PyTorch.
-uint64_t MadeUpId(const RngKey& root, int slot, int64_t row) {
-  constexpr double kSlotValues[] = {10, 100, 1000, 1000, 10000, 1000000};
-  const double u = root.With(slot).Uniform(row);
-  const auto rank = static_cast<uint64_t>(std::floor(std::pow(kSlotValues[slot % 6], u)));
-  return Mix64(rank + 2000003ull * slot) % 1000001;
-}
 
 uint64_t LiveId(int64_t k, int64_t live_rows) { return k * (kPossibleIds / live_rows); }
 
-uint64_t IdOf(const Options& options, const RngKey& root, int slot, int64_t row) {
-  if (options.table_rows == 0) return MadeUpId(root, slot, row);
-  return LiveId(root.With(slot).Below(row, options.table_rows), options.table_rows);
-}
-
 Batch MakeRows(const Options& options, const std::vector<InputSpec>& inputs) {
-  const RngKey root(1);
-  Batch rows{.rows = options.batch * options.steps, .fields = std::vector<Field>(inputs.size())};
-  for (int64_t r = 0; r < rows.rows; ++r) {
-    int slot = 0;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      Field& field = rows.fields[i];
-      if (inputs[i].kind == InputKind::kDense) {
-        for (int d = 0; d < inputs[i].width; ++d) {
-          field.values.push_back(root.With(100).Uniform(inputs[i].width * r + d));
-        }
-      } else if (inputs[i].kind == InputKind::kLabel) {
-        field.values.push_back(root.With(101).Uniform(r) < 0.25f ? 1 : 0);
-      } else if (inputs[i].name == "history") {
-        if (r == 0) field.ids.offsets.push_back(0);
-        for (int k = 0; k < kHistoryLength; ++k) {
-          field.ids.ids.push_back(IdOf(options, root, slot - 1, kHistoryLength * r + k));
-        }
-        field.ids.offsets.push_back(static_cast<uint32_t>(field.ids.ids.size()));
-      } else {
-        field.ids.ids.push_back(IdOf(options, root, slot++, r));
-      }
-    }
-  }
-  return rows;
+  const int64_t rows = options.batch * options.steps;
+  if (options.table_rows == 0) return MadeUpRows(inputs, rows, MadeUpId);
+  return MadeUpRows(inputs, rows, [&](const RngKey& root, int slot, int64_t row) {
+    return LiveId(root.With(slot).Below(row, options.table_rows), options.table_rows);
+  });
 }
 
 StatusOr<Model> MakeModel(const Options& options) {
