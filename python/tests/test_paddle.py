@@ -48,9 +48,9 @@ def run(tmp_path):
     """Runs a script, or arguments of flotilla-paddle, in a directory with rows, a network and a generator."""
     random = numpy.random.default_rng(1)
     (tmp_path / "rows").mkdir()
-    for part in range(4):
-        item, numbers = random.integers(0, 50, 1000), random.normal(size=(1000, 2))
-        click = random.random(1000) < 1 / (1 + numpy.exp(-2.0 * (item % 5 - 2) - numbers[:, 0]))
+    for part in range(2):  # each costs a process per epoch
+        item, numbers = random.integers(0, 50, 2000), random.normal(size=(2000, 2))
+        click = random.random(2000) < 1 / (1 + numpy.exp(-2.0 * (item % 5 - 2) - numbers[:, 0]))
         (tmp_path / "rows" / f"part-{part}").write_text("".join(
             f"{a:.4f},{b:.4f},i{i},{int(c)}\n" for (a, b), i, c in zip(numbers, item, click)))
     (tmp_path / "net.py").write_text(NETWORK)
@@ -224,7 +224,7 @@ def rows(files):
     return reader
 
 reader = fluid.layers.create_py_reader_by_data(capacity=64, feed_list=inputs)
-files = fleet.split_files(["rows/part-%d" % i for i in range(4)])
+files = fleet.split_files(["rows/part-%d" % i for i in range(2)])
 reader.decorate_paddle_reader(paddle.batch(paddle.reader.shuffle(rows(files), 1000), 50))
 optimizer = fleet.distributed_optimizer(fluid.optimizer.SGD(0.5), strategy)
 optimizer.minimize(loss)
