@@ -120,7 +120,8 @@ TEST(RunStateTest, AnotherNumberOfTrainersIsDealtTheShares) {
     ASSERT_TRUE(taken.ok()) << taken;
     EXPECT_EQ(state.position.has_value(), t < 3);
     EXPECT_EQ(state.shares.own.size(), t < 3 ? 1 : 0);
-    if (t < 3) EXPECT_EQ(state.position->ordinal, (std::vector<int64_t>{12, 8, 20})[t]);
+    const int64_t ordinal = t < 3 ? state.position->ordinal : -1;
+    EXPECT_EQ(ordinal, (std::vector<int64_t>{12, 8, 20, -1, -1})[t]);
     rows += state.so_far.rows;
   }
   EXPECT_EQ(rows, 400);
