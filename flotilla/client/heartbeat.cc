@@ -19,13 +19,13 @@ constexpr int64_t kMaxPingMs = 30'000;
 
 Heartbeat::Heartbeat(Transport* transport, const HeartbeatOptions& options, const Clock* clock,
                      std::function<Payload()> ping, std::function<void(const Status&)> fail,
-                     std::function<void(uint64_t)> pauses, LogLine log)
+                     Asks asks, LogLine log)
     : transport_(transport),
       options_(options),
       clock_(clock),
       ping_(std::move(ping)),
       fail_(std::move(fail)),
-      pauses_(std::move(pauses)),
+      asks_(std::move(asks)),
       log_(std::move(log)),
       heard_nanos_(static_cast<size_t>(transport->servers())),
       watch_(options.interval_ms, options.silent_bound_ms / 4) {}
@@ -71,7 +71,7 @@ void Heartbeat::Ping(int server) {
     const StatusOr<ResponseMessage> response = DecodeResponse(*std::move(reply));
     const Status status = response.ok() ? StatusOf(response->head) : response.status();
     if (status.ok()) {
-      pauses_(response->head.ping().pauses_asked());
+      asks_(server, response->head.ping().pauses_asked(), response->head.ping().stop_cause());
       return TellWait(response->head.ping().waiting());
     }
     fail_(Annotate(status, fmt::format("server {} ({})", server, transport_->address(server))));

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
@@ -30,14 +31,17 @@ struct HeartbeatOptions {
 // Thread-safe.
 class Heartbeat {
  public:
+  using Asks = std::function<void(int server, uint64_t pauses, const std::string& stop_cause)>;
+
   // `ping` makes the request. `fail` is called, by threads of the heartbeat or the transport, with
-  // the error that a server answers with or if a server is silent; `pauses`, by a thread of the
-  // transport, with the number of pauses that a server answers with. `log` receives, every 30 s,
-  // what a call of this trainer waits for, and pauses of this process. The transport must be closed
-  // before the heartbeat is destroyed, and outlive it.
+  // the error that a server answers with or if a server is silent; `asks`, by a thread of the
+  // transport, with every answer: the number of pauses asked for, and why the server asks to stop
+  // (empty: it does not). `log` receives, every 30 s, what a call of this trainer waits for, and
+  // pauses of this process. The transport must be closed before the heartbeat is destroyed, and
+  // outlive it.
   Heartbeat(Transport* transport, const HeartbeatOptions& options, const Clock* clock,
-            std::function<Payload()> ping, std::function<void(const Status&)> fail,
-            std::function<void(uint64_t)> pauses, LogLine log);
+            std::function<Payload()> ping, std::function<void(const Status&)> fail, Asks asks,
+            LogLine log);
   ~Heartbeat();
 
   void Start();
@@ -65,7 +69,7 @@ class Heartbeat {
   const Clock* const clock_;
   const std::function<Payload()> ping_;
   const std::function<void(const Status&)> fail_;
-  const std::function<void(uint64_t)> pauses_;
+  const Asks asks_;
   const LogLine log_;
   std::vector<std::atomic<int64_t>> heard_nanos_;  // by server
   PauseWatch watch_;

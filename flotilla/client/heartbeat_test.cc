@@ -68,7 +68,12 @@ class HeartbeatTest : public ::testing::Test {
           MutexLock lock(mutex_);
           if (error_.ok()) error_ = error;
         },
-        [this](uint64_t pauses) { pauses_ = pauses; },
+        [this](int server, uint64_t pauses, const std::string& stop_cause) {
+          pauses_ = pauses;
+          if (stop_cause.empty()) return;
+          MutexLock lock(mutex_);
+          stop_cause_ = fmt::format("{}: {}", server, stop_cause);
+        },
         [this](std::string_view line) {
           MutexLock lock(mutex_);
           log_.emplace_back(line);
@@ -106,6 +111,7 @@ class HeartbeatTest : public ::testing::Test {
   Mutex mutex_;
   Status error_ FL_GUARDED_BY(mutex_);
   std::vector<std::string> log_ FL_GUARDED_BY(mutex_);
+  std::string stop_cause_ FL_GUARDED_BY(mutex_);
   std::atomic<uint64_t> pauses_ = 0;
 };
 
@@ -126,6 +132,20 @@ TEST_F(HeartbeatTest, TheErrorThatAServerAnswersWithIsPassedOn) {
   heartbeat_->Start();
   WaitForLook();
   EXPECT_EQ(error(), absl::DataLossError("server 0 (a): the cause"));
+}
+
+TEST_F(HeartbeatTest, WhatAServerAsksForIsPassedOn) {
+  Make(1);
+  wire::ResponseHead head;
+  head.mutable_ping()->set_pauses_asked(3);
+  head.mutable_ping()->set_stop_cause("no memory");
+  transport_->answer = EncodeResponse(std::move(head), {});
+  heartbeat_->Start();
+  WaitForLook();
+  heartbeat_->Stop();
+  EXPECT_EQ(pauses_, 3u);
+  MutexLock lock(mutex_);
+  EXPECT_EQ(stop_cause_, "0: no memory");
 }
 
 TEST_F(HeartbeatTest, AServerThatIsSilentForTooLongIsTakenForDead) {

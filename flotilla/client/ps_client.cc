@@ -42,7 +42,11 @@ PsClient::PsClient(ModelSpec spec, PsClientOptions options, std::unique_ptr<Tran
           PsClient::control(), options_.heartbeat, clock,
           [this] { return EncodeRequest(MakeHead(wire::METHOD_PING), {}); },
           [this](const Status& error) { calls_.Fail(Explain(error)); },
-          [this](uint64_t asked) { SeePauses(asked); }, log_),
+          [this](int server, uint64_t pauses, const std::string& stop_cause) {
+            SeePauses(pauses);
+            if (!stop_cause.empty()) SeeStopAsked(server, stop_cause);
+          },
+          log_),
       seed_(spec_.seed),
       server_lives_(static_cast<size_t>(transport_->servers())),
       next_collective_(static_cast<size_t>(transport_->servers())) {
@@ -114,6 +118,12 @@ Status PsClient::SeeStep(uint64_t step) {
   while (known < seen && !global_step_.compare_exchange_weak(known, seen)) {
   }
   return absl::OkStatus();
+}
+
+void PsClient::SeeStopAsked(int server, const std::string& cause) {
+  if (stop_asked_.exchange(true) || !options_.on_stop_asked) return;
+  options_.on_stop_asked(
+      fmt::format("server {} ({}): {}", server, transport_->address(server), cause));
 }
 
 // Only server 0 is asked for pauses, so it has the largest number.

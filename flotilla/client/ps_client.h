@@ -60,6 +60,9 @@ struct PsClientOptions {
   HeartbeatOptions heartbeat;
   // Called once with the error that ends the job, by any thread. May be empty.
   std::function<void(const Status&)> on_failure;
+  // Called once, by any thread, if a server cannot continue and asks its trainers to save and stop:
+  // with the server and its reason. May be empty: the server then ends the job after a while.
+  std::function<void(const std::string& cause)> on_stop_asked;
   // Servers can access the model directories that this trainer names. Otherwise the models that it
   // saves and loads pass through this trainer.
   bool shared_storage = true;
@@ -250,6 +253,7 @@ class PsClient {
   // Takes over the step that a server reports; InvalidArgument if it is impossible.
   Status SeeStep(uint64_t step);
   void SeePauses(uint64_t asked);
+  void SeeStopAsked(int server, const std::string& cause);
   // A call that waits for other trainers or for disks, which has no deadline.
   ServerCall MakeWaitingCall(int server, wire::RequestHead head, const TensorWriter& tensors);
   // The same for a call that changes something, and for one that is the same for all servers.
@@ -299,6 +303,7 @@ class PsClient {
   std::atomic<uint64_t> sequence_ = 0;
   std::atomic<int64_t> global_step_ = 0;
   std::atomic<uint64_t> pauses_asked_ = 0;
+  std::atomic<bool> stop_asked_ = false;
   std::atomic<uint64_t> pauses_in_rounds_ = 0;  // written while no other round is in progress
   std::atomic<uint64_t> seed_;
   // Per server, written by WaitForServers: the server life of the handshake; 0: none.

@@ -226,7 +226,16 @@ void PsService::Ping(const std::shared_ptr<Call>& call) {
   wire::ResponseHead head;
   head.mutable_ping()->set_waiting(WaitText(call->trainer));
   head.mutable_ping()->set_pauses_asked(pauses_asked_);
+  {
+    MutexLock lock(stop_mutex_);
+    head.mutable_ping()->set_stop_cause(stop_cause_);
+  }
   call->reply(EncodeResponse(std::move(head), {}));
+}
+
+void PsService::AskStop(const std::string& cause) {
+  MutexLock lock(stop_mutex_);
+  stop_cause_ = cause;
 }
 
 std::string PsService::WaitText(int trainer) const {

@@ -76,6 +76,12 @@ class PsService : public Service {
   // Ends the job with an error, unless it has ended; every trainer is notified.
   void Fail(const Status& error);
 
+  // Asks the trainers, in the answers to their pings, to save and to stop: this server cannot
+  // continue. It serves until they have stopped. REQUIRES: called at most once; cause is not empty.
+  void AskStop(const std::string& cause);
+  // Whether a trainer has begun a save and has not ended it.
+  bool saving() { return checkpoint_.begun(); }
+
   Liveness& liveness() { return liveness_; }
   ServerTables& tables() { return *tables_; }
   // Steps applied so far: rounds, or batches of all trainers.
@@ -209,6 +215,8 @@ class PsService : public Service {
   std::atomic<int64_t> step_ = 0;
   std::atomic<uint64_t> pauses_asked_ = 0;
   std::atomic<bool> failed_ = false;  // Fail was called
+  Mutex stop_mutex_;
+  std::string stop_cause_ FL_GUARDED_BY(stop_mutex_);  // empty: trainers need not stop
   std::atomic<int64_t> told_waits_nanos_ = 0;
   PauseWatch watch_;  // used by Tick
   Liveness liveness_;

@@ -61,6 +61,11 @@ void ServerCheckpoint::End(const SaveTicket& ticket, std::function<void()> done)
   done();
 }
 
+bool ServerCheckpoint::begun() {
+  MutexLock lock(mutex_);
+  return save_ != nullptr;
+}
+
 void ServerCheckpoint::EndLocked() {
   if (save_ != nullptr) {
     for (const int table : save_->tables) tables_->table(table).EndCut();

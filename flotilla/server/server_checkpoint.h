@@ -71,6 +71,9 @@ class ServerCheckpoint {
   // and the next save can begin.
   void End(const SaveTicket& ticket, std::function<void()> done);
 
+  // Whether a save was begun and has not ended.
+  bool begun();
+
   // Reads the rows of this server's shards and its slices of parameters from a model directory;
   // a background thread calls `done` with the step that was saved. Tables must be empty.
   // REQUIRES: no push or pull meanwhile.
