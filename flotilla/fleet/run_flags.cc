@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "flotilla/base/memory_watch.h"
 #include "flotilla/base/worker_pool.h"
 #include "flotilla/communicator/mode.h"
 #include "flotilla/fleet/flags.h"
@@ -11,6 +12,8 @@ namespace {
 
 // A job has more machines that can fail, and a lost one costs the work of all since the last save.
 constexpr double kJobSaveMinutes = 10;
+// What is left of the group's limit is for the save, and for what the group contains besides.
+constexpr double kGroupShare = 0.95;
 
 }  // namespace
 
@@ -43,6 +46,16 @@ void AddEpochFlags(CLI::App& command, const std::string& data, const std::string
                   "Worker threads per trainer (default: CPU_NUM, else the number of cores)")
       ->type_name("N")
       ->check(WholeNumber(1, kMaxThreads));
+  command
+      .add_option("--max_memory", flags->max_memory,
+                  fmt::format("Memory of each process, for example 800M or 12G: a process that "
+                              "passes it makes the run save and end with an error, before the "
+                              "operating system kills it (0: no bound; default: {:g} of the limit "
+                              "of the container or control group, if there is one)",
+                              kGroupShare))
+      ->type_name("SIZE")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->option_text("SIZE");
   AddOption(command, "--seed", options->seed, "Seed of all random choices", "N", WholeNumber(0));
   command.add_flag("--deterministic", options->deterministic, deterministic);
 }
@@ -93,6 +106,10 @@ void AddViewFlags(CLI::App& command, RunOptions* options, RunFlags* flags) {
 Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
   FL_RETURN_IF_ERROR(SettleFleetFlags(flags.fleet, options->deterministic, &options->fleet));
   options->threads = flags.threads.value_or(options->fleet.role.threads.value_or(Cores()));
+  options->fleet.job.max_memory =
+      flags.max_memory
+          ? static_cast<int64_t>(*flags.max_memory)
+          : static_cast<int64_t>(kGroupShare * static_cast<double>(GroupMemoryLimit()));
   options->view.log_json = flags.log_format == "json";
   KeepOptions& keep = options->keep;
   // As completed by a shell; the name of the logs begins with it.

@@ -1,6 +1,7 @@
 // The flags that every training run has, whatever it trains.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,8 @@ namespace flotilla {
 struct RunFlags {
   FleetFlags fleet;
   std::optional<int> threads;  // default: that of the role, else the number of cores
+  // Bytes; default: a share of the limit of the process's control group, if it has one.
+  std::optional<uint64_t> max_memory;
   std::string log_format = "text";
 };
 
@@ -25,7 +28,7 @@ struct RunFlags {
 //
 // --out, --resume, --overwrite.
 void AddOutFlags(CLI::App& command, KeepOptions* keep);
-// --epochs, --threads, --seed, --deterministic. `data` is what an epoch passes over.
+// --epochs, --threads, --max_memory, --seed, --deterministic. `data` is what an epoch passes over.
 void AddEpochFlags(CLI::App& command, const std::string& data, const std::string& deterministic,
                    RunOptions* options, RunFlags* flags);
 // --save_epochs, --save_steps, --save_minutes, --keep.

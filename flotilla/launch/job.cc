@@ -8,11 +8,13 @@
 #include <thread>
 #include <utility>
 
+#include "flotilla/base/memory_watch.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/communicator/match_model.h"
 #include "flotilla/rpc/grpc_transport.h"
 #include "flotilla/rpc/shared_memory.h"
 #include "flotilla/server/ps_server.h"
+#include "flotilla/table/table_memory.h"
 
 namespace flotilla {
 namespace {
@@ -75,6 +77,84 @@ std::shared_ptr<Turns> OpenTurns(const std::string& name, const LogLine& log) {
   return nullptr;
 }
 
+// Watches the stop signal and the memory of a server, and ends the job if need be.
+class ServerWatch {
+ public:
+  // REQUIRES: everything outlives the watch.
+  ServerWatch(PsServer* server, const Role& role, const JobOptions& options, const LogLine& log,
+              const std::function<bool()>& stop)
+      : server_(server), role_(role), options_(options), log_(log), stop_(stop), thread_([this] {
+          Loop();
+        }) {}
+
+  // Returns the outcome of the server, which has ended with `status`.
+  Status End(const Status& status) {
+    ended_ = true;
+    thread_.join();
+    if (status.ok() && !out_of_memory_.empty()) return ResourceExhausted("{}", out_of_memory_);
+    return status;
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  void Loop() {
+    Clock::time_point asked;
+    while (!ended_) {
+      if (stop_()) return StopWithin(options_.stop_grace_ms);
+      if (out_of_memory_.empty()) {
+        if (PassesBound()) asked = Clock::now();
+      } else if (server_->service().saving()) {
+        asked = Clock::now();
+      } else if (Clock::now() - asked > std::chrono::milliseconds(options_.asked_grace_ms)) {
+        return EndJob(ResourceExhausted("server {}: {}", role_.index, out_of_memory_));
+      }
+      std::this_thread::sleep_for(kLook);
+    }
+  }
+
+  bool PassesBound() {
+    if (options_.max_memory == 0) return false;
+    const int64_t resident = ResidentBytes();
+    if (resident <= options_.max_memory) return false;
+    std::vector<MemoryPart> parts;
+    ServerTables& tables = server_->service().tables();
+    for (int t = 0; t < tables.tables(); ++t) parts.push_back(MemoryOf(tables.table(t)));
+    out_of_memory_ = MemoryBoundText(
+        resident, options_.max_memory, parts,
+        "use more servers (--server_num), a smaller dim of the tables, or a larger --max_memory");
+    log_("asks the trainers to save and to stop: " + out_of_memory_);
+    server_->service().AskStop(out_of_memory_);
+    return true;
+  }
+
+  void StopWithin(int64_t grace_ms) {
+    log_(fmt::format("told to stop: continues until the trainers have ended, at most {} s",
+                     static_cast<double>(grace_ms) * 1e-3));
+    const auto until = Clock::now() + std::chrono::milliseconds(grace_ms);
+    while (!ended_ && Clock::now() < until && server_->service().liveness().AnyHeard(kHeardMs)) {
+      std::this_thread::sleep_for(kLook);
+    }
+    EndJob(absl::CancelledError(fmt::format("server {} was stopped", role_.index)));
+  }
+
+  void EndJob(const Status& cause) {
+    if (ended_) return;
+    server_->service().Fail(cause);
+    server_->service().liveness().WaitUntilTold(kTellMs);
+    server_->Stop();
+  }
+
+  PsServer* const server_;
+  const Role& role_;
+  const JobOptions& options_;
+  const LogLine& log_;
+  const std::function<bool()>& stop_;
+  std::atomic<bool> ended_ = false;
+  std::string out_of_memory_;  // written by the thread, read when it has ended; empty: it is not
+  std::thread thread_;
+};
+
 }  // namespace
 
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
@@ -106,27 +186,12 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<PsServer> server,
                       PsServer::Start(spec, server_options, listen, clock, log));
   log(fmt::format("{} listens on {}", role.ToString(), server->address()));
-  std::atomic<bool> ended = false;
-  std::thread watcher([&] {
-    while (!ended && !stop()) std::this_thread::sleep_for(kLook);
-    if (ended) return;
-    log(fmt::format("told to stop: continues until the trainers have ended, at most {} s",
-                    static_cast<double>(options.stop_grace_ms) * 1e-3));
-    const auto until =
-        std::chrono::steady_clock::now() + std::chrono::milliseconds(options.stop_grace_ms);
-    while (!ended && std::chrono::steady_clock::now() < until &&
-           server->service().liveness().AnyHeard(kHeardMs)) {
-      std::this_thread::sleep_for(kLook);
-    }
-    if (ended) return;
-    server->service().Fail(absl::CancelledError(fmt::format("server {} was stopped", role.index)));
-    server->service().liveness().WaitUntilTold(kTellMs);
-    server->Stop();
-  });
+  if (options.max_memory > 0) {
+    log(fmt::format("memory is bounded to {} (--max_memory)", HumanBytes(options.max_memory)));
+  }
+  ServerWatch watch(server.get(), role, options, log, stop);
   const Status status = server->Wait();
-  ended = true;
-  watcher.join();
-  return status;
+  return watch.End(status);
 }
 
 Status TrainerJob::Stop() {
@@ -157,6 +222,7 @@ StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobO
   client.shared_storage = options.shared_storage;
   client.half_dense = options.half_dense;
   options.flags.Apply(&client);
+  client.on_stop_asked = options.on_stop_asked;
   if (Interrupt* const interrupt = options.interrupt; interrupt != nullptr) {
     client.on_failure = [interrupt](const Status& error) { interrupt->Raise(error); };
   }

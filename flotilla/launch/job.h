@@ -33,6 +33,14 @@ struct JobOptions {
   int64_t stop_grace_ms = 7'000;
   // A trainer calls it while it waits for servers: true ends the wait. May be empty.
   std::function<bool()> stop;
+  // Bound of the resident memory of each process, in bytes; 0: none. A server that passes it asks
+  // its trainers to save and to stop, and ends with the cause; if they have neither begun a save
+  // nor stopped after asked_grace_ms, it ends the job. Trainers watch their memory themselves
+  // (run/run.h).
+  int64_t max_memory = 0;
+  int64_t asked_grace_ms = 30'000;
+  // Called in a trainer, by any thread, if a server asks it to save and to stop. May be empty.
+  std::function<void(const std::string& cause)> on_stop_asked;
   // Raised by a trainer with the error that ends the job, so that threads that wait for data are
   // interrupted. May be null; must outlive the TrainerJob.
   Interrupt* interrupt = nullptr;
@@ -48,7 +56,8 @@ struct JobOptions {
   LoadOptions init_options;  // what to load of init_model
 };
 
-// Serves until every trainer has stopped (Ok) or the job has failed (its first error). `log`
+// Serves until every trainer has stopped (Ok; ResourceExhausted if that was because this server has
+// passed max_memory) or the job has failed (its first error). `log`
 // receives messages for the user. `stop` is called about ten times a second. Once it returns true,
 // the server continues to serve its trainers, which were probably told to stop as well and may
 // save, as long as any of them is active, but no longer than stop_grace_ms; then it ends the job,

@@ -72,6 +72,7 @@ Status LoadInMemory(const OpenDataOptions& what, const StreamOptions& options,
     options.log(fmt::format("{}: {} rows after the global shuffle", what.flag, dataset->rows()));
   }
   data->rows = dataset->rows();
+  data->memory_bytes = dataset->memory_bytes();
   data->dataset = std::move(dataset);
   return absl::OkStatus();
 }

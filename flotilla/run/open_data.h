@@ -60,8 +60,9 @@ Status CheckNotRead(std::string_view flag, const std::string& output,
 
 struct OpenedData {
   std::unique_ptr<Dataset> dataset;
-  int64_t rows = 0;         // of an epoch; 0: unknown until it has ended
-  double load_seconds = 0;  // reading and parsing into memory
+  int64_t rows = 0;          // of an epoch; 0: unknown until it has ended
+  double load_seconds = 0;   // reading and parsing into memory
+  int64_t memory_bytes = 0;  // of the rows in memory
 };
 
 struct OpenDataOptions {

@@ -67,6 +67,7 @@ class RowTask : public Task {
   EpochShares shares() const override;
   int64_t epoch_rows() const override { return train_.rows; }
   double load_seconds() const override { return train_.load_seconds; }
+  int64_t memory_bytes() const override { return train_.memory_bytes + test_.memory_bytes; }
   bool in_memory() const override { return options_.data.in_memory; }
 
   StatusOr<Report> TrainEpoch(int64_t epoch, const std::optional<DatasetPosition>& position,

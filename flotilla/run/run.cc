@@ -8,6 +8,8 @@
 #include <optional>
 #include <utility>
 
+#include "flotilla/base/memory_watch.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/stop_signal.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/infer/find_model.h"
@@ -19,6 +21,7 @@
 #include "flotilla/run/run_view.h"
 #include "flotilla/run/standing.h"
 #include "flotilla/run/typed_command.h"
+#include "flotilla/table/table_memory.h"
 
 namespace flotilla {
 namespace {
@@ -44,7 +47,8 @@ class Run {
 
   Status Prepare();
   StatusOr<RunResult> Train();
-  // Reports the outcome of the run to the servers, if there are any.
+  // Reports the outcome of the run to the servers, if there are any. Returns the error of the run,
+  // which may be another than `status`.
   Status Leave(const Status& status);
 
  private:
@@ -91,13 +95,25 @@ class Run {
   TrainerJob& job() { return host_.job == nullptr ? job_ : *host_.job; }
   const TrainerJob& job() const { return host_.job == nullptr ? job_ : *host_.job; }
 
-  bool stopped() const { return signal_ ? signal_->stopped() : host_.stop->made(); }
-  int exit_code() const { return signal_ ? signal_->exit_code() : 0; }
+  bool stopped() const {
+    return short_of_memory_ || (signal_ ? signal_->stopped() : host_.stop->made());
+  }
+  // Of this process, if it was stopped: of its signal, or a failure.
+  int exit_code() const {
+    const int code = signal_ ? signal_->exit_code() : 0;
+    return code == 0 && short_of_memory_ ? 1 : code;
+  }
+  // This process, or a server, has passed its bound of memory: saves and ends with this cause.
+  void StopForMemory(const std::string& cause);
+  std::string MemoryCause() const;
+  // Of a trainer or of a single process that has passed it.
+  std::string BoundText(int64_t resident) const;
   // The host stops the run of one trainer because something has failed there: an error for all, of
   // which the host knows the cause.
   bool EndsJob() const { return host_.stop != nullptr && host_.stop->made() && !run_.alone(); }
   // "stopped by signal 2"; the signal may have reached another trainer only.
   std::string StoppedText() const {
+    if (!stop_cause_.empty()) return "stopped for lack of memory";
     return stop_code_ > 128 ? fmt::format("stopped by signal {}", stop_code_ - 128)
                             : std::string("stopped by the program");
   }
@@ -111,6 +127,12 @@ class Run {
   std::optional<StopSignal> signal_;  // not set: the host stops the run
   std::unique_ptr<RunDir> out_;       // null: no models are saved, or not by this trainer
   std::unique_ptr<RunView> view_;
+  // What a passed bound shows; set by the thread of the run.
+  std::atomic<LocalCommunicator*> shown_tables_ = nullptr;
+  std::atomic<int64_t> shown_data_ = 0;  // bytes of the data in memory
+  std::atomic<bool> short_of_memory_ = false;
+  mutable Mutex cause_mutex_;
+  std::string memory_cause_ FL_GUARDED_BY(cause_mutex_);  // the first; empty: none
   TrainerJob job_;  // empty before Join, and if the host has one
   TaskRun run_;
   RunState state_;
@@ -120,12 +142,57 @@ class Run {
   std::atomic<uint64_t> asked_ = 0;    // number of the last pause that this one asked for
   std::atomic<bool> leaving_ = false;  // all have met to stop inside an epoch
   int stop_code_ = 0;                  // the exit code of the signal that a trainer got
+  std::string stop_cause_;             // with it: why the run is stopped; empty: by the signal
+  Status end_;                         // the error that a run ends with that was stopped and saved
   bool rest_ = false;                  // the data is that of OpenRest, for the resumed epoch
   WatchedMetric watched_;
   RunResult result_;
+  // Uses what is above. Null: there is no bound.
+  std::unique_ptr<MemoryWatch> memory_;
 };
 
+void Run::StopForMemory(const std::string& cause) {
+  {
+    MutexLock lock(cause_mutex_);
+    if (!memory_cause_.empty()) return;
+    memory_cause_ = cause;
+  }
+  terminal_.log.error("saves, if there is anything to save, and ends: {}", cause);
+  short_of_memory_ = true;
+  interrupt_->Raise(absl::CancelledError(cause));
+}
+
+std::string Run::MemoryCause() const {
+  MutexLock lock(cause_mutex_);
+  return memory_cause_;
+}
+
+std::string Run::BoundText(int64_t resident) const {
+  std::vector<MemoryPart> parts;
+  if (LocalCommunicator* const local = shown_tables_; local != nullptr) {
+    for (size_t t = 0; t < local->spec().tables.size(); ++t) {
+      parts.push_back(MemoryOf(local->table(static_cast<int>(t))));
+    }
+  }
+  if (const int64_t data = shown_data_; data > 0) {
+    parts.push_back({fmt::format("{} in memory", task_.unit()), data});
+  }
+  const Role& role = options_.fleet.role;
+  const std::string text = MemoryBoundText(
+      resident, options_.fleet.job.max_memory, parts,
+      role.is_trainer()
+          ? "stream the data (--no_in_memory), use more trainers, or a larger --max_memory"
+          : "use servers on several machines (--mode, --server_num), a smaller dim of the tables, "
+            "stream the data (--no_in_memory), or use a larger --max_memory");
+  return role.is_trainer() ? fmt::format("trainer {}: {}", role.index, text) : text;
+}
+
 Status Run::Prepare() {
+  if (const int64_t bound = options_.fleet.job.max_memory; bound > 0) {
+    terminal_.log.info("memory is bounded to {} (--max_memory)", HumanBytes(bound));
+    memory_ = std::make_unique<MemoryWatch>(
+        bound, [this](int64_t resident) { StopForMemory(BoundText(resident)); });
+  }
   // Opened before minutes are spent on reading data. But a trainer that the job rejects must not
   // touch the directory of the trainer that was admitted.
   const bool in_job = options_.fleet.role.is_trainer();
@@ -160,12 +227,14 @@ Status Run::Join() {
     task_.SetJob(&joined);
     joined.interrupt = interrupt_;
     joined.stop = [this] { return stopped(); };
+    joined.on_stop_asked = [this](const std::string& cause) { StopForMemory(cause); };
     FL_ASSIGN_OR_RETURN(const JobPart part, MakeJobPart(options_.fleet.role, std::move(joined),
                                                         task_.model(), options_.seed));
     FL_ASSIGN_OR_RETURN(job_, JoinAs(part, &terminal_.clock, [this](std::string_view line) {
                           terminal_.log.info("{}", line);
                         }));
   }
+  shown_tables_ = job().local;
   run_ = {.job = &job(),
           .terminal = &terminal_,
           .interrupt = interrupt_,
@@ -291,6 +360,7 @@ Status Run::OpenDataAfterRest() {
 }
 
 Status Run::DataOpened() {
+  shown_data_ = task_.memory_bytes();
   view_->set_epoch_rows(task_.epoch_rows());
   result_.summary.load_seconds += task_.load_seconds();
   return absl::OkStatus();
@@ -399,6 +469,7 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
                       StandingOfAll(group(), fmt::format("end of epoch {}", epoch), own));
   const bool stop = all.stop || cut;
   stop_code_ = all.exit_code;
+  stop_cause_ = all.cause;
   state_.epoch = epoch + 1;
   const bool enough =
       options_.early_stop > 0 && state_.epochs_without_better >= options_.early_stop;
@@ -418,7 +489,8 @@ StatusOr<bool> Run::FinishEpoch(int64_t epoch) {
 Standing Run::OwnStanding() const {
   return {.stop = stopped() && !EndsJob(),
           .exit_code = exit_code(),
-          .pauses = std::max<uint64_t>(pauses_, job().communicator->pauses_asked())};
+          .pauses = std::max<uint64_t>(pauses_, job().communicator->pauses_asked()),
+          .cause = EndsJob() ? "" : MemoryCause()};
 }
 
 // An error ends the job, and the next call of the caller returns it.
@@ -459,6 +531,7 @@ StatusOr<bool> Run::Meet(bool ended) {
   if (all.ended) return true;
   FL_RETURN_IF_ERROR(SaveInside());
   stop_code_ = all.exit_code;
+  stop_cause_ = all.cause;
   leaving_ = all.stop;
   return false;
 }
@@ -511,6 +584,7 @@ Status Run::Stop() {
   terminal_.console.EndTask();
   result_.stopped = true;
   FL_RETURN_IF_ERROR(Annotate(saves_->Wait(), fmt::format("{}; the last save", StoppedText())));
+  if (!stop_cause_.empty()) end_ = ResourceExhausted("{}", stop_cause_);
   // Not earlier: the code of a stopped run promises that it can be continued from here.
   terminal_.exit_code = stop_code_;
   if (!saves_->enabled()) {
@@ -556,14 +630,22 @@ Status Run::Finish() {
   return group().Barrier("end");
 }
 
-Status Run::Leave(const Status& status) {
-  if (absl::IsCancelled(status) && stopped()) terminal_.exit_code = exit_code();
+Status Run::Leave(const Status& outcome) {
+  Status status = outcome;
+  if (absl::IsCancelled(status) && stopped()) {
+    // Stopped where nothing can be saved: before the first epoch.
+    if (short_of_memory_ && exit_code() == 1) status = ResourceExhausted("{}", MemoryCause());
+    terminal_.exit_code = exit_code();
+  }
   // Before Join there is no other process to report an error to; nor if the parameters are the
   // host's.
-  if (job_.communicator == nullptr) return status;
-  if (status.ok()) return job_.Stop();
-  job_.Abort(status);
-  return status;
+  if (job_.communicator == nullptr) return status.ok() ? end_ : status;
+  if (!status.ok()) {
+    job_.Abort(status);
+    return status;
+  }
+  FL_RETURN_IF_ERROR(job_.Stop());
+  return end_;
 }
 
 // Starts the processes of a job on this machine.

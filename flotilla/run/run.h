@@ -57,8 +57,9 @@ struct RunHost {
 
 // Runs in one process, or as a trainer of a job. In one process a stop signal ends the training
 // after the current batch: the position is saved in --out, the log says how to continue, and
-// terminal.exit_code is set. In a job a stop signal is an error and ends the job. Errors name the
-// file or the flag.
+// terminal.exit_code is set. In a job all trainers save and stop when one gets a signal. Likewise
+// if this process passes JobOptions::max_memory, or a server does, but the run then ends with
+// ResourceExhausted. Errors name the file or the flag.
 StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal,
                                 const RunHost& host = {});
 

@@ -10,8 +10,8 @@
 namespace flotilla {
 
 StatusOr<Standing> StandingOfAll(Group& group, std::string_view name, const Standing& own) {
-  const std::string text =
-      fmt::format("{:d} {:d} {:d} {} {}", own.ended, own.wish, own.stop, own.exit_code, own.pauses);
+  const std::string text = fmt::format("{:d} {:d} {:d} {} {} {}", own.ended, own.wish, own.stop,
+                                       own.exit_code, own.pauses, own.cause);
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> texts, group.Gather(name, text));
   Standing all{.ended = true};
   for (size_t t = 0; t < texts.size(); ++t) {
@@ -25,6 +25,7 @@ StatusOr<Standing> StandingOfAll(Group& group, std::string_view name, const Stan
     all.stop = all.stop || one.stop;
     all.exit_code = std::max(all.exit_code, one.exit_code);
     all.pauses = std::max(all.pauses, one.pauses);
+    if (all.cause.empty()) std::getline(in >> std::ws, all.cause);
   }
   return all;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "flotilla/base/status.h"
@@ -15,10 +16,14 @@ struct Standing {
   bool stop = false;    // was told to stop
   int exit_code = 0;    // with `stop`: of its process
   uint64_t pauses = 0;  // number of the last pause that it knows of (Communicator::pauses_asked)
+  // With `stop`: the error that the run ends with, one line; empty: none, it is stopped by a signal
+  // or the program.
+  std::string cause;
 };
 
 // The standing of all trainers together: all have ended, any has a wish or was told to stop, the
-// largest numbers. Collective: every trainer calls it with the same name and gets the same result.
+// largest numbers, the first cause. Collective: every trainer calls it with the same name and gets
+// the same result.
 StatusOr<Standing> StandingOfAll(Group& group, std::string_view name, const Standing& own);
 
 }  // namespace flotilla

@@ -34,17 +34,19 @@ class FixedGroup : public Group {
 
 TEST(StandingTest, OneProcessStandsForItself) {
   const auto group = MakeSoloGroup();
-  const Standing own{.ended = true, .wish = true, .stop = true, .exit_code = 143, .pauses = 7};
+  const Standing own{
+      .ended = true, .wish = true, .stop = true, .exit_code = 143, .pauses = 7, .cause = "a b"};
   const auto all = StandingOfAll(*group, "name", own);
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_TRUE(all->ended && all->wish && all->stop);
   EXPECT_EQ(all->exit_code, 143);
   EXPECT_EQ(all->pauses, 7u);
+  EXPECT_EQ(all->cause, "a b");
 }
 
 TEST(StandingTest, AllHaveEndedAnyWantsToStop) {
   // Trainer 2 has left.
-  FixedGroup group({"0 0 1 130 4", "", "1 0 0 0 9"});
+  FixedGroup group({"0 0 1 130 4 ", "", "1 0 1 1 9 no more memory: 5 of 4"});
   const auto all = StandingOfAll(group, "name", {.ended = true, .pauses = 2});
   ASSERT_TRUE(all.ok()) << all.status();
   EXPECT_FALSE(all->ended);
@@ -52,6 +54,7 @@ TEST(StandingTest, AllHaveEndedAnyWantsToStop) {
   EXPECT_TRUE(all->stop);
   EXPECT_EQ(all->exit_code, 130);
   EXPECT_EQ(all->pauses, 9u);
+  EXPECT_EQ(all->cause, "no more memory: 5 of 4");
 }
 
 TEST(StandingTest, NamesTheTrainerWhoseTextCannotBeRead) {

@@ -90,6 +90,8 @@ class Task {
   // Rows or words of an epoch of this trainer; 0: unknown.
   virtual int64_t epoch_rows() const = 0;
   virtual double load_seconds() const = 0;
+  // Bytes of the data that was read into memory, as far as they are known.
+  virtual int64_t memory_bytes() const { return 0; }
   // Whether it is read once and kept; otherwise again in every epoch.
   virtual bool in_memory() const = 0;
   // What data consists of: "rows", or "words" of a text.
