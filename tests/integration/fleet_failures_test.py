@@ -74,7 +74,7 @@ class FailuresTest(JobTest):
                 self.assertIn(f"{rows}/b, line 201; if the model diverges", job.text("launcher"))
                 for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
                     self.assertIn(f"{rows}/b, line 201", job.text(name))
-                job.check_clean(self)
+                job.check_clean(self, files=False)  # log/rows.json says what the rows are
 
     def test_a_killed_server_ends_the_job(self):
         for mode in MODES if ALL else ("async",):
