@@ -245,7 +245,9 @@ TEST_F(BadBatchCommandTest, BadBatchesAreLeftOutCountedAndNamed) {
   int events = 0;
   for (std::string line; std::getline(log, line);) {
     const json entry = json::parse(line);
-    if (entry["kind"] == "epoch") EXPECT_EQ(entry["bad_batches"], 3);
+    if (entry["kind"] == "epoch") {
+      EXPECT_EQ(entry["bad_batches"], 3);
+    }
     events += entry.value("event", "") == "bad batch";
   }
   EXPECT_EQ(events, 6);

@@ -204,7 +204,9 @@ TEST(BadBatchModesTest, TooManyEndTheJobWithTheirCauseAndServersKeepGoodValues) 
     EXPECT_THAT(Message(outcome.ended[1]), HasSubstr("row 443 in memory"));
     EXPECT_THAT(Message(outcome.ended[0]), HasSubstr("trainer 1: "));
     EXPECT_THAT(Message(outcome.ended[0]), HasSubstr("linear_fc.w_0"));
-    if (mode != "geo") EXPECT_GT(outcome.step, 0) << "good batches before it were trained";
+    if (mode != "geo") {
+      EXPECT_GT(outcome.step, 0) << "good batches before it were trained";
+    }
     ExpectFinite(outcome.parameters);
     EXPECT_FALSE(outcome.parameters.at("dense").empty());
   }
