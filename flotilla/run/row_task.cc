@@ -261,7 +261,6 @@ StatusOr<OpenedData> RowTask::OpenShares(OpenDataOptions what, const EpochShares
     all.rows += one.rows;
     all.load_seconds += one.load_seconds;
     all.memory_bytes += one.memory_bytes;
-    all.memory_bytes += one.memory_bytes;
   }
   if (parts.empty()) return Open(std::move(what), std::move(parser));
   all.dataset = std::make_unique<ChainedDataset>(std::move(parts));
