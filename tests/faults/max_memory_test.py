@@ -44,7 +44,7 @@ class Group:
 
 class MaxMemoryTest(JobTest):
     def train(self, job, *more):
-        return [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "500", "--batch_size", "50", "--threads", 1,
+        return [PROGRAM, "train", "ctr_dnn", "--layers", "16", "--dim", "500", "--batch_size", "10", "--threads", 1,
                 "--data", self.rows, "--out", job.dir / "model", *more]
 
     def check_saved(self, job, *more):
