@@ -260,7 +260,7 @@ TEST_F(BadBatchCommandTest, MoreThanAllowedEndTheRunWithTheCauseAndTheRow) {
   const ProgramRun run = Train({"--max_bad_batches", "2", "--no_in_memory"});
   EXPECT_EQ(run.code, kFailure);
   EXPECT_THAT(run.err, HasSubstr("bad batch 3 of the epoch: loss "));
-  EXPECT_THAT(run.err, HasSubstr(rows_ + ", lines 411 to 420; its largest number: 1e+19"));
+  EXPECT_THAT(run.err, HasSubstr(rows_ + ", lines 411 to 420; its largest number is 1e+19"));
   EXPECT_THAT(run.err, HasSubstr(rows_ + ", line 411; if the model diverges, a smaller"));
   EXPECT_THAT(run.err, HasSubstr("max_bad_batches allows 2 such batches per epoch"));
 }

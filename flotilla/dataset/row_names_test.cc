@@ -64,10 +64,12 @@ TEST(RowNamesTest, LinesOfSlicesAreNamedByTheirNumbersInTheFile) {
   const NumberFiles data({5, 60});
   std::map<int, std::string> names = data.names;
   std::erase_if(names, [](const auto& name) { return name.first >= 10 && name.first < 40; });
-  // A number below 10 and its line end are 2 bytes, others 3: line 6 of the file begins at byte 10.
+  const auto line_of = [](int number) {
+    return static_cast<int64_t>(NumberLines(5, number).size());
+  };
   const std::vector<FileSlice> slices = {{.path = data.files[0]},
-                                         {.path = data.files[1], .begin = 0, .end = 10},
-                                         {.path = data.files[1], .begin = 10 + 30 * 3}};
+                                         {.path = data.files[1], .begin = 0, .end = line_of(10)},
+                                         {.path = data.files[1], .begin = line_of(40)}};
   for (const int64_t batch : {1, 4}) {
     const StreamOptions options{.batch = {.batch_size = batch}};
     ExpectNames(**MakeStream(slices, std::make_shared<NumberParser>(), options), 0, names);

@@ -77,8 +77,8 @@ class InProcessCluster {
   Status ConnectAll();
 
   // Calls work(trainer, client) for every trainer, each in its own thread; connects those that are
-  // not connected yet. Returns the first error in trainer order. If a trainer fails and the others do
-  // not end within a minute, aborts the job with its error.
+  // not connected yet. Returns the first error in trainer order. If a trainer fails and the others
+  // do not end within a minute, aborts the job with its error.
   Status RunTrainers(const std::function<Status(int trainer, PsClient& client)>& work);
 
   // Stops all clients and waits for the servers, which must end with Ok. Returns the first error.
