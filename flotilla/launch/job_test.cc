@@ -89,7 +89,7 @@ TEST_F(ServerMemoryTest, ATrainerThatDoesNotStopIsEndedWithTheCause) {
   const Status status = Serve([this](TrainerJob& job) {
     PassBound();
     Status end;
-    std::vector<float> dense(3);
+    std::vector<float> dense(static_cast<size_t>(job.client->layout().size()));
     while (end.ok()) end = job.client->PullDense(dense);
     EXPECT_TRUE(absl::IsResourceExhausted(end)) << end;
     EXPECT_THAT(std::string(Message(end)), HasSubstr("server 0: "));
