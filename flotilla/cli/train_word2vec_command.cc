@@ -97,6 +97,10 @@ void AddModelFlags(CLI::App& command, Flags& flags) {
   command
       .add_flag("--bias", options.bias, "Add a bias for each word, as in PaddlePaddle's tutorials")
       ->group(group);
+  AddOption(command, "--start_range", options.start_range,
+            "Initial vectors are uniform in +-X / dim: 0.5 as in the word2vec C tool, 1 in gensim",
+            "X", AboveZero())
+      ->group(group);
 }
 
 void AddLearningFlags(CLI::App& command, Flags& flags) {

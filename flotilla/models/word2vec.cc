@@ -27,7 +27,7 @@ Var Cost(Var logit, double label) {
 
 Model Word2Vec(const Word2VecOptions& options) {
   Graph g;
-  const double width = 0.5 / static_cast<double>(options.dim);
+  const double width = options.start_range / static_cast<double>(options.dim);
   const Var in = Embedding(g.Ids("input_word"), {.table = "emb",
                                                  .dim = options.dim,
                                                  .rows = options.vocabulary,

@@ -16,14 +16,16 @@ struct Word2VecOptions {
   int64_t dim = 100;
   int64_t negatives = 5;
   bool bias = false;  // the table emb_b
+  // Initial vectors are uniform in +-start_range / dim: 0.5 as in the word2vec C tool, 1 in gensim.
+  double start_range = 0.5;
   // Continuous bag of words: "input_word" has any number of ids, whose mean predicts the word.
   bool cbow = false;
   ScheduleSpec learning_rate;  // of plain gradient descent
 };
 
 // Inputs "input_word", "true_label", "neg_label_0" .. "neg_label_(negatives - 1)", each one id;
-// tables emb (Uniform(-0.5 / dim, 0.5 / dim)), emb_w (0) and, with bias, emb_b (0). The metric
-// "loss" is the cost per sample. Bad options show in the graph's status.
+// tables emb (Uniform(-start_range / dim, start_range / dim)), emb_w (0) and, with bias, emb_b (0).
+// The metric "loss" is the cost per sample. Bad options show in the graph's status.
 Model Word2Vec(const Word2VecOptions& options);
 
 }  // namespace flotilla

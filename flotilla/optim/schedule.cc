@@ -147,8 +147,7 @@ void AddTogether(const ScheduleSpec& spec, std::vector<KnownParam> group,
   }
 }
 
-std::vector<KnownParam> WithWarmupAndCooldown(const ScheduleSpec& spec,
-                                              std::vector<KnownParam> known) {
+std::vector<KnownParam> WithParamsOfAny(const ScheduleSpec& spec, std::vector<KnownParam> known) {
   AddTogether(spec,
               {{"warmup_steps", ParamRange::kStepsOrZero},
                {"warmup_start", ParamRange::kNonNegative},
@@ -158,6 +157,9 @@ std::vector<KnownParam> WithWarmupAndCooldown(const ScheduleSpec& spec,
               {{"cooldown_start", ParamRange::kStepsOrZero},
                {"cooldown_end", ParamRange::kSteps},
                {"cooldown_last", ParamRange::kNonNegative}},
+              &known);
+  AddTogether(spec,
+              {{"period_steps", ParamRange::kSteps}, {"period_part", ParamRange::kNonNegative}},
               &known);
   return known;
 }
@@ -169,6 +171,14 @@ double CooldownFactor(const ScheduleSpec& spec, int64_t step) {
   if (now < start) return 1;
   const double last = Get(spec, "cooldown_last");
   return now < end ? 1 - (1 - last) * (now - start) / (end - start) : last;
+}
+
+// The step of the schedule without its periods.
+int64_t StepInPeriods(const ScheduleSpec& spec, int64_t step) {
+  if (!spec.params.contains("period_steps")) return step;
+  const auto period = static_cast<int64_t>(Get(spec, "period_steps"));
+  const int64_t within = step % period;
+  return step - within + std::llround(Get(spec, "period_part") * static_cast<double>(within));
 }
 
 ScheduleSpec Decaying(std::string name, double rate, int64_t decay_steps, double decay_rate,
@@ -245,6 +255,12 @@ ScheduleSpec LinearCooldown(ScheduleSpec before, int64_t start, int64_t end, dou
   return before;
 }
 
+ScheduleSpec SlowWithinPeriods(ScheduleSpec whole, int64_t period_steps, double part) {
+  whole.params["period_steps"] = static_cast<double>(period_steps);
+  whole.params["period_part"] = part;
+  return whole;
+}
+
 Status CheckSchedule(const ScheduleSpec& spec) {
   const ScheduleEntry* entry = FindSchedule(spec.name);
   if (entry == nullptr) {
@@ -252,7 +268,7 @@ Status CheckSchedule(const ScheduleSpec& spec) {
                            ScheduleNames());
   }
   const std::string owner = "schedule " + spec.name;
-  FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, WithWarmupAndCooldown(spec, entry->params)));
+  FL_RETURN_IF_ERROR(CheckParams(owner, spec.params, WithParamsOfAny(spec, entry->params)));
   if (spec.name == "piecewise") return CheckPieces(spec);
   if (!spec.boundaries.empty() || !spec.values.empty()) {
     return InvalidArgument("{}: boundaries and values belong to piecewise only", owner);
@@ -260,7 +276,8 @@ Status CheckSchedule(const ScheduleSpec& spec) {
   return absl::OkStatus();
 }
 
-double LearningRate(const ScheduleSpec& spec, int64_t step) {
+double LearningRate(const ScheduleSpec& spec, int64_t global_step) {
+  const int64_t step = StepInPeriods(spec, global_step);
   if (spec.params.contains("warmup_steps")) {
     const double steps = Get(spec, "warmup_steps");
     const double now = static_cast<double>(step);

@@ -44,6 +44,12 @@ ScheduleSpec LinearWarmup(ScheduleSpec then, int64_t warmup_steps, double start,
 //
 // Encoding: as the warm-up, "cooldown_start", "cooldown_end" and "cooldown_last".
 ScheduleSpec LinearCooldown(ScheduleSpec before, int64_t start, int64_t end, double last);
+// `whole`, but within every period of steps only `part` of the way to the next period's first rate
+// is gone, and the rest in one jump: for threads that each count their own part of an epoch as if
+// it were the whole one. A schedule has one such period: a second call replaces the first.
+//
+// Encoding: as the warm-up, "period_steps" and "period_part".
+ScheduleSpec SlowWithinPeriods(ScheduleSpec whole, int64_t period_steps, double part);
 
 // A learning rate as an argument: a schedule, or a number for a constant rate.
 struct Rate {

@@ -133,6 +133,17 @@ TEST(ScheduleTest, CooldownScalesEveryScheduleAndStaysAtItsEnd) {
   EXPECT_DOUBLE_EQ(Rate(LinearCooldown(ConstantRate(1), 5, 5, 0.1), 5), 0.1);
 }
 
+TEST(ScheduleTest, WithinPeriodsAPartOfTheWayIsGone) {
+  const ScheduleSpec whole = PolynomialDecay(1, 30, 0);
+  const ScheduleSpec spec = SlowWithinPeriods(whole, 10, 0.5);
+  for (const int64_t first : {0, 10, 20, 30}) {
+    EXPECT_DOUBLE_EQ(Rate(spec, first), Rate(whole, first));
+    EXPECT_DOUBLE_EQ(Rate(spec, first + 8), Rate(whole, first + 4));
+  }
+  EXPECT_DOUBLE_EQ(Rate(SlowWithinPeriods(whole, 10, 1), 17), Rate(whole, 17));
+  EXPECT_THAT(ScheduleError(SlowWithinPeriods(whole, 0, 1)), HasSubstr("period_steps is 0"));
+}
+
 TEST(ScheduleTest, UnknownNameIsAnErrorThatListsTheKnown) {
   ScheduleSpec spec = ConstantRate(1);
   spec.name = "cosinus";

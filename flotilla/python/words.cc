@@ -96,11 +96,12 @@ void WriteVectors(const std::string& path, const Words& words, const Floats& val
   Check(SaveVectors(vectors, binary ? VectorFormat::kBinary : VectorFormat::kText, path));
 }
 
-Floats InitialVectors(uint64_t seed, int64_t dim, int64_t first, int64_t words) {
+Floats InitialVectors(uint64_t seed, int64_t dim, double start_range, int64_t first,
+                      int64_t words) {
   Floats rows({static_cast<py::ssize_t>(words - first), static_cast<py::ssize_t>(dim)});
   const std::span<float> values = SpanOf(rows);
   const py::gil_scoped_release release;
-  Check(InitialWordVectors(seed, dim, first, values));
+  Check(InitialWordVectors(seed, dim, start_range, first, values));
   return rows;
 }
 
@@ -131,6 +132,7 @@ void BindWordOptions(py::module_& m) {
       .def_readwrite("dim", &Options::dim)
       .def_readwrite("learning_rate", &Options::learning_rate)
       .def_readwrite("last_learning_rate", &Options::last_learning_rate)
+      .def_readwrite("epoch_part", &Options::epoch_part)
       .def_property(
           "deterministic", [](const Options& o) { return o.deterministic; },
           [](Options& o, bool value) { o.deterministic = o.fleet.job.mode.local.joined = value; })
@@ -160,8 +162,8 @@ void BindWords(py::module_& m) {
         py::arg("limit"));
   m.def("write_word_vectors", &WriteVectors, py::arg("path"), py::arg("words"),
         py::arg("values").noconvert(), py::arg("binary"));
-  m.def("initial_word_vectors", &InitialVectors, py::arg("seed"), py::arg("dim"), py::arg("first"),
-        py::arg("words"));
+  m.def("initial_word_vectors", &InitialVectors, py::arg("seed"), py::arg("dim"),
+        py::arg("start_range"), py::arg("first"), py::arg("words"));
 }
 
 }  // namespace flotilla::python

@@ -8,8 +8,10 @@
 
 namespace flotilla {
 
-Status InitialWordVectors(uint64_t seed, int64_t dim, int64_t first, std::span<float> rows) {
-  const Model model = Word2Vec({.vocabulary = 1, .dim = dim, .learning_rate = ConstantRate(1)});
+Status InitialWordVectors(uint64_t seed, int64_t dim, double start_range, int64_t first,
+                          std::span<float> rows) {
+  const Model model = Word2Vec(
+      {.vocabulary = 1, .dim = dim, .start_range = start_range, .learning_rate = ConstantRate(1)});
   FL_RETURN_IF_ERROR(model.graph.status());
   const ModelSpec spec = SpecOf(model, seed);
   const TableSpec& table = spec.tables[FindTable(spec, kInputTable)];

@@ -26,7 +26,8 @@ struct Word2VecHost {
 };
 
 // Writes the initial vectors of the words [first, words), as a run of the command with this seed
-// has them, to `rows` (words - first, dim). Output rows start as zeros.
-Status InitialWordVectors(uint64_t seed, int64_t dim, int64_t first, std::span<float> rows);
+// and --start_range has them, to `rows` (words - first, dim). Output rows start as zeros.
+Status InitialWordVectors(uint64_t seed, int64_t dim, double start_range, int64_t first,
+                          std::span<float> rows);
 
 }  // namespace flotilla

@@ -45,7 +45,7 @@ class Word2VecHostTest : public ::testing::Test {
     for (size_t id = 0; id < kWords; ++id) host_.words.push_back({WordOf(id), counts[id]});
     input_.resize(kWords * kDim);
     output_.resize(kWords * kDim);
-    EXPECT_TRUE(InitialWordVectors(options_.seed, kDim, 0, input_).ok());
+    EXPECT_TRUE(InitialWordVectors(options_.seed, kDim, options_.start_range, 0, input_).ok());
     host_.ids = ids_;
     host_.input = input_;
     host_.output = output_;
@@ -78,7 +78,7 @@ TEST_F(Word2VecHostTest, GivenIdsAndFilesTrainToTheBitsOfTheCommand) {
   const std::vector<float> from_ids = input_;
 
   options_.files = {dir.Write("text", text_)};
-  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, 0, input_).ok());
+  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, options_.start_range, 0, input_).ok());
   output_.assign(output_.size(), 0);
   host_.ids = {};
   result = Run(&host_);
@@ -111,7 +111,7 @@ TEST_F(Word2VecHostTest, VectorsAreThereAtTheEndOfEachEpochAndTheNextRunGoesOnFr
   EXPECT_NE(after[0], after[1]);
   EXPECT_EQ(after[1], input_);
 
-  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, 0, input_).ok());
+  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, options_.start_range, 0, input_).ok());
   output_.assign(output_.size(), 0);
   options_.epochs = 1;
   ASSERT_TRUE(Run(&host_).ok());
@@ -142,8 +142,12 @@ TEST_F(Word2VecHostTest, VectorsOfAnotherSizeAreAnError) {
 
 TEST_F(Word2VecHostTest, InitialVectorsOfLaterWordsAreThoseOfTheWholeTable) {
   std::vector<float> tail(5 * kDim);
-  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, kWords - 5, tail).ok());
+  const double range = options_.start_range;
+  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, range, kWords - 5, tail).ok());
   EXPECT_EQ(tail, std::vector<float>(input_.end() - 5 * kDim, input_.end()));
+  std::vector<float> wider(tail.size());
+  ASSERT_TRUE(InitialWordVectors(options_.seed, kDim, 2 * range, kWords - 5, wider).ok());
+  for (size_t i = 0; i < tail.size(); ++i) EXPECT_EQ(wider[i], 2 * tail[i]);
 }
 
 }  // namespace

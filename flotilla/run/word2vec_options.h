@@ -33,6 +33,7 @@ struct Word2VecRunOptions : RunOptions {
 
   int64_t dim = 100;
   bool bias = false;
+  double start_range = 0.5;               // Word2VecOptions::start_range
   std::optional<kernels::CbowRule> cbow;  // not set: skip-gram
   // Learning rate of the first step. 0: 0.025, and 0.1 for CbowRule::kGradient, whose inputs share
   // the gradient.
@@ -43,6 +44,7 @@ struct Word2VecRunOptions : RunOptions {
   std::optional<double> last_learning_rate;
   int64_t decay_steps = 1000;  // exponential: steps between two decays
   double decay_rate = 0.999;   // exponential: factor at each decay
+  double epoch_part = 1;       // SlowWithinPeriods, with an epoch as period
 
   // Initial vectors, unless the run is resumed: a model directory, or a file in word2vec's text or
   // binary format. Words that it has keep their vectors, even if they are not in the text; other

@@ -61,6 +61,7 @@ Status Word2VecTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
                      .dim = options_.dim,
                      .negatives = options_.windows.negatives,
                      .bias = options_.bias,
+                     .start_range = options_.start_range,
                      .cbow = options_.cbow.has_value(),
                      .learning_rate = ConstantRate(1)});
   model_->metrics.clear();  // reports have the loss of the windows
@@ -217,6 +218,9 @@ Status Word2VecTask::MakeTrainer() {
   FL_ASSIGN_OR_RETURN(const int64_t steps, StepsPerEpoch());
   SkipgramOptions skipgram{.workers = options_.threads, .cbow = options_.cbow};
   skipgram.schedule = ScheduleFor(options_.epochs * steps);
+  if (options_.epoch_part < 1 && steps > 0) {
+    skipgram.schedule = SlowWithinPeriods(*skipgram.schedule, steps, options_.epoch_part);
+  }
   skipgram.earlier_steps = run_->earlier_steps;
   if (GetMode(options_.fleet.job.mode.mode).policy == UpdatePolicy::kOnBarrier) {
     skipgram.push_scale = run_->job->group->trainers();

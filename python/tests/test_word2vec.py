@@ -58,7 +58,7 @@ def test_a_file_gives_the_bits_of_the_command_and_of_sentences(tmp_path, flotill
     assert numpy.array_equal(by_file.wv.vectors, by_sentences.wv.vectors)
     flotilla("train", "word2vec", "--data", text, "--tokenizer", "whitespace", "--out", tmp_path / "model", "--dim", 16,
              "--min_count", 1, "--sample", 0, "--seed", 3, "--deterministic", "--epochs", 3, "--last_learning_rate",
-             0.0001)
+             0.0001, "--start_range", 1)
     by_command = KeyedVectors.load(tmp_path / "model")
     assert by_command.index_to_key == by_file.wv.index_to_key
     assert numpy.array_equal(by_command.vectors, by_file.wv.vectors)
@@ -103,7 +103,7 @@ def test_the_vocabulary_in_steps():
     assert (model.corpus_count, model.corpus_total_words) == (3, 7)
     assert model.raw_vocab == {"a": 2, "b": 3, "c": 1, "d": 1}
     assert model.wv.vectors.shape == model.syn1neg.shape == (2, 16)
-    assert abs(model.wv.vectors).max() <= 0.5 / 16
+    assert 0.5 / 16 < abs(model.wv.vectors).max() <= 1 / 16
     before = model.wv["a"].copy()
     model.build_vocab([["c", "c", "a"]], update=True)
     assert model.wv.index_to_key == ["b", "a", "c"]

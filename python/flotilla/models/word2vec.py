@@ -32,6 +32,8 @@ Sentences = Iterable[Sequence[str]]
 _log = logging.getLogger("flotilla")
 _FORMAT = "flotilla word2vec 1"
 _SENTENCE_END = 0xFFFFFFFF
+# Initial vectors are uniform in +-_START_RANGE / vector_size, as those of gensim.
+_START_RANGE = 1.0
 # The arguments of a model, which save keeps.
 _SETTINGS = ("vector_size", "alpha", "window", "min_count", "max_vocab_size", "sample", "seed", "workers", "min_alpha",
              "sg", "hs", "negative", "ns_exponent", "cbow_mean", "epochs", "sorted_vocab", "batch_words", "compute_loss",
@@ -257,7 +259,7 @@ class Word2Vec:
             self.syn1neg = self.syn1neg[:0]
         first = len(self.wv)
         fresh = [(word, count) for word, count in kept if word not in self.wv.key_to_index]
-        rows = _core.initial_word_vectors(self.seed, self.vector_size, first, first + len(fresh))
+        rows = _core.initial_word_vectors(self.seed, self.vector_size, _START_RANGE, first, first + len(fresh))
         new_counts = numpy.array([count for _, count in fresh], dtype=numpy.int64)
         if update:
             for word, count in kept:
@@ -287,9 +289,10 @@ class Word2Vec:
         """Trains on a text, from the present vectors: (words trained, words read), over all epochs.
 
         The learning rate goes from start_alpha to end_alpha (default: alpha, min_alpha) over the text as it is:
-        total_examples and total_words, which other programs need for that, may be left out. report_delay: seconds
-        between two messages. Sentences are read once and kept as numbers, 4 bytes per word. Ctrl-C ends the
-        training; the vectors are then those of that moment."""
+        total_examples and total_words, which other programs need for that, may be left out. With corpus_file each of n
+        workers counts its part of the text as if it were the whole, as in gensim: within an epoch the rate goes an n-th
+        of its way, and the rest between two epochs. report_delay: seconds between two messages. Sentences are read once
+        and kept as numbers, 4 bytes per word. Ctrl-C ends the training; the vectors are then those of that moment."""
         epochs = self.epochs if epochs is None else epochs
         _check_number("epochs", epochs, 1, whole=True)
         self._check()
@@ -308,6 +311,7 @@ class Word2Vec:
             _refuse("batch_words", self.batch_words, (MAX_WORDS_IN_BATCH,), "with corpus_file a batch is a block of the "
                     "file; leave it out")
             options.files = PathLineSentences(corpus_file).input_files
+            options.epoch_part = 1 / self.workers
             # The engine finds the words; the empty one, which it refuses, is not in any file.
             words = [as_bytes(word) or b"\n" for word in self.wv.index_to_key]
             read = 0
