@@ -1,8 +1,11 @@
 #include "flotilla/dataset/array_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <type_traits>
+
+#include "flotilla/base/scan_number.h"
 
 namespace flotilla {
 namespace {
@@ -74,16 +77,34 @@ void Read(const ArrayView& view, Rows rows, int64_t count, int64_t width, To* to
   });
 }
 
-// Of consecutive numbers. Looks at all of them, which compilers do several at a time.
-template <typename From>
-bool NoneIsNegative(const char* data, int64_t count) {
-  bool negative = false;
+// Whether no number of `count` consecutive ones is `wrong`. Looks at all of them, which compilers
+// do several at a time.
+template <typename From, typename Wrong>
+bool NoneIs(Wrong wrong, const char* data, int64_t count) {
+  bool found = false;
   for (int64_t i = 0; i < count; ++i) {
     From value;
     std::memcpy(&value, data + i * sizeof(value), sizeof(value));
-    negative |= value < 0;
+    found |= wrong(value);
   }
-  return !negative;
+  return !found;
+}
+
+// The place, row * columns + column, of the first number that is `wrong`; -1: there is none.
+template <typename From, typename Wrong>
+int64_t FirstThatIs(Wrong wrong, const ArrayView& view, int64_t rows, int64_t columns) {
+  const char* const data = static_cast<const char*>(view.data);
+  const bool row_is_whole = (columns == 1 || view.column_stride == sizeof(From)) &&
+                            view.row_stride == static_cast<int64_t>(sizeof(From)) * columns;
+  if (row_is_whole && NoneIs<From>(wrong, data, rows * columns)) return -1;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t c = 0; c < columns; ++c) {
+      From value;
+      std::memcpy(&value, data + i * view.row_stride + c * view.column_stride, sizeof(value));
+      if (wrong(value)) return i * columns + c;
+    }
+  }
+  return -1;
 }
 
 template <typename T, typename Vector>
@@ -144,28 +165,45 @@ void ReadNumbers(const ArrayView& values, int64_t begin, std::span<double> to) {
 }
 
 int64_t FirstNegative(const ArrayView& values, int64_t rows, int64_t columns) {
-  const char* const data = static_cast<const char*>(values.data);
   int64_t found = -1;
   WithType(values.type, [&](auto zero) {
     using From = decltype(zero);
-    const bool row_is_whole = (columns == 1 || values.column_stride == sizeof(From)) &&
-                              values.row_stride == static_cast<int64_t>(sizeof(From)) * columns;
     if constexpr (std::is_signed_v<From>) {
-      if (row_is_whole && NoneIsNegative<From>(data, rows * columns)) return;
-      for (int64_t i = 0; i < rows && found < 0; ++i) {
-        for (int64_t c = 0; c < columns; ++c) {
-          From value;
-          std::memcpy(&value, data + i * values.row_stride + c * values.column_stride,
-                      sizeof(value));
-          if (value < 0) {
-            found = i * columns + c;
-            break;
-          }
-        }
-      }
+      found = FirstThatIs<From>([](From value) { return value < 0; }, values, rows, columns);
     }
   });
   return found;
+}
+
+Status ArrayRows::CheckNumbers(std::span<const InputSpec> inputs) const {
+  for (size_t f = 0; f < fields_.size(); ++f) {
+    const ArrayField& field = fields_[f];
+    if (field.is_ids) continue;
+    Status status;
+    WithType(field.values.type, [&](auto zero) {
+      using From = decltype(zero);
+      if constexpr (std::is_floating_point_v<From>) {
+        const auto wrong = [](From value) {
+          float unused;
+          return !ToFloat(value, &unused);
+        };
+        const int64_t at = FirstThatIs<From>(wrong, field.values, rows_, field.width);
+        if (at < 0) return;
+        From value;
+        std::memcpy(&value,
+                    static_cast<const char*>(field.values.data) +
+                        at / field.width * field.values.row_stride +
+                        at % field.width * field.values.column_stride,
+                    sizeof(value));
+        status =
+            InvalidArgument("input {}, row {}: {} is {}", inputs[f].name, at / field.width, value,
+                            std::isfinite(value) ? "too large: its square is not a float32"
+                                                 : "not a finite number");
+      }
+    });
+    FL_RETURN_IF_ERROR(status);
+  }
+  return absl::OkStatus();
 }
 
 void ArrayRows::AppendTo(std::span<const uint32_t> rows, Batch* to) const {

@@ -64,6 +64,10 @@ class ArrayRows : public RowsInMemory {
   ArrayRows(int64_t rows, std::vector<ArrayField> fields)
       : rows_(rows), fields_(std::move(fields)) {}
 
+  // InvalidArgument with input and row if a number or a label is none that parsers accept (ToFloat
+  // in base/scan_number.h).
+  Status CheckNumbers(std::span<const InputSpec> inputs) const;
+
   int64_t rows() const override { return rows_; }
   void AppendTo(std::span<const uint32_t> rows, Batch* to) const override;
   // The same for rows [begin, end).

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -114,6 +116,25 @@ TEST_F(ArrayRowsTest, FindsTheFirstNegativeNumber) {
   EXPECT_EQ(FirstNegative({ids_.data(), ArrayView::Type::kInt16, 4, 2}, kRows, 1), -1);
   EXPECT_EQ(FirstNegative({ids_.data(), ArrayView::Type::kInt16, 4, 2}, kRows, 2), 1);
   EXPECT_EQ(FirstNegative({ids_.data(), ArrayView::Type::kUint16, 2, 2}, kRows, 1), -1);
+}
+
+TEST(ArrayNumbersTest, NumbersThatCannotBeTrainedOnAreNamed) {
+  const std::vector<InputSpec> inputs = {{.name = "x", .kind = InputKind::kDense, .width = 2},
+                                         {.name = "y", .kind = InputKind::kLabel}};
+  std::vector<double> x(6, 0.5);
+  std::vector<float> y(3, 1);
+  const auto check = [&] {
+    const ArrayRows rows(3, {{.values = {x.data(), ArrayView::Type::kFloat64, 16, 8}, .width = 2},
+                             {.values = {y.data(), ArrayView::Type::kFloat32, 4, 4}}});
+    return std::string(rows.CheckNumbers(inputs).message());
+  };
+  EXPECT_EQ(check(), "");
+  y[2] = std::numeric_limits<float>::infinity();
+  EXPECT_EQ(check(), "input y, row 2: inf is not a finite number");
+  x[3] = -1e20;
+  EXPECT_EQ(check(), "input x, row 1: -1e+20 is too large: its square is not a float32");
+  x[2] = std::nan("");
+  EXPECT_EQ(check(), "input x, row 1: nan is not a finite number");
 }
 
 TEST_F(ArrayRowsTest, ReadsWholeColumnsAsOneType) {

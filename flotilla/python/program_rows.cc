@@ -118,6 +118,8 @@ std::shared_ptr<ProgramRows> RowsOfArrays(const ModelHandle& model, const py::di
   const std::vector<InputSpec>& inputs = InputsOf(model);
   Arrays rows = ArraysOf(inputs, arrays, /*with_labels=*/true);
   auto dataset = Released<StatusOr<std::unique_ptr<InMemoryDataset>>>([&] {
+    const Status numbers = rows.rows->CheckNumbers(inputs);
+    if (!numbers.ok()) return StatusOr<std::unique_ptr<InMemoryDataset>>(numbers);
     return copy ? InMemoryDataset::FromGenerator(inputs, rows.rows->Generate(), {})
                 : InMemoryDataset::FromStored(inputs, rows.rows, {});
   });

@@ -131,7 +131,8 @@ def test_lists_of_ids_in_every_form():
     ({"numbers": numpy.array([["a", "b"]] * 2)}, "input numbers: numbers expected"),
     ({"numbers": numpy.zeros((3, 2))}, "input numbers has 3 rows, but item has 2"),
     ({"label": None}, "input label: there is no array of that name"),
-    ({"label": numpy.array([0, numpy.nan])}, "label"),
+    ({"label": numpy.array([0, numpy.nan])}, "input label, row 1: nan is not a finite number"),
+    ({"numbers": numpy.array([[0, 1], [1, 1e30]])}, "input numbers, row 1: 1e[+]30 is too large"),
     ({"item": (numpy.array([1, 2]), numpy.array([0, 1]))}, "offsets must have rows"),
 ])
 def test_wrong_rows_are_named(click_model, change, message):
