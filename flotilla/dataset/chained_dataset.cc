@@ -48,6 +48,13 @@ DatasetCounts ChainedDataset::counts() const {
   return all;
 }
 
+std::string ChainedDataset::NameRow(const Batch& batch, int64_t row) const {
+  const auto parts = static_cast<int64_t>(parts_.size());
+  Batch own = batch;
+  own.ordinal = batch.ordinal / parts;
+  return parts_[static_cast<size_t>(batch.ordinal % parts)]->NameRow(own, row);
+}
+
 DatasetPosition ChainedDataset::position() const {
   DatasetPosition all;
   for (const auto& part : parts_) {

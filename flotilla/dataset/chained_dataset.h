@@ -23,6 +23,7 @@ class ChainedDataset : public Dataset {
   StatusOr<bool> Next(int worker, Batch* batch) override;
   int64_t epoch_batches() const override;
   DatasetCounts counts() const override;
+  std::string NameRow(const Batch& batch, int64_t row) const override;
   DatasetPosition position() const override;
   // FailedPrecondition also if the position does not have as many parts.
   Status Resume(const DatasetPosition& position) override;

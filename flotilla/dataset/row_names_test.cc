@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "flotilla/base/temp_dir_testing.h"
+#include "flotilla/dataset/chained_dataset.h"
 #include "flotilla/dataset/in_memory_dataset.h"
 #include "flotilla/dataset/read_testing.h"
 
@@ -123,6 +124,19 @@ TEST(RowNamesTest, AViewOfSomeRowsKeepsTheirNames) {
   std::map<int, std::string> names;
   for (const int number : {65, 3, 29, 30}) names[number] = data.names.at(number);
   ExpectNames(*view, 0, names);
+}
+
+TEST(RowNamesTest, RowsOfChainedPartsHaveTheNamesOfTheirPart) {
+  const NumberFiles data({30, 7, 12});
+  std::vector<std::unique_ptr<Dataset>> parts;
+  for (const std::string& file : data.files) {
+    parts.push_back(*InMemoryDataset::Load(
+        {file}, std::make_shared<NumberParser>(),
+        {.batch = {.batch_size = 5, .shuffle_rows = kWholeEpoch, .seed = 4}}));
+  }
+  ChainedDataset chain(std::move(parts));
+  ExpectNames(chain, 0, data.names);
+  ExpectNames(chain, 1, data.names);
 }
 
 TEST(RowNamesTest, RowsThatWereChangedHaveNoNames) {
