@@ -112,14 +112,15 @@ Status ModelKeeper::Remove(const std::string& name) {
 }
 
 Status ModelKeeper::RemoveReplaced(const std::string& newest) {
-  std::erase(replaced_, newest);  // replaced by this run's own
   if (replaced_.empty()) return absl::OkStatus();
-  // Removed before its model: a dangling link is worse than none.
+  // Removed before its model, a dangling link is worse than none, and even if the new model has the
+  // name that it points to.
   std::error_code error;
   if (best_.empty()) fs::remove(fs::path(options_.dir) / kBest, error);
   if (error) {
     return FailedPrecondition("{}/{}: cannot remove: {}", options_.dir, kBest, error.message());
   }
+  std::erase(replaced_, newest);  // replaced by this run's own
   while (!replaced_.empty()) {
     FL_RETURN_IF_ERROR(Remove(replaced_.back()));
     replaced_.pop_back();

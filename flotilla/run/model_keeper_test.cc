@@ -96,6 +96,12 @@ TEST_F(ModelKeeperTest, AnotherRunIsReplacedByTheFirstSaveAndNotBefore) {
   EXPECT_THAT(Names(), ElementsAre("epoch_0", "latest"));
 }
 
+TEST_F(ModelKeeperTest, TheBestOfAnotherRunDoesNotBecomeThisRunsByItsName) {
+  Save(*Keeper({}), "epoch_0", /*best=*/true);
+  Save(*Keeper({.overwrite = true}), "epoch_0");
+  EXPECT_THAT(Names(), ElementsAre("epoch_0", "latest"));
+}
+
 TEST_F(ModelKeeperTest, AModelWithFilesOfOthersIsNotRemoved) {
   const auto keeper = Keeper({.keep = 1});
   Save(*keeper, "epoch_0");
