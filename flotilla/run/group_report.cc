@@ -103,6 +103,8 @@ StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<con
     all.trained += part.trained;
     all.batches += part.batches;
     all.weight += part.weight;
+    all.bad_batches += part.bad_batches;
+    all.bad_batch_rows += part.bad_batch_rows;
     if (part.trained > 0) all.loss += part.loss * part.loss_weight();
     all.seconds = std::max(all.seconds, part.seconds);
     all.times.Add(part.times);

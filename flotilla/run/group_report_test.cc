@@ -169,5 +169,17 @@ TEST(SumReportsTest, TheLossIsPerUnitOfWeightOfAllTrainers) {
   }
 }
 
+TEST(MergeReportsTest, RowsAndBadBatchesAddUpAndTheLossIsPerUnitOfWeight) {
+  const std::vector<Report> parts = {
+      {.rows = 15, .trained = 10, .bad_batches = 1, .bad_batch_rows = 5, .loss = 2, .weight = 30},
+      {.rows = 19, .trained = 10, .bad_batches = 2, .bad_batch_rows = 9, .loss = 6, .weight = 10}};
+  const StatusOr<Report> all = MergeReports({}, parts);
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->rows, 34);
+  EXPECT_EQ(all->bad_batches, 3);
+  EXPECT_EQ(all->bad_batch_rows, 14);
+  EXPECT_EQ(all->loss, 3);
+}
+
 }  // namespace
 }  // namespace flotilla
