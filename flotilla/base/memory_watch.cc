@@ -112,34 +112,14 @@ std::string MemoryBoundText(int64_t resident, int64_t bound, std::span<const Mem
 }
 
 MemoryWatch::MemoryWatch(int64_t bound, std::function<void(int64_t)> passed,
-                         std::function<int64_t()> resident)
-    : bound_(bound), passed_(std::move(passed)), resident_(std::move(resident)) {
-  if (const int64_t now = resident_(); now > bound_) {
-    passed_(now);
-  } else {
-    thread_ = std::thread([this] { Loop(); });
-  }
-}
-
-MemoryWatch::~MemoryWatch() {
-  {
-    MutexLock lock(mutex_);
-    stop_ = true;
-  }
-  wake_.notify_all();
-  if (thread_.joinable()) thread_.join();
-}
-
-void MemoryWatch::Loop() {
-  MutexLock lock(mutex_);
-  while (!stop_) {
-    if (const int64_t resident = resident_(); resident > bound_) {
-      lock.unlock();
-      passed_(resident);
-      return;
-    }
-    wake_.wait_for(mutex_, kEvery, [this]() FL_REQUIRES(mutex_) { return stop_; });
-  }
+                         std::function<int64_t()> resident) {
+  const auto look = [bound, passed = std::move(passed), resident = std::move(resident)] {
+    const int64_t now = resident();
+    if (now <= bound) return true;
+    passed(now);
+    return false;
+  };
+  if (look()) ticker_.emplace(kEvery, look);
 }
 
 }  // namespace flotilla

@@ -5,12 +5,12 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <thread>
 
-#include "flotilla/base/mutex.h"
+#include "flotilla/base/ticker.h"
 
 namespace flotilla {
 
@@ -44,21 +44,9 @@ class MemoryWatch {
   // `resident` measures: another function is for tests. REQUIRES: bound > 0.
   MemoryWatch(int64_t bound, std::function<void(int64_t resident)> passed,
               std::function<int64_t()> resident = ResidentBytes);
-  // Waits for a call of `passed` to return.
-  ~MemoryWatch();
-  MemoryWatch(const MemoryWatch&) = delete;
-  MemoryWatch& operator=(const MemoryWatch&) = delete;
 
  private:
-  void Loop();
-
-  const int64_t bound_;
-  const std::function<void(int64_t)> passed_;
-  const std::function<int64_t()> resident_;
-  Mutex mutex_;
-  CondVar wake_;
-  bool stop_ FL_GUARDED_BY(mutex_) = false;
-  std::thread thread_;  // not started if the first look was enough
+  std::optional<Ticker> ticker_;  // none if the first look was enough
 };
 
 }  // namespace flotilla
