@@ -80,9 +80,10 @@ Status MeanTask::Start(const TaskRun* run) {
     FL_ASSIGN_OR_RETURN(training.trainer, Trainer::Make(&model, training.parameters.get(), clock,
                                                         std::move(trainer)));
   }
-  FL_ASSIGN_OR_RETURN(mean_trainer_,
-                      Trainer::Make(&mean_, run->job->communicator.get(), clock,
-                                    {.workers = options_.threads, .seed = options_.seed}));
+  FL_ASSIGN_OR_RETURN(mean_trainer_, Trainer::Make(&mean_, run->job->communicator.get(), clock,
+                                                   {.workers = options_.threads,
+                                                    .seed = options_.seed,
+                                                    .cancelled = run->cancelled}));
   return absl::OkStatus();
 }
 

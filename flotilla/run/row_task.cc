@@ -176,6 +176,8 @@ Status RowTask::OpenFiles(const EpochShares* rest) {
     shares = *rest;
   }
   shares_ = std::move(shares);
+  // A trainer that began the epoch may have had no rows.
+  if (shares_.own.size() > 1) train.batch.allow_empty = true;
   train_ = {};  // the memory of an earlier call
   FL_ASSIGN_OR_RETURN(train_, OpenShares(std::move(train), shares_, train_files_, parser));
   if (!has_test() || test_.dataset != nullptr) return absl::OkStatus();

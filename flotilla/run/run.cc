@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -11,6 +12,7 @@
 #include "flotilla/base/memory_watch.h"
 #include "flotilla/base/mutex.h"
 #include "flotilla/base/stop_signal.h"
+#include "flotilla/base/ticker.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/run/group_report.h"
@@ -25,6 +27,9 @@
 
 namespace flotilla {
 namespace {
+
+// How soon a trainer that waits for the others finds that it was told to stop.
+constexpr std::chrono::milliseconds kLook(100);
 
 RunDirOptions RunDirOf(const KeepOptions& keep, const Terminal& terminal, bool resume) {
   return {.dir = keep.out,
@@ -511,6 +516,16 @@ Status Run::AtPause() {
 }
 
 Status Run::WaitForOthers(bool ended) {
+  // Between its batches a trainer looks for signals itself; here it has none. The others learn of
+  // one in the next pause, to which this trainer has said already that it goes on, and stop in the
+  // one after it.
+  std::optional<Ticker> look;
+  if (!run_.alone()) {
+    look.emplace(kLook, [this] {
+      if (stopped() && !EndsJob()) AskPause();
+      return true;
+    });
+  }
   while (!leaving_) {
     FL_ASSIGN_OR_RETURN(const bool all_ended, Meet(ended));
     if (all_ended) return absl::OkStatus();
@@ -587,7 +602,7 @@ Status Run::Stop() {
   if (!stop_cause_.empty()) end_ = ResourceExhausted("{}", stop_cause_);
   // Not earlier: the code of a stopped run promises that it can be continued from here.
   terminal_.exit_code = stop_code_;
-  if (!saves_->enabled()) {
+  if (options_.keep.out.empty()) {
     if (!task_.has_results()) {
       terminal_.log.warn("{}; nothing was saved, since --out was not given", StoppedText());
     }

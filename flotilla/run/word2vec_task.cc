@@ -229,6 +229,7 @@ Status Word2VecTask::MakeTrainer() {
   skipgram.want_pause = run_->want_pause;
   skipgram.at_pause = run_->at_pause;
   skipgram.stop = run_->stop;
+  skipgram.cancelled = run_->cancelled;
   FL_ASSIGN_OR_RETURN(trainer_, SkipgramTrainer::Make(run_->job->communicator.get(), sampler_.get(),
                                                       &terminal_->clock, std::move(skipgram)));
   return absl::OkStatus();

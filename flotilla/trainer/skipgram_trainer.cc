@@ -92,6 +92,7 @@ StatusOr<Report> SkipgramTrainer::ResumeEpoch(IdCorpus& corpus, int64_t epoch, i
   FL_RETURN_IF_ERROR(
       communicator_->BeginEpoch({.has_batch = has_first_, .batches = corpus.batches()}));
   FL_RETURN_IF_ERROR(loop_.Run(rounds_));
+  StopWanted();  // as in Trainer: it asks the others, for whom Flush may wait
   FL_RETURN_IF_ERROR(communicator_->Flush());
   Report report = SoFar();
   report.stopped = StopWanted();
@@ -132,7 +133,7 @@ Report SkipgramTrainer::SoFar() const {
 StatusOr<bool> SkipgramTrainer::Next(int w, IdBatch* batch) {
   if (w != 0 || !has_first_) {
     StatusOr<bool> any = corpus_->Next(batch);
-    if (absl::IsCancelled(any.status()) && StopWanted()) return false;
+    if (EndedByStop(any.status(), Cancelled())) return false;
     return any;
   }
   has_first_ = false;

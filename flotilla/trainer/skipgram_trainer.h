@@ -46,6 +46,7 @@ struct SkipgramOptions {
   std::function<bool()> want_pause;
   std::function<Status()> at_pause;
   std::function<bool()> stop;
+  std::function<bool()> cancelled;
 };
 
 // Not thread-safe; one call at a time.
@@ -82,6 +83,9 @@ class SkipgramTrainer {
   // at the end of the text, or if a stop cancelled the read.
   StatusOr<bool> Next(int w, IdBatch* batch);
   bool StopWanted() const { return options_.stop && options_.stop(); }
+  const std::function<bool()>& Cancelled() const {
+    return options_.cancelled ? options_.cancelled : options_.stop;
+  }
   void TellProgress(const BatchResult& result);
   double Seconds() const;
 

@@ -87,7 +87,7 @@ void StageTimes::Add(const StageTimes& other) {
 StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
                                  Batch* batch) {
   StatusOr<bool> more = dataset.Next(worker, batch);
-  if (absl::IsCancelled(more.status()) && stop && stop()) return false;
+  if (EndedByStop(more.status(), stop)) return false;
   return more;
 }
 

@@ -29,8 +29,13 @@ struct StageTimes {
   void Add(const StageTimes& other);
 };
 
-// Calls dataset.Next; a read that was cancelled because `stop` is true is the end of the data, not
-// an error. `stop` may be empty.
+// Whether a read has ended with this status because `stop` is true: the end of the data, not an
+// error. `stop` may be empty.
+inline bool EndedByStop(const Status& status, const std::function<bool()>& stop) {
+  return absl::IsCancelled(status) && stop && stop();
+}
+
+// Calls dataset.Next; false also if a stop has ended the read.
 StatusOr<bool> NextUnlessStopped(Dataset& dataset, int worker, const std::function<bool()>& stop,
                                  Batch* batch);
 

@@ -63,7 +63,7 @@ RoundLoopOptions Trainer::TrainLoopOptions() {
 
 // The last of the fetched values is the loss.
 RoundLoopOptions Trainer::EvaluateLoopOptions() {
-  RoundLoopOptions loop;
+  RoundLoopOptions loop{.stop = Cancelled()};
   loop.computed = [this](int first, const Round& round) {
     for (BatchResult result : round.results()) {
       result.loss = result.fetched.back().values[0];
@@ -175,6 +175,7 @@ StatusOr<Report> Trainer::TrainStarted(Dataset& started, int64_t epoch) {
   source_ = &dataset;
   FL_RETURN_IF_ERROR(train_loop_.Run(train_));
   TakeTimes(train_);
+  StopWanted();  // workers whose reads were cancelled have not asked; Flush may wait for the others
   FL_RETURN_IF_ERROR(communicator_->Flush());
   Report report = FinishRun(dataset);
   report.stopped = StopWanted();
@@ -203,6 +204,7 @@ StatusOr<Report> Trainer::Evaluate(Dataset& dataset, std::vector<float>* predict
   }
   FL_RETURN_IF_ERROR(evaluate_loop_.Run(evaluate_));
   TakeTimes(evaluate_);
+  if (Cancelled() && Cancelled()()) return absl::CancelledError("the test was stopped");
   if (predictions != nullptr) {
     predictions->clear();
     MutexLock lock(mutex_);

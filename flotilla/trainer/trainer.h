@@ -68,8 +68,8 @@ struct TrainerOptions {
   // current batch (Report::stopped). The code that sets it must also interrupt the dataset, so that
   // a worker that waits for its next batch ends too.
   std::function<bool()> stop;
-  // Called when a read was cancelled: true makes that the end of the data instead of an error of
-  // the epoch. Empty: `stop`.
+  // Whether the process was told to stop. Called when a read was cancelled: true makes that the end
+  // of the data instead of an error of the epoch. It ends an evaluation. Empty: `stop`.
   std::function<bool()> cancelled;
 };
 
@@ -99,7 +99,8 @@ class Trainer {
   // Evaluates one pass of the dataset: forward only, in inference mode; no parameter changes and no
   // row is created. Metrics start at zero; if workers share a batch, metrics do not depend on the
   // number of workers either. If `predictions` is not null, it receives the model's prediction for
-  // every row, (rows, columns), in the order of the batches' ordinals. REQUIRES: it is null, or
+  // every row, (rows, columns), in the order of the batches' ordinals. Cancelled if
+  // TrainerOptions::cancelled is true before its end. REQUIRES: predictions is null, or
   // model.predict is set.
   StatusOr<Report> Evaluate(Dataset& dataset, std::vector<float>* predictions = nullptr);
 
