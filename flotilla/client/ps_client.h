@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -189,6 +190,12 @@ class PsClient {
   // per trainer.
   StatusOr<std::vector<std::string>> Exchange(std::string_view name,
                                               std::vector<std::string> outgoing);
+
+  // Shares of an epoch's rows, which trainers take one after the other (base/share_pool.h). Deal
+  // makes the shares 0 .. count - 1 free, except for those in `taken`: one trainer calls it, before
+  // any trainer takes one. Not collective; no value: none is free.
+  Status DealShares(int count, std::span<const int> taken);
+  StatusOr<std::optional<int>> TakeShare(std::span<const int> wanted, bool any);
 
   // Asks all trainers, this one too, to pause between two batches: pauses_asked() of each becomes
   // at least `taken` + 1, of trainers in rounds pauses_in_rounds(), soon but at different times.

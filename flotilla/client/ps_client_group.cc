@@ -36,6 +36,38 @@ Status PsClient::AskPause(uint64_t taken) {
   return calls_.Run("ask for a pause", std::move(calls));
 }
 
+Status PsClient::DealShares(int count, std::span<const int> taken) {
+  wire::RequestHead head = MakeHead(wire::METHOD_DEAL_SHARES);
+  head.set_sequence(NextSequence());
+  head.mutable_deal_shares()->set_count(static_cast<uint32_t>(count));
+  for (const int share : taken) {
+    head.mutable_deal_shares()->add_taken(static_cast<uint32_t>(share));
+  }
+  std::vector<ServerCall> calls;
+  calls.push_back(MakeCall(0, std::move(head), {}));
+  return calls_.Run("deal shares", std::move(calls));
+}
+
+StatusOr<std::optional<int>> PsClient::TakeShare(std::span<const int> wanted, bool any) {
+  wire::RequestHead head = MakeHead(wire::METHOD_TAKE_SHARE);
+  head.set_sequence(NextSequence());
+  head.mutable_take_share()->set_any(any);
+  for (const int share : wanted) {
+    head.mutable_take_share()->add_wanted(static_cast<uint32_t>(share));
+  }
+  std::optional<int> taken;
+  std::vector<ServerCall> calls;
+  calls.push_back(MakeCall(0, std::move(head), {}));
+  calls.back().take = [&taken](ResponseMessage& response) -> Status {
+    const wire::TakeShareResponse& answer = response.head.take_share();
+    if (answer.share() > INT32_MAX) return InvalidArgument("share {}", answer.share());
+    if (answer.taken()) taken = static_cast<int>(answer.share());
+    return absl::OkStatus();
+  };
+  FL_RETURN_IF_ERROR(calls_.Run("take a share", std::move(calls)));
+  return taken;
+}
+
 Status PsClient::Barrier(std::string_view name) { return Gather(name, "").status(); }
 
 Status PsClient::Sum(std::string_view name, std::span<double> values) {

@@ -1,6 +1,14 @@
 #include "flotilla/communicator/group.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iterator>
+#include <sstream>
 #include <utility>
+
+#include "flotilla/base/mutex.h"
+#include "flotilla/base/share_pool.h"
 
 namespace flotilla {
 
@@ -26,6 +34,18 @@ class ClientGroup : public Group {
                                               std::vector<std::string> outgoing) override {
     return client_->Exchange(name, std::move(outgoing));
   }
+  Status DealShares(std::string_view name, int count, std::span<const int> taken) override {
+    FL_ASSIGN_OR_RETURN(const auto texts, Gather(name, fmt::format("{}", fmt::join(taken, " "))));
+    if (trainer() == 0) {
+      std::istringstream in(fmt::format("{}", fmt::join(texts, " ")));
+      const std::vector<int> all(std::istream_iterator<int>(in), {});
+      FL_RETURN_IF_ERROR(client_->DealShares(count, all));
+    }
+    return Barrier(name);
+  }
+  StatusOr<std::optional<int>> TakeShare(std::span<const int> wanted, bool any) override {
+    return client_->TakeShare(wanted, any);
+  }
 
  private:
   PsClient* const client_;
@@ -49,6 +69,19 @@ class SoloGroup : public Group {
     FL_CHECK(outgoing.size() == 1);
     return outgoing;
   }
+  Status DealShares(std::string_view, int count, std::span<const int> taken) override {
+    MutexLock lock(mutex_);
+    shares_.Deal(count, 1, taken);
+    return absl::OkStatus();
+  }
+  StatusOr<std::optional<int>> TakeShare(std::span<const int> wanted, bool any) override {
+    MutexLock lock(mutex_);
+    return shares_.Take(wanted, any);
+  }
+
+ private:
+  Mutex mutex_;
+  SharePool shares_ FL_GUARDED_BY(mutex_);
 };
 
 }  // namespace

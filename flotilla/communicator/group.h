@@ -5,10 +5,11 @@
 // and each returns when all have made it. If a trainer does not arrive or is lost, the error names
 // it.
 //
-// Thread safety: one call at a time.
+// Thread safety: one call at a time, unless said otherwise.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,13 @@ class Group {
   // REQUIRES: outgoing.size() == trainers().
   virtual StatusOr<std::vector<std::string>> Exchange(std::string_view name,
                                                       std::vector<std::string> outgoing) = 0;
+
+  // Makes the shares 0 .. count - 1 of an epoch's rows free to take, except for those that trainers
+  // name as taken. REQUIRES: the same count in every trainer; no call of TakeShare is in progress.
+  virtual Status DealShares(std::string_view name, int count, std::span<const int> taken) = 0;
+  // Takes a share (base/share_pool.h); no value: none is free. Not collective; thread-safe, also
+  // beside a collective call.
+  virtual StatusOr<std::optional<int>> TakeShare(std::span<const int> wanted, bool any) = 0;
 };
 
 // The trainers of the client's job, through its servers. The client must outlive it.

@@ -55,6 +55,12 @@ class ThreadGroup : public Group {
     shared_->barrier.arrive_and_wait();
     return taken;
   }
+  Status DealShares(std::string_view, int, std::span<const int>) override {
+    return absl::OkStatus();
+  }
+  StatusOr<std::optional<int>> TakeShare(std::span<const int>, bool) override {
+    return std::nullopt;
+  }
 
  private:
   const int trainer_;

@@ -27,6 +27,12 @@ class FixedGroup : public Group {
                                               std::vector<std::string> outgoing) override {
     return outgoing;
   }
+  Status DealShares(std::string_view, int, std::span<const int>) override {
+    return absl::OkStatus();
+  }
+  StatusOr<std::optional<int>> TakeShare(std::span<const int>, bool) override {
+    return std::nullopt;
+  }
 
  private:
   const std::vector<std::string> others_;

@@ -71,6 +71,8 @@ std::span<const PsService::Method> PsService::JobMethods() {
       // A trainer that stops need not be told about the failures of others.
       {wire::METHOD_STOP, Head::BODY_NOT_SET, kJoinedOrFailed, kHarmless, &PsService::Stop},
       {wire::METHOD_ASK_PAUSE, Head::kAskPause, kJoined, kHarmless, &PsService::AskPause},
+      {wire::METHOD_DEAL_SHARES, Head::kDealShares, kJoined, kOnce, &PsService::DealShares},
+      {wire::METHOD_TAKE_SHARE, Head::kTakeShare, kJoined, kOnce, &PsService::TakeShare},
   };
   return kMethods;
 }
@@ -302,6 +304,36 @@ void PsService::AskPause(const std::shared_ptr<Call>& call) {
   while (asked < wanted && !pauses_asked_.compare_exchange_weak(asked, wanted)) {
   }
   call->reply(EncodeResponse({}, {}));
+}
+
+void PsService::DealShares(const std::shared_ptr<Call>& call) {
+  constexpr uint32_t kMaxShares = 1 << 20;
+  const wire::DealSharesRequest& request = call->head().deal_shares();
+  if (request.count() > kMaxShares) {
+    return Answer(call, InvalidArgument("{} shares of the rows", request.count()));
+  }
+  const StatusOr<std::vector<int>> taken = Indices(request.taken(), request.count());
+  if (!taken.ok()) return Answer(call, taken.status());
+  {
+    MutexLock lock(shares_mutex_);
+    shares_.Deal(static_cast<int>(request.count()), options_.liveness.trainers, *taken);
+  }
+  Answer(call, absl::OkStatus());
+}
+
+void PsService::TakeShare(const std::shared_ptr<Call>& call) {
+  const wire::TakeShareRequest& request = call->head().take_share();
+  const StatusOr<std::vector<int>> wanted = Indices(request.wanted(), INT32_MAX);
+  if (!wanted.ok()) return Answer(call, wanted.status());
+  wire::ResponseHead head;
+  {
+    MutexLock lock(shares_mutex_);
+    if (const std::optional<int> share = shares_.Take(*wanted, request.any())) {
+      head.mutable_take_share()->set_taken(true);
+      head.mutable_take_share()->set_share(static_cast<uint32_t>(*share));
+    }
+  }
+  Answer(call, true, [head = std::move(head)] { return EncodeResponse(head, {}); });
 }
 
 void PsService::Tick() {

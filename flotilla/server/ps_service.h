@@ -21,6 +21,7 @@
 #include "flotilla/base/mutex.h"
 #include "flotilla/base/pause_watch.h"
 #include "flotilla/base/reused.h"
+#include "flotilla/base/share_pool.h"
 #include "flotilla/base/status.h"
 #include "flotilla/rpc/codec.h"
 #include "flotilla/rpc/transport.h"
@@ -159,6 +160,8 @@ class PsService : public Service {
   void Abort(const std::shared_ptr<Call>& call);
   void Stop(const std::shared_ptr<Call>& call);
   void AskPause(const std::shared_ptr<Call>& call);
+  void DealShares(const std::shared_ptr<Call>& call);
+  void TakeShare(const std::shared_ptr<Call>& call);
 
   Status CheckHandshake(const wire::RequestHead& head) const;
   // Binds the trainer to this incarnation for the whole run. Aborted if it has another one.
@@ -214,6 +217,8 @@ class PsService : public Service {
   mutable uint64_t dense_now_version_ FL_GUARDED_BY(dense_now_mutex_) = 0;
   std::atomic<int64_t> step_ = 0;
   std::atomic<uint64_t> pauses_asked_ = 0;
+  Mutex shares_mutex_;
+  SharePool shares_ FL_GUARDED_BY(shares_mutex_);
   std::atomic<bool> failed_ = false;  // Fail was called
   Mutex stop_mutex_;
   std::string stop_cause_ FL_GUARDED_BY(stop_mutex_);  // empty: trainers need not stop
