@@ -62,6 +62,7 @@ BatchedDataset::~BatchedDataset() = default;
 
 Status BatchedDataset::StartEpoch(int64_t epoch) {
   FL_RETURN_IF_ERROR(ledger_.Start(epoch));
+  resumed_at_end_.reset();
   for (const auto& lane : lanes_) {
     MutexLock lock(lane->mutex);
     const Status status = lane->source->Start(epoch);
@@ -72,6 +73,7 @@ Status BatchedDataset::StartEpoch(int64_t epoch) {
 }
 
 DatasetPosition BatchedDataset::position() const {
+  if (resumed_at_end_) return *resumed_at_end_;
   DatasetPosition position{.seed = options_.seed, .source = identity_()};
   ledger_.FillPosition(&position);
   if (position.epoch < 0) return position;
@@ -109,6 +111,12 @@ StatusOr<std::vector<DatasetPosition::Place>> BatchedDataset::PlacesOf(
 
 Status BatchedDataset::Resume(const DatasetPosition& position) {
   FL_RETURN_IF_ERROR(CheckSource(position, identity_()));
+  if (position.ended) {
+    for (const auto& lane : lanes_) lane->ended = true;
+    resumed_at_end_ = position;
+    return ledger_.Start(position.epoch, CountsOf(position));
+  }
+  resumed_at_end_.reset();
   FL_ASSIGN_OR_RETURN(const std::vector<DatasetPosition::Place> places, PlacesOf(position));
   FL_RETURN_IF_ERROR(ledger_.Start(position.epoch, CountsOf(position)));
   for (size_t i = 0; i < lanes_.size(); ++i) {

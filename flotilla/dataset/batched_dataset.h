@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -95,6 +96,8 @@ class BatchedDataset : public Dataset {
   const bool places_are_rows_;
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<NameRows> names_;  // by lane
+  // Written between epochs. Set: the readers have no places, because nothing is left of the epoch.
+  std::optional<DatasetPosition> resumed_at_end_;
 
   EpochLedger ledger_;
   Mutex works_mutex_;

@@ -12,8 +12,8 @@
 namespace flotilla {
 namespace {
 
-// Of the slices of a trainer.
-constexpr int64_t kMinBytes = 1 << 20;
+// Of the slices of a share.
+constexpr int64_t kMinBytes = 256 << 10;
 constexpr int64_t kMaxSlices = 16;
 
 // Adds the slices that make up bytes begin to end of the concatenated files; ends[f] is where file

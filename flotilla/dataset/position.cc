@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::string_view kHead = "flotilla-position/1";
 constexpr char kNextPart = ';';
+constexpr std::string_view kEnded = "ended";  // in place of the places
 
 // Removes and returns the front of `text` up to `separator`, or all of it when there is none.
 std::string_view CutFront(std::string_view* text, char separator) {
@@ -49,7 +50,8 @@ std::string DatasetPosition::ToText() const {
   std::string text = fmt::format(
       "{} epoch={} ordinal={} seed={} source={} rows={} skipped={} dropped={} places=", kHead,
       epoch, ordinal, seed, source, rows, skipped, dropped);
-  for (size_t i = 0; i < places.size(); ++i) {
+  if (ended) text += kEnded;
+  for (size_t i = 0; i < places.size() && !ended; ++i) {
     const Place& place = places[i];
     fmt::format_to(std::back_inserter(text), "{}{}:{}:{}:{}:{}", i == 0 ? "" : ",", place.file,
                    place.line, place.offset, place.batch, place.next);
@@ -75,6 +77,10 @@ StatusOr<DatasetPosition> DatasetPosition::FromText(std::string_view text) {
   FL_RETURN_IF_ERROR(ReadNamed("skipped", &text, &position.skipped));
   FL_RETURN_IF_ERROR(ReadNamed("dropped", &text, &position.dropped));
   if (CutFront(&text, '=') != "places") return InvalidArgument("position: 'places=' is missing");
+  if (text == kEnded) {
+    position.ended = true;
+    return position;
+  }
   while (!text.empty()) {
     FL_RETURN_IF_ERROR(ReadPlace(CutFront(&text, ','), &position.places.emplace_back()));
   }

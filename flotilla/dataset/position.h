@@ -30,6 +30,8 @@ struct DatasetPosition {
   int64_t rows = 0;     // DatasetCounts of the epoch up to here
   int64_t skipped = 0;
   int64_t dropped = 0;
+  // All batches of the epoch were handed out; such a position may have no places.
+  bool ended = false;
   std::vector<Place> places;
   std::vector<DatasetPosition> parts;  // of a ChainedDataset, which has no places; these have none
 

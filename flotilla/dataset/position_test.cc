@@ -41,6 +41,13 @@ TEST(DatasetPositionTest, PartsReadBackToo) {
               HasSubstr("found 'x'"));
 }
 
+TEST(DatasetPositionTest, AnEndHasNoPlaces) {
+  const DatasetPosition end{.epoch = 3, .ordinal = 5, .rows = 7, .ended = true};
+  EXPECT_EQ(DatasetPosition::FromText(end.ToText()).value(), end);
+  DatasetPosition all{.epoch = 3, .parts = {end, DatasetPosition{.epoch = 3}, end}};
+  EXPECT_EQ(DatasetPosition::FromText(all.ToText()).value(), all);
+}
+
 TEST(DatasetPositionTest, TextFormIsStable) {
   DatasetPosition position{
       .epoch = 1, .ordinal = 2, .seed = 3, .source = 4, .rows = 5, .skipped = 6};

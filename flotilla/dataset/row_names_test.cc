@@ -128,13 +128,21 @@ TEST(RowNamesTest, AViewOfSomeRowsKeepsTheirNames) {
 
 TEST(RowNamesTest, RowsOfChainedPartsHaveTheNamesOfTheirPart) {
   const NumberFiles data({30, 7, 12});
-  std::vector<std::unique_ptr<Dataset>> parts;
+  std::vector<std::shared_ptr<Dataset>> parts;
   for (const std::string& file : data.files) {
     parts.push_back(*InMemoryDataset::Load(
         {file}, std::make_shared<NumberParser>(),
         {.batch = {.batch_size = 5, .shuffle_rows = kWholeEpoch, .seed = 4}}));
   }
-  ChainedDataset chain(std::move(parts));
+  const auto inputs = parts[0]->inputs();
+  ChainOptions options{.inputs = {inputs.begin(), inputs.end()}, .numbers = 3};
+  options.take = [next = 0](int64_t) mutable -> StatusOr<std::optional<int>> {
+    const int part = next++ % 4;
+    if (part == 3) return std::nullopt;  // the end of an epoch
+    return part;
+  };
+  options.open = [&](int part) -> StatusOr<std::shared_ptr<Dataset>> { return parts[part]; };
+  ChainedDataset chain(std::move(options));
   ExpectNames(chain, 0, data.names);
   ExpectNames(chain, 1, data.names);
 }

@@ -44,7 +44,30 @@ void AddReadingFlags(CLI::App& command, TrainFlags& flags) {
       .add_flag("--drop_last", data.drop_last,
                 "Leave out the last batch of an epoch if it has fewer than --batch_size rows")
       ->group(group);
+  AddOption(
+      command, "--shares", data.shares,
+      "Divide the training files into N parts per trainer, which fast trainers take from slow "
+      "ones, so that an epoch does not wait for the slowest (0: chosen by their size, 1: each "
+      "trainer has its own; not in sync, whose rounds have a batch of every trainer)",
+      "N", WholeNumber(0, 10'000))
+      ->group(group);
   AddReaderFlags(command, &data);
+}
+
+// --shares as far as it was given: where trainers cannot take parts from each other.
+Status CheckShares(const TrainOptions& options) {
+  const DataOptions& data = options.data;
+  if (data.shares <= 1) return absl::OkStatus();
+  const Mode& mode = GetMode(options.fleet.job.mode.mode);
+  const char* const reason =
+      !mode.has_servers            ? "one process reads all files"
+      : mode.counts_rounds         ? "every round of mode sync has a batch of every trainer"
+      : !options.fleet.split_files ? "--data_split none makes each trainer read all of its files"
+      : data.global_shuffle        ? "--global_shuffle gives each trainer its rows"
+      : data.drop_last             ? "--drop_last would leave out the end of every part"
+                                   : nullptr;
+  if (reason == nullptr) return absl::OkStatus();
+  return InvalidArgument("--shares {}: {}; leave it out", data.shares, reason);
 }
 
 void AddTrainingFlags(CLI::App& command, TrainFlags& flags) {
@@ -198,6 +221,7 @@ Status SettleTrainFlags(TrainFlags* flags) {
   if (data.global_shuffle && !data.in_memory) {
     return InvalidArgument("--global_shuffle needs the rows in memory: leave out --no_in_memory");
   }
+  FL_RETURN_IF_ERROR(CheckShares(options));
   data.shuffle = flags->shuffle.value_or(data.in_memory);
   if (data.shuffle_rows > 0 && data.in_memory) {
     return InvalidArgument(

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <filesystem>
 #include <system_error>
@@ -16,6 +17,11 @@ namespace {
 std::string_view Text(const std::string& description) {
   return std::string_view(description).substr(0, description.find('\n'));
 }
+
+// Of shares whose number is chosen. Text rows mostly have 50 to 500 bytes.
+constexpr int64_t kMinBytes = 4 << 20;
+constexpr int64_t kBytesPerBatchRow = 4096;
+constexpr int kMaxPerTrainer = 32;
 
 }  // namespace
 
@@ -66,6 +72,23 @@ std::string SplitWarning(std::string_view flag, std::span<const std::string> des
         flag, descriptions.size(), Text(descriptions[0]), descriptions.size());
   }
   return "";
+}
+
+int CountShares(std::span<const std::string> files, const ShareOptions& options) {
+  const int trainers = options.trainers;
+  const auto most = options.by_size ? INT_MAX : static_cast<int64_t>(files.size());
+  int64_t shares = int64_t{trainers} * options.per_trainer;
+  if (options.per_trainer == 0) {
+    const int64_t least = std::max(kMinBytes, kBytesPerBatchRow * options.batch_size);
+    int64_t bytes = 0;
+    for (const std::string& file : files) {
+      std::error_code error;
+      const auto size = static_cast<int64_t>(std::filesystem::file_size(file, error));
+      bytes += error ? least : size;
+    }
+    shares = std::min(bytes / least, int64_t{trainers} * kMaxPerTrainer);
+  }
+  return static_cast<int>(std::max<int64_t>(trainers, std::min(shares, most)));
 }
 
 }  // namespace flotilla

@@ -1,8 +1,9 @@
-// Descriptions of files, to check whether the trainers of a job have the same ones: data that is
-// already distributed over the nodes must not be split again, and shared data must not be read in
-// full by every trainer.
+// How the trainers of a job share files: into how many shares, and whether all have the same files.
+// Data that is already distributed over the nodes must not be split again, and shared data must not
+// be read in full by every trainer.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,5 +22,19 @@ std::string FilesText(std::span<const std::string> files);
 // `split`: each will read its share of its list, otherwise all of it.
 std::string SplitWarning(std::string_view flag, std::span<const std::string> descriptions,
                          bool split);
+
+struct ShareOptions {
+  int trainers = 1;
+  bool by_size = true;  // shares are ranges of bytes, otherwise whole files
+  int per_trainer = 0;  // 0: chosen here
+  int64_t batch_size = 1000;
+};
+
+// The number of shares into which files are divided that trainers take one after the other; the
+// number of trainers if each keeps the one that it has. A share that is chosen here is large enough
+// for some dozen batches, so that the short batch at its end hardly matters, and small enough that
+// an epoch does not wait for the last one of a slow trainer. Files whose size is unknown, since
+// they are remote, count as one share.
+int CountShares(std::span<const std::string> files, const ShareOptions& options);
 
 }  // namespace flotilla

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <vector>
 
 #include "flotilla/base/temp_dir_testing.h"
@@ -42,6 +43,31 @@ TEST_F(FileSharesTest, FilesThatAreNotSplitShouldDiffer) {
   EXPECT_EQ(SplitWarning("--data", std::vector<std::string>{same}, false), "");
   EXPECT_THAT(SplitWarning("--data", std::vector<std::string>{same, same}, false),
               HasSubstr("every row is trained on 2 times"));
+}
+
+TEST_F(FileSharesTest, SmallFilesAreNotWorthMoreSharesThanTrainers) {
+  EXPECT_EQ(CountShares(one_, {.trainers = 3}), 3);
+  EXPECT_EQ(CountShares(one_, {.trainers = 3, .by_size = false}), 3);
+  EXPECT_EQ(CountShares(one_, {.trainers = 3, .per_trainer = 1}), 3);
+  EXPECT_EQ(CountShares(one_, {.trainers = 3, .per_trainer = 5}), 15);
+  EXPECT_EQ(CountShares(two_, {.trainers = 1, .by_size = false, .per_trainer = 5}), 2);
+}
+
+TEST_F(FileSharesTest, LargeFilesMakeSharesOfManyBatches) {
+  const std::string large = dir_.Write("large", "");
+  std::filesystem::resize_file(large, 100 << 20);
+  const std::vector<std::string> files = {large};
+  EXPECT_EQ(CountShares(files, {.trainers = 2}), 25);
+  EXPECT_EQ(CountShares(files, {.trainers = 2, .batch_size = 10'000}), 2);
+  EXPECT_EQ(CountShares(files, {.trainers = 2, .by_size = false}), 2);
+  std::filesystem::resize_file(large, int64_t{4} << 30);
+  EXPECT_EQ(CountShares(files, {.trainers = 2}), 64);
+}
+
+TEST_F(FileSharesTest, AFileOfUnknownSizeIsAShare) {
+  std::vector<std::string> files;
+  for (int i = 0; i < 10; ++i) files.push_back(fmt::format("hdfs:/rows/part-{}", i));
+  EXPECT_EQ(CountShares(files, {.trainers = 2, .by_size = false}), 10);
 }
 
 }  // namespace

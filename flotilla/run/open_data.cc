@@ -36,6 +36,7 @@ StreamOptions StreamOf(const OpenDataOptions& what, const DataOptions& options,
 }
 
 void LogFiles(const OpenDataOptions& what, const LogLine& log) {
+  if (what.quiet) return;
   if (what.files.empty()) {
     log(fmt::format("{}: no file for this trainer: there are fewer files than trainers",
                     what.flag));
@@ -55,8 +56,10 @@ StatusOr<std::unique_ptr<InMemoryDataset>> LoadFiles(const OpenDataOptions& what
   const int64_t start = clock.NowNanos();
   FL_ASSIGN_OR_RETURN(auto dataset, InMemoryDataset::Load(what.files, parser, options));
   *seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
-  options.log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
-                          dataset->rows(), *seconds, dataset->skipped()));
+  if (!what.quiet) {
+    options.log(fmt::format("{}: read {} rows in {:.2f} s, {} bad rows skipped", what.flag,
+                            dataset->rows(), *seconds, dataset->skipped()));
+  }
   if (const std::string note = parser->TakeNote(); !note.empty()) {
     options.log(fmt::format("{}: {}", what.flag, note));
   }

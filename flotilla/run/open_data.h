@@ -68,6 +68,7 @@ struct OpenedData {
 struct OpenDataOptions {
   std::string_view flag;  // flag that named the files, for messages: "--data"
   std::vector<FileSlice> files;
+  bool quiet = false;        // no messages about what is read
   bool for_training = true;  // otherwise in file order, and the last batch is kept
   // Size, seed and, for one of several trainers, allow_empty; DataOptions has the others.
   BatchOptions batch;

@@ -7,7 +7,7 @@
 
 #include "flotilla/base/output_file.h"
 #include "flotilla/communicator/mode.h"
-#include "flotilla/dataset/chained_dataset.h"
+#include "flotilla/dataset/shuffle.h"
 #include "flotilla/models/zoo.h"
 #include "flotilla/optim/schedule.h"
 #include "flotilla/run/file_shares.h"
@@ -170,16 +170,21 @@ Status RowTask::OpenFiles(const EpochShares* rest) {
   EpochShares shares;
   if (rest == nullptr) {
     FL_ASSIGN_OR_RETURN(shares, Divide(train, train_files_));
-    if (train_.dataset != nullptr && shares == shares_) return absl::OkStatus();
+    const bool other = shares != shares_ || (of_rest_ && shares.dealt);
+    if (train_.dataset != nullptr && !other) return absl::OkStatus();
   } else {
     FL_RETURN_IF_ERROR(CheckCanDivide(*rest));
     shares = *rest;
   }
   shares_ = std::move(shares);
-  // A trainer that began the epoch may have had no rows.
-  if (shares_.own.size() > 1) train.batch.allow_empty = true;
+  of_rest_ = rest != nullptr;
   train_ = {};  // the memory of an earlier call
-  FL_ASSIGN_OR_RETURN(train_, OpenShares(std::move(train), shares_, train_files_, parser));
+  kept_.clear();
+  chain_ = nullptr;
+  const bool chained = shares_.dealt || shares_.own.size() > 1;
+  FL_ASSIGN_OR_RETURN(train_, chained
+                                  ? OpenChain(std::move(train), parser)
+                                  : OpenShares(std::move(train), shares_, train_files_, parser));
   if (!has_test() || test_.dataset != nullptr) return absl::OkStatus();
   test.flag = "--test";
   test.for_training = false;
@@ -190,7 +195,10 @@ Status RowTask::OpenFiles(const EpochShares* rest) {
 
 EpochShares RowTask::shares() const {
   // Rows that were exchanged are in no file of this trainer.
-  return options_.data.global_shuffle ? EpochShares{} : shares_;
+  if (options_.data.global_shuffle) return {};
+  EpochShares shares = shares_;
+  if (shares.dealt) shares.own = chain_->taken();
+  return shares;
 }
 
 StatusOr<EpochShares> RowTask::Divide(const OpenDataOptions& what,
@@ -212,23 +220,40 @@ StatusOr<EpochShares> RowTask::Divide(const OpenDataOptions& what,
   const bool sliced = options_.fleet.slice_files && same && data.cache.empty() &&
                       data.pipe_command.empty() &&
                       SliceFiles(files, data.schemes, group.trainers(), 0).has_value();
-  return EpochShares{.count = group.trainers(), .by_size = sliced, .own = {group.trainer()}};
+  EpochShares shares{.count = group.trainers(), .by_size = sliced, .own = {group.trainer()}};
+  if (what.for_training && same) DealIfUseful(files, &shares);
+  return shares;
+}
+
+void RowTask::DealIfUseful(const std::vector<std::string>& files, EpochShares* shares) const {
+  const DataOptions& data = options_.data;
+  // Trainers in rounds do not run ahead of each other; readers need files of their own.
+  if (GetMode(options_.fleet.job.mode.mode).counts_rounds || data.drop_last ||
+      data.global_shuffle || (data.readers > 1 && !shares->by_size)) {
+    return;
+  }
+  const int trainers = shares->count;
+  const int count = CountShares(files, {.trainers = trainers,
+                                        .by_size = shares->by_size,
+                                        .per_trainer = data.shares,
+                                        .batch_size = options_.batch_size});
+  if (count == trainers) return;
+  *shares = {.count = count, .by_size = shares->by_size, .dealt = true};
 }
 
 Status RowTask::CheckCanDivide(const EpochShares& rest) {
   if (options_.data.global_shuffle) {
     return FailedPrecondition(
-        "--resume: the rest of the epoch that {} trainer(s) began cannot be shuffled globally; "
-        "leave "
-        "out --global_shuffle, or continue with as many trainers",
+        "--resume: the rest of an epoch whose rows are in {} shares cannot be shuffled globally: "
+        "leave out --global_shuffle",
         rest.count);
   }
   if (run_->alone() || rest.count == run_->job->group->trainers()) return absl::OkStatus();
   if (!options_.fleet.split_files) {
     return FailedPrecondition(
-        "--resume: the rest of the epoch that {} trainer(s) began must be divided: leave out "
-        "--data_split none, or continue with as many trainers",
-        rest.count);
+        "--resume: the rest of an epoch whose rows are in {} shares must be divided among {} "
+        "trainers: leave out --data_split none",
+        rest.count, run_->job->group->trainers());
   }
   const std::string own = DescribeFiles(train_files_);
   FL_ASSIGN_OR_RETURN(const auto all, run_->job->group->Gather("rest of files", own));
@@ -236,8 +261,9 @@ Status RowTask::CheckCanDivide(const EpochShares& rest) {
       std::find_if(all.begin(), all.end(), [&](const auto& o) { return o != all[0]; });
   if (other == all.end()) return absl::OkStatus();
   return FailedPrecondition(
-      "--resume: trainer {} has other files than trainer 0, and the rest of the epoch that {} "
-      "trainer(s) began can be divided only if all have the same",
+      "--resume: trainer {} has other files than trainer 0, and the rest of an epoch whose rows "
+      "are "
+      "in {} shares can be divided only if all have the same",
       other - all.begin(), rest.count);
 }
 
@@ -253,20 +279,70 @@ StatusOr<std::vector<FileSlice>> RowTask::FilesOf(const EpochShares& shares, int
 StatusOr<OpenedData> RowTask::OpenShares(OpenDataOptions what, const EpochShares& shares,
                                          const std::vector<std::string>& files,
                                          std::shared_ptr<const Parser> parser) {
-  std::vector<std::unique_ptr<Dataset>> parts;
+  if (!shares.own.empty()) {
+    FL_ASSIGN_OR_RETURN(what.files, FilesOf(shares, shares.own[0], files));
+  }
+  return Open(std::move(what), std::move(parser));
+}
+
+StatusOr<OpenedData> RowTask::OpenChain(OpenDataOptions what,
+                                        std::shared_ptr<const Parser> parser) {
+  const std::span<const InputSpec> inputs = parser->inputs();
+  ChainOptions chain{.inputs = {inputs.begin(), inputs.end()},
+                     .numbers = shares_.count,
+                     .max_bad_rows = options_.data.max_bad_rows};
+  // A share, or this trainer's part of an epoch, may be without rows.
+  what.batch.allow_empty = true;
+  what.quiet = true;
+  const auto open = [this, what, parser](int share) -> StatusOr<OpenedData> {
+    OpenDataOptions one = what;
+    FL_ASSIGN_OR_RETURN(one.files, FilesOf(shares_, share, train_files_));
+    return Open(std::move(one), parser);
+  };
   OpenedData all;
-  for (const int share : shares.own) {
-    FL_ASSIGN_OR_RETURN(what.files, FilesOf(shares, share, files));
-    FL_ASSIGN_OR_RETURN(OpenedData one, Open(what, parser));
-    if (shares.own.size() == 1) return one;
-    parts.push_back(std::move(one.dataset));
+  const bool keep = options_.data.in_memory && !of_rest_;
+  const std::vector<int> first = keep ? FirstShares(0) : std::vector<int>();
+  for (const int share : first) {
+    FL_ASSIGN_OR_RETURN(OpenedData one, open(share));
     all.rows += one.rows;
     all.load_seconds += one.load_seconds;
     all.memory_bytes += one.memory_bytes;
+    chain.epoch_batches += (one.rows + options_.batch_size - 1) / options_.batch_size;
+    kept_[share] = std::move(one.dataset);
   }
-  if (parts.empty()) return Open(std::move(what), std::move(parser));
-  all.dataset = std::make_unique<ChainedDataset>(std::move(parts));
+  run_->terminal->log.info(
+      "--data: {} shares of {}, {} of them for this trainer{}", shares_.count,
+      FilesText(train_files_), of_rest_ ? shares_.own.size() : FirstShares(0).size(),
+      keep ? fmt::format(", {} rows read in {:.2f} s", all.rows, all.load_seconds) : "");
+  chain.take = [this](int64_t epoch) { return TakeShare(epoch); };
+  chain.open = [this, open](int share) -> StatusOr<std::shared_ptr<Dataset>> {
+    if (const auto kept = kept_.find(share); kept != kept_.end()) return kept->second;
+    FL_ASSIGN_OR_RETURN(OpenedData one, open(share));
+    return std::shared_ptr<Dataset>(std::move(one.dataset));
+  };
+  auto dataset = std::make_unique<ChainedDataset>(std::move(chain), shares_.own);
+  chain_ = dataset.get();
+  all.dataset = std::move(dataset);
   return all;
+}
+
+std::vector<int> RowTask::FirstShares(int64_t epoch) const {
+  const Group& group = *run_->job->group;
+  std::vector<int> shares;
+  for (int share = group.trainer(); share < shares_.count; share += group.trainers()) {
+    shares.push_back(share);
+  }
+  if (!options_.data.shuffle) return shares;
+  std::vector<uint32_t> order;
+  ShuffledOrder(EpochKey(options_.seed, epoch), static_cast<int64_t>(shares.size()), &order);
+  std::vector<int> shuffled;
+  for (const uint32_t place : order) shuffled.push_back(shares[place]);
+  return shuffled;
+}
+
+StatusOr<std::optional<int>> RowTask::TakeShare(int64_t epoch) {
+  if (!shares_.dealt) return std::nullopt;
+  return run_->job->group->TakeShare(FirstShares(epoch), /*any=*/true);
 }
 
 StatusOr<OpenedData> RowTask::Open(OpenDataOptions what, std::shared_ptr<const Parser> parser) {
@@ -280,8 +356,23 @@ StatusOr<OpenedData> RowTask::Open(OpenDataOptions what, std::shared_ptr<const P
 
 StatusOr<Report> RowTask::TrainEpoch(int64_t epoch, const std::optional<DatasetPosition>& position,
                                      const Report& before) {
-  return position ? trainer_->ResumeEpoch(*train_.dataset, *position, before)
-                  : trainer_->TrainEpoch(*train_.dataset, epoch);
+  Group& group = *run_->job->group;
+  if (shares_.dealt) {
+    FL_RETURN_IF_ERROR(
+        group.DealShares(fmt::format("shares of epoch {}", epoch), shares_.count, shares_.own));
+  }
+  FL_ASSIGN_OR_RETURN(Report report, position
+                                         ? trainer_->ResumeEpoch(*train_.dataset, *position, before)
+                                         : trainer_->TrainEpoch(*train_.dataset, epoch));
+  if (shares_.dealt) {
+    const std::vector<int> taken = chain_->taken();
+    const auto others = std::ranges::count_if(
+        taken, [&](int share) { return share % group.trainers() != group.trainer(); });
+    run_->terminal->log.info("epoch {}: {} of {} shares of the rows{}", epoch, taken.size(),
+                             shares_.count,
+                             others == 0 ? "" : fmt::format(", {} for slower trainers", others));
+  }
+  return report;
 }
 
 StatusOr<Report> RowTask::Test() {

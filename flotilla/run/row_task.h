@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/dataset/chained_dataset.h"
 #include "flotilla/dataset/prepare/describe_rows.h"
 #include "flotilla/run/open_data.h"
 #include "flotilla/run/task.h"
@@ -92,17 +93,25 @@ class RowTask : public Task {
   Status OpenFiles(const EpochShares* rest);
   // How the trainers divide these files. Collective in a job.
   StatusOr<EpochShares> Divide(const OpenDataOptions& what, const std::vector<std::string>& files);
+  // The same for training files that all trainers have, if these are to take shares of them.
+  void DealIfUseful(const std::vector<std::string>& files, EpochShares* shares) const;
   // An error if shares of this count cannot be dealt to the trainers of this run. Collective in a
   // job.
   Status CheckCanDivide(const EpochShares& rest);
   // The files of one share; all if they are not divided.
   StatusOr<std::vector<FileSlice>> FilesOf(const EpochShares& shares, int share,
                                            const std::vector<std::string>& files) const;
-  // The rows of this trainer's shares of the files.
+  // The rows of the only share of this trainer, or none.
   StatusOr<OpenedData> OpenShares(OpenDataOptions what, const EpochShares& shares,
                                   const std::vector<std::string>& files,
                                   std::shared_ptr<const Parser> parser);
+  // The training rows if they are in several shares, or taken. REQUIRES: shares_ is set.
+  StatusOr<OpenedData> OpenChain(OpenDataOptions what, std::shared_ptr<const Parser> parser);
   StatusOr<OpenedData> Open(OpenDataOptions what, std::shared_ptr<const Parser> parser);
+  // The next share of the epoch for this trainer.
+  StatusOr<std::optional<int>> TakeShare(int64_t epoch);
+  // The numbers of the shares that are this trainer's first, in the order of this epoch.
+  std::vector<int> FirstShares(int64_t epoch) const;
 
   TrainOptions options_;
   const MakeRowModel make_;
@@ -111,7 +120,11 @@ class RowTask : public Task {
   std::optional<DescribedRows> rows_;
   const TaskRun* run_ = nullptr;
   std::vector<std::string> train_files_, test_files_;
-  EpochShares shares_;  // of the training files
+  EpochShares shares_;               // of the training files
+  bool of_rest_ = false;             // they were opened to finish an epoch
+  ChainedDataset* chain_ = nullptr;  // train_.dataset, if it is one
+  // The first shares of this trainer, if rows are in memory.
+  std::map<int, std::shared_ptr<Dataset>> kept_;
   OpenedData train_, test_;
   std::vector<float> test_predictions_;
   std::unique_ptr<Trainer> trainer_;

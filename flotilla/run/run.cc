@@ -348,10 +348,11 @@ Status Run::OpenData() {
   rest_ = state_.shares.count > 0;
   if (rest_ && state_.shares.count != group().trainers()) {
     terminal_.log.info(
-        "--resume: {} trainer(s) began epoch {}; this one trains the rest of {} of their shares of "
-        "the "
-        "rows",
-        state_.shares.count, state_.epoch, state_.shares.own.size());
+        "--resume: epoch {} has its rows in {} shares; this trainer continues {} of those that "
+        "were "
+        "begun{}",
+        state_.epoch, state_.shares.count, state_.shares.own.size(),
+        state_.shares.dealt ? ", then takes others" : "");
   }
   FL_RETURN_IF_ERROR(rest_ ? task_.OpenRest(state_.shares) : task_.OpenData());
   state_.shares = {};

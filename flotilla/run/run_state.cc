@@ -155,15 +155,17 @@ Status RunState::TakeShares(std::span<const RunState> saved, int trainer, int tr
       return refused(fmt::format("trainer {} had other files or options than trainer 0", t));
     }
     const size_t own = state.shares.own.size();
-    if (state.shares.count != shares.count || (own > 0 && !state.position) ||
-        (own > 1 && state.position->parts.size() != own)) {
+    // A single share may be a position without parts.
+    const bool whole = own == 1 && state.position && state.position->parts.empty();
+    if (state.shares.count != shares.count || state.shares.dealt != shares.dealt ||
+        (own > 0 && !whole && (!state.position || state.position->parts.size() != own))) {
       return InvalidArgument(
           "section {}: the shares of trainer {} do not fit its position or those "
           "of trainer 0",
           kRunSection, t);
     }
     for (size_t i = 0; i < own; ++i) {
-      places[state.shares.own[i]] = own == 1 ? *state.position : state.position->parts[i];
+      places[state.shares.own[i]] = whole ? *state.position : state.position->parts[i];
     }
     if (static_cast<int>(t) % trainers == trainer) reports.push_back(state.so_far);
   }
@@ -199,6 +201,7 @@ std::string RunState::ToText() const {
   if (!settings.empty()) json["settings"] = settings;
   if (shares.count > 0) {
     json["shares"] = {{"count", shares.count}, {"by_size", shares.by_size}, {"own", shares.own}};
+    if (shares.dealt) json["shares"]["dealt"] = true;
   }
   if (!others.empty()) json["others"] = others;
   return json.dump();
@@ -233,6 +236,7 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
       const nlohmann::json& shares = json["shares"];
       state.shares = {.count = shares.at("count").get<int>(),
                       .by_size = shares.at("by_size").get<bool>(),
+                      .dealt = shares.value("dealt", false),
                       .own = shares.at("own").get<std::vector<int>>()};
       FL_RETURN_IF_ERROR(
           Annotate(CheckShares(state.shares), fmt::format("section {}", kRunSection)));

@@ -134,6 +134,36 @@ TEST(RunStateTest, AnotherNumberOfTrainersIsDealtTheShares) {
   EXPECT_EQ(back.position->ordinal, 8);
 }
 
+// Of ten shares, the trainers have begun those in `begun`, and the others are still to be taken.
+TEST(RunStateTest, SharesThatWereTakenAreDealtAndTheOthersAreTakenAgain) {
+  const std::vector<std::vector<int>> begun = {{0, 2, 5}, {}, {4}};
+  std::vector<RunState> states;
+  for (const std::vector<int>& own : begun) {
+    RunState state{.epoch = 3, .settings = {{"--data", "a"}}};
+    state.shares = {.count = 10, .by_size = true, .dealt = true, .own = own};
+    state.position = DatasetPosition{.epoch = 3};
+    for (const int share : own) {
+      state.position->parts.push_back({.epoch = 3, .rows = share, .ended = share == 0});
+    }
+    states.push_back(state);
+  }
+  for (size_t t = 1; t < states.size(); ++t) states[0].others.push_back(states[t].ToText());
+  const std::string saved = states[0].ToText();
+  for (int t = 0; t < 3; ++t) {
+    RunState same = *RunState::FromText(saved);
+    ASSERT_TRUE(same.TakePlace(t, 3, {}).ok());
+    EXPECT_EQ(same.shares, states[t].shares);
+    EXPECT_EQ(same.position.has_value(), t != 1);
+  }
+  std::vector<RunState> two(2, *RunState::FromText(saved));
+  for (int t = 0; t < 2; ++t) ASSERT_TRUE(two[t].TakePlace(t, 2, {}).ok());
+  EXPECT_THAT(two[0].shares.own, ElementsAre(0, 4));
+  EXPECT_THAT(two[1].shares.own, ElementsAre(2, 5));
+  EXPECT_TRUE(two[0].shares.dealt);
+  EXPECT_TRUE(two[0].position->parts[0].ended);
+  EXPECT_EQ(two[1].position->parts[1].rows, 5);
+}
+
 TEST(RunStateTest, RowsThatAreATrainersOwnNeedTheSameNumberOfTrainers) {
   const auto refusal = [](RunState saved) {
     const Status refused = saved.TakePlace(0, 3, {});

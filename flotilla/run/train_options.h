@@ -36,6 +36,9 @@ struct DataOptions {
   int64_t pipe_timeout_seconds = 60;  // without output from the command
   SchemeCommands schemes = {{"hdfs", "hadoop fs -cat"}};
   std::string cache;  // directory of the binary cache; empty: none
+  // Parts of the training files per trainer, which fast trainers take from slow ones; 0: chosen by
+  // CountShares (file_shares.h), 1: each trainer has its own.
+  int shares = 0;
 };
 
 // A batch that a single row has spoilt should not end a job of hours, and a model that diverges

@@ -76,14 +76,14 @@ class SurvivesTest(JobTest):
     def test_another_number_of_trainers_finishes_an_epoch(self):
         work = self.job().dir
         for streamed in ([], ["--no_in_memory"]) if ALL else ([],):
-            for split in ("by_size", "by_file"):
-                saved = work / f"saved_{split}_{len(streamed)}"
+            for split, shares in (("by_size", 1), ("by_file", 1), ("by_size", 6), ("by_file", 2)):
+                saved = work / f"saved_{split}_{shares}_{len(streamed)}"
                 options = ["--save_steps", 40, "--keep", 0, *streamed]
-                self.run_job(saved, "async", 1, 2, 1, "--data_split", split, *options)
+                self.run_job(saved, "async", 1, 2, 1, "--data_split", split, "--shares", shares, *options)
                 models = [min(saved.glob("step_*"), key=lambda path: int(path.name[5:]))]
                 # Each continues what the one before has saved inside the same epoch.
                 for number, mode in ((3, "async"), (1, "local"), (4, "geo"), (2, "sync")):
-                    with self.subTest(split=split, streamed=streamed, trainers=number):
+                    with self.subTest(split=split, shares=shares, streamed=streamed, trainers=number):
                         out = work / "again"
                         shutil.rmtree(out, ignore_errors=True)
                         out.mkdir()
@@ -101,6 +101,33 @@ class SurvivesTest(JobTest):
                         shutil.rmtree(models[0], ignore_errors=True)
                         oldest = min(inside, key=lambda path: int(path.name[5:]))
                         shutil.copytree(oldest, models[0])
+
+    def test_fast_trainers_take_the_shares_of_a_slow_one(self):
+        for mode in ("half-async", "async", "geo") if ALL else ("async",):
+            for streamed in ([], ["--no_in_memory"]):
+                with self.subTest(mode=mode, streamed=streamed):
+                    job = self.job()
+                    epochs, shares = 30, 24
+                    job.start("launcher", self.train(job.dir / "model", mode, 1, 3, epochs, "--shares", shares // 3,
+                                                     *streamed))
+                    job.log = pathlib.Path(f"{job.dir / 'model'}_log")
+                    job.wait_for_training(3)
+                    job.kill("worker 1", signal.SIGSTOP)
+                    line = re.compile(r"epoch (\d+): (\d+) of 24 shares of the rows(?:, (\d+) for slower trainers)?")
+                    wait_until(lambda: any("for slower trainers" in job.text(f"workerlog.{t}") for t in (0, 2)),
+                               "others to take shares of trainer 1", 8)
+                    job.kill("worker 1", signal.SIGCONT)
+                    self.assertEqual(job.wait(seconds=60), 0, job.text("launcher"))
+                    result = json.loads((job.dir / "launcher.out").read_text())
+                    self.assertEqual(result["examples"], epochs * ROWS)
+                    taken, helped = [0] * epochs, 0
+                    for trainer in range(3):
+                        for epoch, count, others in line.findall(job.text(f"workerlog.{trainer}")):
+                            taken[int(epoch)] += int(count)
+                            helped += int(others or 0)
+                    self.assertEqual(taken, [shares] * epochs)
+                    self.assertGreater(helped, 3)
+                    job.check_clean(self)
 
     def test_rows_of_their_own_need_the_same_number_of_trainers(self):
         work = self.job().dir
