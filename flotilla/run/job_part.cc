@@ -44,6 +44,7 @@ Status ServeModel(const FleetOptions& options, const Model& model, uint64_t seed
     terminal.exit_code = signal.exit_code();
     return absl::OkStatus();
   }
+  if (status.ok()) terminal.log.info("the trainers have ended");
   return status;
 }
 

@@ -123,8 +123,11 @@ class FailuresTest(JobTest):
         job = self.start_job("async")
         job.kill("worker 0", signal.SIGTERM)
         self.assertIn(job.wait(), (128 + signal.SIGTERM, PEER_LOST))
-        for name in ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1"):
+        for name in ("workerlog.0", "workerlog.1"):
             self.assertIn("stopped by signal 15", job.text(name))
+        # A server may end with the trainers, before the launcher sees why they did.
+        for name in ("serverlog.0", "serverlog.1"):
+            self.assertRegex(job.text(name), "stopped by signal 15|the trainers have ended")
         job.check_clean(self)
 
     @slow
