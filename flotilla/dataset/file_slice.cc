@@ -13,8 +13,8 @@ namespace flotilla {
 namespace {
 
 // Of the slices of a share.
-constexpr int64_t kMinBytes = 256 << 10;
-constexpr int64_t kMaxSlices = 16;
+constexpr int64_t kMinBytes = 64 << 10;
+constexpr int64_t kMaxSlices = 64;
 
 // Adds the slices that make up bytes begin to end of the concatenated files; ends[f] is where file
 // f ends.
