@@ -1,6 +1,7 @@
 #include "flotilla/optim/gradient_clip.h"
 
 #include <cmath>
+#include <limits>
 
 #include "flotilla/kernels/vec.h"
 #include "flotilla/optim/param_check.h"
@@ -29,6 +30,11 @@ float Factor(double limit, double sum_squares) {
 }
 
 }  // namespace
+
+float LargestGradient(const ClipSpec& clip) {
+  constexpr float kLargestSquarable = 1.8446743e19f;  // its square is just below the largest float
+  return clip.kind == ClipSpec::Kind::kNone ? kLargestSquarable : std::numeric_limits<float>::max();
+}
 
 ClipSpec ClipByValue(double limit) { return {ClipSpec::Kind::kValue, limit}; }
 ClipSpec ClipByNorm(double limit) { return {ClipSpec::Kind::kNorm, limit}; }

@@ -18,6 +18,11 @@ ClipSpec ClipByValue(double limit);
 ClipSpec ClipByNorm(double limit);
 ClipSpec ClipByGlobalNorm(double limit);
 
+// The largest absolute value of a gradient, before it is clipped. Update rules keep squares of
+// gradients, and an infinite one would stop a parameter for ever. Clipped gradients may have any
+// finite value before.
+float LargestGradient(const ClipSpec& clip);
+
 // Error if clipping is enabled and the limit is not finite or not above zero.
 Status CheckClip(const ClipSpec& clip);
 

@@ -4,14 +4,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "flotilla/kernels/vec.h"
+#include "flotilla/optim/gradient_clip.h"
 
 namespace flotilla {
 namespace {
 
-constexpr float kLargestSquarable = 1.8446743e19f;  // its square is just below the largest float
 constexpr float kUsual = 1 << 20;
 
 bool AllWithin(std::span<const float> values, float limit) {
@@ -65,10 +64,6 @@ Number LargestNumber(const Batch& batch) {
 }
 
 }  // namespace
-
-float LargestGradient(const ClipSpec& clip) {
-  return clip.kind == ClipSpec::Kind::kNone ? kLargestSquarable : std::numeric_limits<float>::max();
-}
 
 Status BadGradient(const ModelSpec& spec, int parameter, int64_t first,
                    std::span<const float> values) {

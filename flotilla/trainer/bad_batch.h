@@ -3,7 +3,8 @@
 // so it is found before the parameters or the servers see it.
 //
 //   Step::Run        a loss that is not finite
-//   train_step.cc    the gradients, before they are pushed or, in place, applied
+//   train_step.cc    the gradients, before they are pushed or, in place, applied; of a batch that
+//                    is computed in parts (joined_round.cc) their sum
 //   Part, Round      leave the batch out of the round, if `on_bad_batch` allows it
 //
 // The checks cost one pass over the gradients, in the worker that has just written them.
@@ -25,10 +26,6 @@ namespace flotilla {
 
 // Whether an error of a step means that only its batch is bad. Nothing else has this code.
 inline bool IsBadBatch(const Status& status) { return absl::IsOutOfRange(status); }
-
-// The largest absolute value of a gradient. Update rules keep squares of gradients, and an infinite
-// one would stop a parameter for ever. Clipped gradients may have any finite value before.
-float LargestGradient(const ClipSpec& clip);
 
 // Ok, or an error for which IsBadBatch is true that names the parameter or table and the value.
 Status CheckDense(const ModelSpec& spec, const DenseLayout& layout, const Gradients& gradients);

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "flotilla/communicator/local_communicator.h"
+#include "flotilla/optim/adagrad.h"
 #include "flotilla/optim/adam.h"
 #include "flotilla/optim/gradient_clip.h"
 #include "flotilla/optim/sgd.h"
@@ -198,6 +199,55 @@ TEST(BadBatchTest, ClippedGradientsAreCheckedBeforeTheyAreClipped) {
   ASSERT_TRUE(outcome.report.ok()) << outcome.report.status();
   EXPECT_EQ(outcome.report->bad_batches, 1);
   ExpectFinite(outcome.parameters);
+}
+
+// The gradient of the weight is the sum of the numbers of a batch.
+LocalOutcome TrainOnNumbers(const std::vector<float>& numbers, TrainerOptions options) {
+  static const SteadyClock clock;
+  Graph g;
+  const Var loss =
+      ReduceSum(Fc(g.Dense("x", 1), 1, nullptr,
+                   {.name = "fc", .weight = {.init = Constant(0)}, .bias = {}, .use_bias = false}));
+  const Model model{.graph = std::move(g), .loss = loss, .optimizer = Adagrad(0.1), .metrics = {}};
+  Batch rows{.rows = static_cast<int64_t>(numbers.size()), .fields = std::vector<Field>(1)};
+  rows.fields[0].values.assign(numbers.begin(), numbers.end());
+  const auto dataset =
+      *InMemoryDataset::FromRows(model.graph.def().inputs, rows, {.batch_size = rows.rows / 2});
+  auto local = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = true});
+  auto trainer = *Trainer::Make(&model, local.get(), &clock, std::move(options));
+  LocalOutcome outcome{.report = trainer->TrainEpoch(*dataset, 0)};
+  const Tensor weight = *local->ReadParameter("fc.w_0");
+  outcome.parameters["fc.w_0"].assign(weight.data.begin(), weight.data.end());
+  outcome.step = local->global_step();
+  return outcome;
+}
+
+TEST(BadBatchTest, ChunksWhoseSumIsTooLargeMakeABadBatch) {
+  std::vector<float> numbers(40, 3e18f);  // each chunk of 5 has 1.5e19, each batch of 20 6e19
+  std::fill(numbers.begin() + 20, numbers.end(), 1.0f);
+  for (const int workers : {1, 3}) {
+    const LocalOutcome outcome =
+        TrainOnNumbers(numbers, {.workers = workers, .chunk_rows = 5, .max_bad_batches = 1});
+    ASSERT_TRUE(outcome.report.ok()) << outcome.report.status();
+    EXPECT_EQ(outcome.report->bad_batches, 1);
+    EXPECT_EQ(outcome.step, 1);
+    // Adagrad divides the gradient by itself: the first step is the learning rate.
+    EXPECT_NEAR(outcome.parameters.at("fc.w_0")[0], -0.1, 1e-4);
+    ASSERT_FALSE(outcome.report->bad_batch_texts.empty());
+    EXPECT_THAT(outcome.report->bad_batch_texts[0],
+                HasSubstr("the gradient of parameter fc.w_0, element 0, is 6e+19, and the largest "
+                          "that optimizers can square is 1.8e19 in epoch 0, batch 0"));
+  }
+}
+
+// In every other mode there are no chunks to look at.
+TEST(BadBatchTest, ChunksAreNotJudgedOneByOne) {
+  std::vector<float> numbers(40, 1.0f);
+  numbers[0] = 3e19f;
+  numbers[19] = -3e19f;
+  const LocalOutcome outcome = TrainOnNumbers(numbers, {.workers = 1, .chunk_rows = 5});
+  ASSERT_TRUE(outcome.report.ok()) << outcome.report.status();
+  EXPECT_EQ(outcome.step, 2);
 }
 
 TEST(BadBatchTest, EachIsToldWithItsCauseAndTheNamesOfItsRows) {

@@ -32,22 +32,30 @@ Status JoinedRound::Read() {
 StatusOr<Gradients*> JoinedRound::Compute() {
   FL_CHECK(batches_ > 0);
   batches_ = 0;
-  if (const Status status = RunChunks(); !status.ok()) {
+  Gradients* gradients = nullptr;
+  Status status = RunChunks();
+  if (status.ok() && parts_.plan->training()) {
+    gradients = AddChunks();
+    status = CheckGradients(*parts_.communicator, *gradients, batch_);
+  }
+  if (!status.ok()) {
     FL_RETURN_IF_ERROR(parts_.Drop(batch_, status));
     result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .dropped = true};
     return nullptr;
   }
   JoinFetched();
-  result_ = {.rows = batch_.rows, .ordinal = batch_.ordinal, .fetched = fetched_};
-  if (!parts_.plan->training()) return nullptr;
-  Gradients* gradients = &chunks_[0].gradients;
-  if (used_ > 1) {
-    merger_.Start();
-    for (size_t c = 0; c < used_; ++c) merger_.Add(chunks_[c].gradients);
-    gradients = &merger_.Result();
-  }
-  result_.loss = gradients->loss;
+  result_ = {.rows = batch_.rows,
+             .ordinal = batch_.ordinal,
+             .loss = gradients == nullptr ? 0 : gradients->loss,
+             .fetched = fetched_};
   return gradients;
+}
+
+Gradients* JoinedRound::AddChunks() {
+  if (used_ == 1) return &chunks_[0].gradients;
+  merger_.Start();
+  for (size_t c = 0; c < used_; ++c) merger_.Add(chunks_[c].gradients);
+  return &merger_.Result();
 }
 
 Status JoinedRound::RunChunks() {
@@ -80,8 +88,7 @@ Status JoinedRound::RunChunks() {
 
 Status JoinedRound::RunChunk(const BatchSlice& slice, Chunk* chunk, Lane& lane) {
   FL_RETURN_IF_ERROR(Prepare(slice, lane));
-  FL_RETURN_IF_ERROR(
-      flotilla::Compute(lane, parts_.plan->training() ? &chunk->gradients : nullptr));
+  FL_RETURN_IF_ERROR(ComputePart(lane, parts_.plan->training() ? &chunk->gradients : nullptr));
   chunk->fetched.resize(fetched_.size());
   for (size_t k = 0; k < fetched_.size(); ++k) {
     const FetchedValue value = lane.step->fetched(static_cast<int>(k));

@@ -41,6 +41,8 @@ class JoinedRound : public Round {
 
   Status RunChunks();
   Status RunChunk(const BatchSlice& slice, Chunk* chunk, Lane& lane);
+  // The sum of the gradients of the chunks, as valid as they are.
+  Gradients* AddChunks();
   void JoinFetched();
 
   const GraphParts parts_;

@@ -74,6 +74,12 @@ Status RunAndCheck(Lane& lane, Gradients* gradients) {
   return InBatch(CheckDense(communicator.spec(), communicator.layout(), *gradients), *lane.batch);
 }
 
+Status WaitForRows(Lane& lane) {
+  if (!lane.pull) FL_RETURN_IF_ERROR(StartPull(lane));
+  const Stopwatch watch(lane, &lane.times.pull);
+  return std::exchange(lane.pull, std::nullopt)->Wait();
+}
+
 }  // namespace
 
 void StageTimes::Add(const StageTimes& other) {
@@ -106,11 +112,7 @@ Status StartPull(Lane& lane) {
 }
 
 Status Compute(Lane& lane, Gradients* gradients) {
-  if (!lane.pull) FL_RETURN_IF_ERROR(StartPull(lane));
-  {
-    const Stopwatch watch(lane, &lane.times.pull);
-    FL_RETURN_IF_ERROR(std::exchange(lane.pull, std::nullopt)->Wait());
-  }
+  FL_RETURN_IF_ERROR(WaitForRows(lane));
   const Stopwatch watch(lane, &lane.times.compute);
   Communicator& communicator = *lane.communicator;
   if (gradients == nullptr) return lane.step->Run(communicator.dense(), nullptr);
@@ -121,6 +123,21 @@ Status Compute(Lane& lane, Gradients* gradients) {
   Status status = in_place ? RunInPlace(lane, gradients) : RunAndCheck(lane, gradients);
   if (status.ok()) status = InBatch(CheckSparse(spec, *gradients), *lane.batch);
   return status;
+}
+
+Status ComputePart(Lane& lane, Gradients* gradients) {
+  FL_RETURN_IF_ERROR(WaitForRows(lane));
+  const Stopwatch watch(lane, &lane.times.compute);
+  if (gradients != nullptr) gradients->dense_applied = false;
+  return lane.step->Run(lane.communicator->dense(), gradients);
+}
+
+Status CheckGradients(const Communicator& communicator, const Gradients& gradients,
+                      const Batch& batch) {
+  const ModelSpec& spec = communicator.spec();
+  Status status = CheckDense(spec, communicator.layout(), gradients);
+  if (status.ok()) status = CheckSparse(spec, gradients);
+  return InBatch(status, batch);
 }
 
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane) {

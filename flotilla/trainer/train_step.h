@@ -67,6 +67,12 @@ Status StartPull(Lane& lane);
 // before it in the backward pass, have been updated.
 Status Compute(Lane& lane, Gradients* gradients);
 
+// Like Compute, of a part of a batch whose gradients will be added to those of the other parts:
+// they are neither checked nor applied. The sum is checked by CheckGradients.
+Status ComputePart(Lane& lane, Gradients* gradients);
+Status CheckGradients(const Communicator& communicator, const Gradients& gradients,
+                      const Batch& batch);
+
 // `gradients` are those of one batch, or the mean of those of `batches` batches.
 StatusOr<Pending> StartPush(Gradients& gradients, int batches, Lane& lane);
 
