@@ -4,11 +4,26 @@
 #include <chrono>
 #include <cmath>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "flotilla/kernels/denormals.h"
+#include "flotilla/kernels/vec.h"
+#include "flotilla/optim/gradient_clip.h"
 
 namespace flotilla {
+namespace {
+
+bool AllWithin(const Gradients& gradients, float limit) {
+  const auto within = [limit](std::span<const float> values) {
+    return kernels::AllWithin(static_cast<int64_t>(values.size()), limit, values.data());
+  };
+  return within(gradients.dense) &&
+         std::ranges::all_of(gradients.sparse,
+                             [&](const SparseRows& rows) { return within(rows.values); });
+}
+
+}  // namespace
 
 GradientSender::GradientSender(const ModelSpec& spec, const GradientSenderOptions& options,
                                Push push)
@@ -68,7 +83,7 @@ void GradientSender::Loop() {
       if (!error_.ok()) return;
     }
     const auto start = std::chrono::steady_clock::now();
-    const Status status = push_(Merge(items, &merger), static_cast<int64_t>(items.size()));
+    const Status status = PushAll(items, &merger);
     pace.Measured(start, items.size());
     Finish(std::move(items), status);
   }
@@ -115,9 +130,20 @@ std::vector<GradientSender::Item> GradientSender::TakeItems(const Pace& pace) {
   return items;
 }
 
+Status GradientSender::PushAll(const std::vector<Item>& items, GradientMerger* merger) {
+  if (items.size() > 1) {
+    const auto merged = Merge(items, merger);
+    // A mean is not larger than the largest.
+    if (options_.average || AllWithin(*merged, LargestGradient(spec_.optimizer.clip))) {
+      return push_(merged, static_cast<int64_t>(items.size()));
+    }
+  }
+  for (const Item& item : items) FL_RETURN_IF_ERROR(push_(item.gradients, 1));
+  return absl::OkStatus();
+}
+
 std::shared_ptr<const Gradients> GradientSender::Merge(const std::vector<Item>& items,
                                                        GradientMerger* merger) {
-  if (items.size() == 1) return items[0].gradients;
   const float scale = options_.average ? 1.0f / static_cast<float>(items.size()) : 1.0f;
   merger->Start();
   for (const Item& item : items) merger->Add(*item.gradients, scale);

@@ -81,6 +81,9 @@ class GradientSender {
   // Returns up to max_merge items, at least one; none if the queue is closed. Waits a limited time
   // for as many as the pace asks for.
   std::vector<Item> TakeItems(const Pace& pace);
+  // Makes one push of them; or, if their sum is larger than a gradient may be (LargestGradient),
+  // one of each.
+  Status PushAll(const std::vector<Item>& items, GradientMerger* merger);
   std::shared_ptr<const Gradients> Merge(const std::vector<Item>& items, GradientMerger* merger);
   void Finish(std::vector<Item> items, const Status& status);
 

@@ -114,6 +114,30 @@ TEST(GradientSenderTest, AverageDividesByTheGradientsThatTravelTogether) {
   EXPECT_EQ(pushes[1].gradients.sparse[0].values, (AlignedVector<float>{2, 0.5, 0.5, 0.5, 0.5}));
 }
 
+TEST(GradientSenderTest, GradientsWhoseSumIsTooLargeTravelOneByOne) {
+  const ModelSpec spec = Spec();
+  for (const bool dense : {true, false}) {
+    for (const bool average : {false, true}) {
+      Receiver receiver(false);
+      GradientSender sender(spec, {.max_merge = 4, .average = average}, receiver.push());
+      Gather(sender, spec, receiver, 0);
+      for (int i = 0; i < 3; ++i) {
+        Gradients gradients = Make(spec, dense ? 1e19f : 1, {1}, dense ? 1 : 1e19f);
+        ASSERT_TRUE(sender.Put(0, gradients).ok());
+      }
+      receiver.Open();
+      ASSERT_TRUE(sender.Flush().ok());
+      const auto pushes = receiver.pushes();
+      ASSERT_EQ(pushes.size(), average ? 2u : 4u);
+      EXPECT_EQ(pushes[1].batches, average ? 3 : 1);
+      for (const auto& push : pushes) {
+        EXPECT_LT(push.gradients.dense[0], 1.1e19f);
+        EXPECT_LT(push.gradients.sparse[0].values[0], 1.1e19f);
+      }
+    }
+  }
+}
+
 TEST(GradientSenderTest, ASendWaitsForMoreWhenItIsTold) {
   const ModelSpec spec = Spec();
   Receiver receiver(true);
