@@ -63,6 +63,27 @@ TEST_F(TrainSchemaTest, ACsvFileNeedsNothingElse) {
   EXPECT_EQ(linear["batch_size"], 6000 / 500);
 }
 
+TEST_F(TrainSchemaTest, UnknownParametersOfTheFormatAreErrorsOfEveryKindOfRows) {
+  const auto error = [&](std::vector<std::string> more) {
+    const ProgramRun run = Train("lr", std::move(more));
+    EXPECT_EQ(run.code, kFailure);
+    return run.err;
+  };
+  const std::string schema = dir_.Write("s", "user:id item:id price:number click:label\n");
+  for (const std::vector<std::string>& more :
+       {std::vector<std::string>{"--format", "csv"}, {}, {"--schema", schema}}) {
+    std::vector<std::string> args = {"--data", train_, "--format_param", "delimeter=x"};
+    args.insert(args.end(), more.begin(), more.end());
+    EXPECT_THAT(error(args), HasSubstr("csv: unknown parameter delimeter; known: schema, "));
+    args[3] = "statistic_file=x";
+    EXPECT_THAT(error(args),
+                HasSubstr("csv: unknown parameter statistic_file, did you mean statistics_file?"));
+  }
+  const std::string libsvm = dir_.Write("rows", "1 1:2 3:4\n0 2:2 3:1\n");
+  EXPECT_THAT(error({"--data", libsvm, "--format_param", "lables=whole"}),
+              HasSubstr("libsvm: unknown parameter lables, did you mean labels?"));
+}
+
 // The same rows in the forms in which people have them.
 TEST_F(TrainSchemaTest, HowAFileIsWrittenDoesNotMatter) {
   const std::string rows = ClickRows(3, 600);

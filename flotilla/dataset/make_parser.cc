@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/dataset/corpus_parser.h"
 #include "flotilla/dataset/criteo_parser.h"
 #include "flotilla/dataset/csv_parser.h"
@@ -258,14 +259,21 @@ std::string Names(const Things& things, NameOf name_of) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
+StatusOr<const Entry*> FindEntry(const ParserSpec& spec) {
+  for (const Entry& entry : Table()) {
+    if (entry.format.name == spec.format) return &entry;
+  }
+  return InvalidArgument("unknown data format {}; known: {}", spec.format,
+                         Names(Table(), [](const Entry& entry) { return entry.format.name; }));
+}
+
 Status CheckParams(const ParserSpec& spec, const ParserFormat& format) {
+  std::vector<std::string> known;
+  for (const ParserFormat::Param& param : format.params) known.emplace_back(param.name);
   for (const auto& given : spec.params) {
-    const bool known =
-        std::any_of(format.params.begin(), format.params.end(),
-                    [&](const ParserFormat::Param& param) { return param.name == given.first; });
-    if (!known) {
-      return InvalidArgument("{}: unknown parameter {}; known: {}", spec.format, given.first,
-                             Names(format.params, [](const auto& param) { return param.name; }));
+    if (std::find(known.begin(), known.end(), given.first) == known.end()) {
+      return InvalidArgument("{}: unknown parameter {}{}", spec.format, given.first,
+                             DidYouMean(given.first, known));
     }
   }
   return absl::OkStatus();
@@ -295,15 +303,16 @@ ParserSpec WithDefaults(ParserSpec spec) {
   return spec;
 }
 
+Status CheckFormat(const ParserSpec& spec) {
+  FL_ASSIGN_OR_RETURN(const Entry* const entry, FindEntry(spec));
+  return CheckParams(spec, entry->format);
+}
+
 StatusOr<std::unique_ptr<Parser>> MakeParser(const ParserSpec& spec,
                                              std::span<const InputSpec> inputs) {
-  for (const Entry& entry : Table()) {
-    if (entry.format.name != spec.format) continue;
-    FL_RETURN_IF_ERROR(CheckParams(spec, entry.format));
-    return entry.make(Params(spec), inputs);
-  }
-  return InvalidArgument("unknown data format {}; known: {}", spec.format,
-                         Names(Table(), [](const Entry& entry) { return entry.format.name; }));
+  FL_ASSIGN_OR_RETURN(const Entry* const entry, FindEntry(spec));
+  FL_RETURN_IF_ERROR(CheckParams(spec, entry->format));
+  return entry->make(Params(spec), inputs);
 }
 
 StatusOr<std::vector<InputSpec>> InputsOfFormat(const ParserSpec& spec) {

@@ -40,6 +40,10 @@ struct ParserFormat {
 // All formats, in alphabetical order.
 std::vector<ParserFormat> ParserFormats();
 
+// Ok, or the error of MakeParser about a format or a parameter that is not known, with the nearest
+// known name.
+Status CheckFormat(const ParserSpec& spec);
+
 // Creates a parser that fills the model's inputs. InvalidArgument when the format or a parameter is
 // unknown (the message lists the known ones), a value is invalid for its parameter, or the inputs
 // do not fit the format. Reads a file only when a parameter names one (csv: schema_file, criteo:

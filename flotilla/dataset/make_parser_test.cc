@@ -117,7 +117,9 @@ TEST(MakeParserTest, UnknownNamesAreErrorsThatListTheKnownOnes) {
             "unknown data format parquet; known: corpus, criteo, csv, libffm, libsvm, "
             "multislot, tsv");
   EXPECT_EQ(MakeParserError({"criteo", {{"hashdim", "5"}}}, CriteoInputs()),
-            "criteo: unknown parameter hashdim; known: hash_dim, numeric, statistics, "
+            "criteo: unknown parameter hashdim, did you mean hash_dim?");
+  EXPECT_EQ(MakeParserError({"criteo", {{"delimiter", ";"}}}, CriteoInputs()),
+            "criteo: unknown parameter delimiter; known: hash_dim, numeric, statistics, "
             "statistics_file");
 }
 

@@ -269,6 +269,7 @@ StatusOr<DescribedRows> Finder::Find() {
   const bool saved = format.has_value();
   if (!saved) {
     FL_ASSIGN_OR_RETURN(format, ChooseFormat());
+    FL_RETURN_IF_ERROR(CheckFormat(*format));
   } else {
     terminal_.log.info("rows are read as the saved model's were ({})", format->format);
   }
