@@ -46,6 +46,24 @@ StatusOr<MetricSet> MergedMetrics(std::string_view name, std::span<const MetricS
   return all;
 }
 
+// Replaces the texts of this trainer by the first ones in the order of trainers. Collective.
+Status GatherTexts(std::string_view name, Group& group, std::vector<std::string>* texts) {
+  constexpr char kEnd = '\0';
+  std::string own;
+  for (const std::string& text : *texts) own += text + kEnd;
+  FL_ASSIGN_OR_RETURN(const std::vector<std::string> all,
+                      group.Gather(fmt::format("{}, bad batches", name), own));
+  texts->clear();
+  for (const std::string& blob : all) {
+    for (size_t begin = 0; begin < blob.size() && texts->size() < kBadBatchTexts;) {
+      const size_t end = std::min(blob.find(kEnd, begin), blob.size());
+      texts->push_back(blob.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Group& group,
@@ -91,7 +109,8 @@ Status SumReports(std::string_view name, std::span<const MetricSpec> metrics, Gr
   report->metrics = all.Values();
   report->metric_details = all.Details();
   report->hints = all.Hints();
-  return absl::OkStatus();
+  if (report->bad_batches == 0) return absl::OkStatus();
+  return GatherTexts(name, group, &report->bad_batch_texts);
 }
 
 StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<const Report> parts) {
@@ -104,6 +123,7 @@ StatusOr<Report> MergeReports(std::span<const MetricSpec> metrics, std::span<con
     all.batches += part.batches;
     all.weight += part.weight;
     all.bad_batches += part.bad_batches;
+    all.limited_bad_batches = std::max(all.limited_bad_batches, part.limited_bad_batches);
     all.bad_batch_rows += part.bad_batch_rows;
     if (part.trained > 0) all.loss += part.loss * part.loss_weight();
     all.seconds = std::max(all.seconds, part.seconds);
@@ -141,7 +161,8 @@ Status SumSummaries(std::string_view name, Group& group, RunSummary* summary) {
     const auto of_trainers = sums.begin() + static_cast<std::ptrdiff_t>(figures + s * trainers);
     *seconds[s] = *std::max_element(of_trainers, of_trainers + group.trainers());
   }
-  return absl::OkStatus();
+  if (summary->bad_batches == 0) return absl::OkStatus();
+  return GatherTexts(name, group, &summary->bad_batch_texts);
 }
 
 }  // namespace flotilla

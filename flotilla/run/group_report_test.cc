@@ -8,8 +8,13 @@
 #include <functional>
 #include <thread>
 
+#include "flotilla/communicator/local_communicator.h"
 #include "flotilla/metric/auc.h"
 #include "flotilla/metric/metric_set.h"
+#include "flotilla/optim/sgd.h"
+#include "flotilla/run/run_state.h"
+#include "flotilla/trainer/bad_batch_testing.h"
+#include "flotilla/trainer/trainer.h"
 
 namespace flotilla {
 namespace {
@@ -173,6 +178,64 @@ TEST(SumReportsTest, TheLossIsPerUnitOfWeightOfAllTrainers) {
     EXPECT_EQ(report.bad_batches, 3);
     EXPECT_EQ(report.bad_batch_rows, 14);
   }
+}
+
+TEST(SumReportsTest, EveryTrainerKnowsTheFirstBadBatches) {
+  std::vector<Report> reports(3);
+  reports[1] = {.bad_batches = 2, .bad_batch_texts = {"b", "c"}};
+  reports[2] = {.bad_batches = 9, .bad_batch_texts = {"d", "e", "f", "g", "h"}};
+  InGroup(3, [&](Group& group) {
+    EXPECT_TRUE(SumReports("epoch 0", {}, group, &reports[group.trainer()]).ok());
+  });
+  const std::vector<std::string> first = {"b", "c", "d", "e", "f"};
+  for (const Report& report : reports) EXPECT_EQ(report.bad_batch_texts, first);
+}
+
+TEST(SumSummariesTest, EveryTrainerKnowsTheFirstBadBatches) {
+  std::vector<RunSummary> summaries(2);
+  summaries[1].bad_batches = 1;
+  summaries[1].bad_batch_texts = {"loss is inf"};
+  InGroup(2, [&](Group& group) {
+    EXPECT_TRUE(SumSummaries("summary", group, &summaries[group.trainer()]).ok());
+  });
+  for (const RunSummary& summary : summaries) {
+    EXPECT_EQ(summary.bad_batch_texts, std::vector<std::string>{"loss is inf"});
+  }
+}
+
+// Of two trainers that may leave out ten batches each.
+TEST(MergeReportsTest, TheLimitOfBadBatchesGoesOnFromTheTrainerWithMost) {
+  const SteadyClock clock;
+  const Model model = PlantedModel(Sgd(0.1));
+  const auto dataset = PlantedRows(0, 1, 20, 25, {{2, Plant::kLoss}, {15, Plant::kLoss}});
+  auto local = *LocalCommunicator::Make(SpecOf(model, 3), {.joined = true});
+  TrainerOptions options{.progress_batches = 10, .max_bad_batches = 10};
+  bool stop = false;
+  options.on_progress = [&](const Progress&) { stop = true; };
+  options.stop = [&] { return stop; };
+  auto trainer = *Trainer::Make(&model, local.get(), &clock, options);
+  const Report one = *trainer->TrainEpoch(*dataset, 0);
+  ASSERT_EQ(one.bad_batches, 1);
+  std::vector<RunState> states(2);
+  for (RunState& state : states) {
+    state.position = dataset->position();
+    state.so_far = one;
+    state.so_far.bad_batches = state.so_far.limited_bad_batches = 9;
+    state = *RunState::FromText(state.ToText());
+  }
+  const StatusOr<Report> merged =
+      MergeReports(MetricsOf(model), std::vector<Report>{states[0].so_far, states[1].so_far});
+  ASSERT_TRUE(merged.ok()) << merged.status();
+  EXPECT_EQ(merged->bad_batches, 18);
+  options.stop = nullptr;
+  trainer = *Trainer::Make(&model, local.get(), &clock, options);
+  const StatusOr<Report> rest = trainer->ResumeEpoch(*dataset, *states[0].position, *merged);
+  ASSERT_TRUE(rest.ok()) << rest.status();
+  EXPECT_EQ(rest->bad_batches, 19);
+  // One more is too many for the trainer with most.
+  options.max_bad_batches = 9;
+  trainer = *Trainer::Make(&model, local.get(), &clock, options);
+  EXPECT_FALSE(trainer->ResumeEpoch(*dataset, *states[0].position, *merged).ok());
 }
 
 TEST(MergeReportsTest, RowsAndBadBatchesAddUpAndTheLossIsPerUnitOfWeight) {

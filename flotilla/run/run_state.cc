@@ -22,6 +22,7 @@ Json ReportJson(const Report& report) {
           {"trained", report.trained},
           {"batches", report.batches},
           {"bad_batches", report.bad_batches},
+          {"limited_bad_batches", report.limited_bad_batches},
           {"bad_batch_rows", report.bad_batch_rows},
           {"loss", report.loss},
           {"weight", report.weight},
@@ -50,6 +51,7 @@ Report ReportFromJson(const nlohmann::json& json) {
   report.loss = NumberFrom(json.at("loss"));
   // Models of earlier versions do not have these.
   report.bad_batches = json.value("bad_batches", report.bad_batches);
+  report.limited_bad_batches = json.value("limited_bad_batches", report.bad_batches);
   report.bad_batch_rows = json.value("bad_batch_rows", report.bad_batch_rows);
   report.weight = json.value("weight", 0.0);
   report.seconds = json.at("seconds").get<double>();

@@ -33,6 +33,8 @@ struct Progress {
   double seconds_left = kUndefined;  // of the run, of the epoch if epochs is 0; ProgressMeter
 };
 
+inline constexpr size_t kBadBatchTexts = 5;  // that a report has
+
 struct Report {
   int64_t rows = 0;     // of text: words
   int64_t trained = 0;  // of them, trained on: fewer where words are down-sampled
@@ -45,6 +47,9 @@ struct Report {
   // their rows, which are not counted in the other figures.
   int64_t bad_batches = 0;
   int64_t bad_batch_rows = 0;
+  // The bad batches that count against the limit of a trainer: of reports that were merged, the
+  // most of one of them.
+  int64_t limited_bad_batches = 0;
   std::vector<std::string> bad_batch_texts;  // of the first few: the cause and where the rows are
   bool stopped = false;                      // ended early because TrainerOptions::stop was true
   // Per trained row: a loss that sums over the batch is divided by the rows, one that averages is

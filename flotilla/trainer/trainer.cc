@@ -9,12 +9,6 @@
 #include "flotilla/trainer/worker_round.h"
 
 namespace flotilla {
-namespace {
-
-constexpr size_t kBadBatchTexts = 5;  // that a report has
-
-}  // namespace
-
 StatusOr<std::unique_ptr<Trainer>> Trainer::Make(const Model* model, Communicator* communicator,
                                                  const Clock* clock, TrainerOptions options) {
   if (options.workers < 1) return InvalidArgument("workers is {}, must be >= 1", options.workers);
@@ -244,6 +238,7 @@ Status Trainer::StartRun(const Report& before) {
     progress_rows_ = before.rows;
     progress_batches_ = before.batches;
     bad_batches_ = before.bad_batches;
+    limited_bad_batches_ = before.limited_bad_batches;
     bad_batch_rows_ = before.bad_batch_rows;
     bad_batch_texts_ = before.bad_batch_texts;
   }
@@ -278,6 +273,7 @@ Report Trainer::SoFar() const {
   {
     MutexLock lock(mutex_);
     report.bad_batches = bad_batches_;
+    report.limited_bad_batches = limited_bad_batches_;
     report.bad_batch_rows = bad_batch_rows_;
     report.bad_batch_texts = bad_batch_texts_;
   }
@@ -327,18 +323,21 @@ void Trainer::Count(int worker, const BatchResult& result) {
 Status Trainer::DropBatch(const Batch& batch, const Status& cause) {
   const std::string text = DescribeBadBatch(batch, model_->graph.def().inputs, cause, source_);
   MutexLock lock(mutex_);
-  if (bad_batches_ >= options_.max_bad_batches) {
+  if (limited_bad_batches_ >= options_.max_bad_batches) {
     return FailedPrecondition(
         "{}{}; if the model diverges, a smaller learning rate or gradient clipping helps, "
         "otherwise "
         "check these rows; max_bad_batches allows {} such batches per epoch",
-        bad_batches_ > 0 ? fmt::format("bad batch {} of the epoch: ", bad_batches_ + 1) : "", text,
-        options_.max_bad_batches);
+        limited_bad_batches_ > 0
+            ? fmt::format("bad batch {} of the epoch: ", limited_bad_batches_ + 1)
+            : "",
+        text, options_.max_bad_batches);
   }
   ++bad_batches_;
+  ++limited_bad_batches_;
   bad_batch_rows_ += batch.rows;
   if (bad_batch_texts_.size() < kBadBatchTexts) bad_batch_texts_.push_back(text);
-  if (options_.on_bad_batch) options_.on_bad_batch(bad_batches_, text);
+  if (options_.on_bad_batch) options_.on_bad_batch(limited_bad_batches_, text);
   return absl::OkStatus();
 }
 

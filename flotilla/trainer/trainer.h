@@ -183,6 +183,7 @@ class Trainer {
   int64_t progress_batches_ FL_GUARDED_BY(mutex_) = 0;
   // Of the epoch, with the part before this run.
   int64_t bad_batches_ FL_GUARDED_BY(mutex_) = 0;
+  int64_t limited_bad_batches_ FL_GUARDED_BY(mutex_) = 0;  // Report::limited_bad_batches
   int64_t bad_batch_rows_ FL_GUARDED_BY(mutex_) = 0;
   std::vector<std::string> bad_batch_texts_ FL_GUARDED_BY(mutex_);
   // The predictions of an evaluation, by the ordinal of the batch.
