@@ -190,6 +190,12 @@ Status Race::Run(Rows* rows, const std::function<bool()>& stop) {
     terminal_.log.info("{}: {} {:.4f}, {:.2f} s", racer.name, watched_.name, epoch.value,
                        epoch.seconds);
   };
+  race.on_bad_batch = [&](const Racer& racer, int64_t number, const std::string& text) {
+    terminal_.log.warn("{}: left out bad batch {} of the epoch: {}", racer.name, number, text);
+  };
+  race.on_dropped = [&](const Racer& racer, const Status& cause) {
+    terminal_.log.warn("{} takes no further part: {}", racer.name, Message(cause));
+  };
   FL_ASSIGN_OR_RETURN(results_,
                       RunRace(racers_, *rows->loaded.train, parts_, race, terminal_.clock));
   return Choose(*rows);
@@ -217,6 +223,10 @@ std::string Race::ChoiceText() const {
       fmt::format("{:<14}{:>12}{:>8}{:>10}   {} {} of {} rows held back\n", "race", watched_.name,
                   "epochs", "seconds", last_ ? "last" : "random", parts_.test.size(), all_rows_);
   for (const RaceResult& result : results_) {
+    if (!result.dropped.ok()) {
+      text += fmt::format("{:<14}{:>12}\n", result.name, "dropped");
+      continue;
+    }
     text += fmt::format("{:<14}{:>12.4f}{:>8}{:>10.1f}\n", result.name, result.value(),
                         result.best_epochs, result.seconds());
   }
@@ -239,6 +249,10 @@ std::string Race::ResultText(const TrainOptions& options, const RunResult& resul
   auto json = nlohmann::ordered_json::parse(ResultJson(options, result));
   nlohmann::ordered_json models = nlohmann::ordered_json::array();
   for (const RaceResult& each : results_) {
+    if (!each.dropped.ok()) {
+      models.push_back({{"model", each.name}, {"dropped", std::string(Message(each.dropped))}});
+      continue;
+    }
     models.push_back({{"model", each.name},
                       {watched_.name, each.value()},
                       {"epochs", each.best_epochs},

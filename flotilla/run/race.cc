@@ -31,6 +31,11 @@ std::vector<RaceMember> SinceBest(std::span<const RaceResult> results, const Rac
   return members;
 }
 
+// In a race in one process, on rows that have been read, nothing else has this code.
+bool HasTooManyBadBatches(const Status& status) {
+  return status.code() == absl::StatusCode::kFailedPrecondition;
+}
+
 // One racer on its way.
 class Lap {
  public:
@@ -66,6 +71,11 @@ Status Lap::Prepare(InMemoryDataset& rows, const RaceRows& parts) {
                                                            {.joined = options_.deterministic}));
   TrainerOptions trainer{.workers = options_.threads, .seed = options_.seed};
   trainer.max_bad_batches = options_.max_bad_batches;
+  if (options_.on_bad_batch) {
+    trainer.on_bad_batch = [this](int64_t number, const std::string& text) {
+      options_.on_bad_batch(racer_, number, text);
+    };
+  }
   if (options_.on_progress) {
     trainer.progress_batches = 1;
     trainer.on_progress = [this](const Progress& progress) {
@@ -83,6 +93,10 @@ Status Lap::RunEpoch() {
   const auto epoch = static_cast<int64_t>(result_.epochs.size());
   FL_ASSIGN_OR_RETURN(const Report train, trainer_->TrainEpoch(*train_, epoch));
   if (train.stopped) return absl::CancelledError("the race was stopped");
+  if (train.rows == 0 && train.bad_batches > 0) {
+    return FailedPrecondition("every batch of epoch {} is bad, {} in all: {}", epoch,
+                              train.bad_batches, train.bad_batch_texts[0]);
+  }
   RaceEpoch done{.loss = train.loss};
   FL_ASSIGN_OR_RETURN(const Report test, trainer_->Evaluate(*test_, &done.predictions));
   done.value = test.Metric(watched_.name);
@@ -102,7 +116,11 @@ StatusOr<RaceResult> Lap::Run() {
   int64_t done = 0;
   while (done < racer_.max_epochs &&
          (done < racer_.min_epochs || done - result_.best_epochs < options_.patience)) {
-    FL_RETURN_IF_ERROR(RunEpoch());
+    const Status status = RunEpoch();
+    if (HasTooManyBadBatches(status)) {
+      return RaceResult{.name = racer_.name, .epochs = {}, .dropped = status};
+    }
+    FL_RETURN_IF_ERROR(status);
     ++done;
   }
   return std::move(result_);
@@ -147,6 +165,13 @@ StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemor
     StatusOr<RaceResult> result = lap.Run();
     if (!result.ok()) return Annotate(result.status(), racer.name);
     results.push_back(*std::move(result));
+    const Status& dropped = results.back().dropped;
+    if (!dropped.ok() && options.on_dropped) options.on_dropped(racer, dropped);
+  }
+  const auto is_left = [](const RaceResult& result) { return result.dropped.ok(); };
+  if (!results.empty() && std::ranges::none_of(results, is_left)) {
+    return FailedPrecondition("no model is left of the race: {}: {}", results[0].name,
+                              Message(results[0].dropped));
   }
   return results;
 }

@@ -42,6 +42,7 @@ struct RaceEpoch {
 struct RaceResult {
   std::string name;
   std::vector<RaceEpoch> epochs;  // of this racer, the first at index 0
+  Status dropped;                 // why it was left out, then without epochs; ok: it was not
   int64_t best_epochs = 0;        // number of epochs with the best value; 0: no value is defined
 
   // NaN if no value is defined.
@@ -64,18 +65,25 @@ struct RaceOptions {
   int threads = 1;
   uint64_t seed = 0;
   bool deterministic = false;
-  int64_t max_bad_batches = 0;  // TrainerOptions::max_bad_batches
+  // TrainerOptions::max_bad_batches. A racer with more of them in an epoch, or with no other
+  // batches, is dropped.
+  int64_t max_bad_batches = 0;
   // A racer leaves after N epochs without a better value, but not before its min_epochs.
   int64_t patience = 1;
   // Called during training, by one worker at a time, and after every epoch. May be empty.
   std::function<void(const Racer& racer, const Progress& progress)> on_progress;
   std::function<void(const Racer& racer, const RaceEpoch& epoch)> on_epoch;
+  // Called for each bad batch that is left out (TrainerOptions::on_bad_batch), by one worker at a
+  // time, and for each racer that is dropped. May be empty.
+  std::function<void(const Racer& racer, int64_t number, const std::string& text)> on_bad_batch;
+  std::function<void(const Racer& racer, const Status& cause)> on_dropped;
   // Ends the race with Cancelled once it returns true. May be empty.
   std::function<bool()> stop;
 };
 
 // Results in the order of the racers. All of them watch the same metric. Errors name the racer:
-// those of the model, the rows and the training. REQUIRES: the dataset has the inputs of every
+// those of the model, the rows and the training. FailedPrecondition if every racer was dropped.
+// REQUIRES: the dataset has the inputs of every
 // model, in their order.
 StatusOr<std::vector<RaceResult>> RunRace(std::span<const Racer> racers, InMemoryDataset& rows,
                                           const RaceRows& parts, const RaceOptions& options,

@@ -147,6 +147,40 @@ TEST(RaceTest, StoppingAndMistakesEndTheRace) {
   EXPECT_EQ(Message(error.status()), "all: the model has no metric to watch");
 }
 
+// A model whose parameters are soon infinite.
+Racer Diverging() {
+  Racer racer{"steep", LinearOf(2, 1e38), 50, 2, 3};
+  racer.model.optimizer = Sgd(1e38);
+  return racer;
+}
+
+TEST(RaceTest, ARacerThatDivergesIsLeftOut) {
+  const auto rows = MakeRaceRows();
+  const RaceRows parts = HoldBack(kRaceRows, 0.2, false, kRaceRows);
+  std::vector<Racer> racers = MakeRacers();
+  racers.insert(racers.begin() + 1, Diverging());
+  const SteadyClock clock;
+  const auto results = RunRace(racers, *rows, parts, {.max_bad_batches = 2}, clock);
+  ASSERT_TRUE(results.ok()) << results.status();
+  ASSERT_EQ(results->size(), 3u);
+  EXPECT_EQ((*results)[1].name, "steep");
+  EXPECT_EQ((*results)[1].best_epochs, 0);
+  EXPECT_GT((*results)[0].value(), 0.5);
+  EXPECT_GT((*results)[2].value(), 0.5);
+}
+
+TEST(RaceTest, ARaceInWhichAllDivergeIsAnError) {
+  const auto rows = MakeRaceRows();
+  const RaceRows parts = HoldBack(kRaceRows, 0.2, false, kRaceRows);
+  std::vector<Racer> racers;
+  racers.push_back(Diverging());
+  racers.push_back(Diverging());
+  const auto results = RunRace(racers, *rows, parts, {.max_bad_batches = 2}, SteadyClock());
+  EXPECT_EQ(results.status().code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(std::string(Message(results.status())), HasSubstr("no model is left of the race"));
+  EXPECT_THAT(std::string(Message(results.status())), HasSubstr("steep: "));
+}
+
 // Results with these predictions for 400 rows, whose values are their AUC.
 struct Chosen {
   LabelledRows rows;
