@@ -4,15 +4,17 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <atomic>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 
 #include "flotilla/base/interrupt.h"
-#include "flotilla/base/stop_signal.h"
+#include "flotilla/base/memory_watch.h"
 #include "flotilla/dataset/prepare/describe_rows.h"
 #include "flotilla/models/mean_model.h"
+#include "flotilla/run/bounded_work.h"
 #include "flotilla/run/compare_models.h"
 #include "flotilla/run/mean_task.h"
 #include "flotilla/run/open_data.h"
@@ -85,23 +87,13 @@ StatusOr<Rows> ReadRows(const TrainOptions& options, Terminal& terminal,
   return rows;
 }
 
-// Runs `work` so that a signal ends it with Cancelled and the exit code of the signal, or the host
-// with Cancelled.
-template <typename Work>
-Status UnlessStopped(Terminal& terminal, const RunHost& host, Work work) {
-  if (host.stop != nullptr) {
-    const Status status = work(host.stop->interrupt(), [&] { return host.stop->made(); });
-    if (!host.stop->made()) return status;
-    return absl::CancelledError("stopped by the program; nothing was saved");
-  }
-  Interrupt interrupt;
-  const StopSignal signal(&interrupt);
-  const Status status = work(&interrupt, [&] { return signal.stopped(); });
-  if (!signal.stopped()) return status;
-  terminal.console.EndTask();
-  terminal.exit_code = signal.exit_code();
-  return absl::CancelledError(
-      fmt::format("stopped by signal {}; nothing was saved", signal.signal()));
+// What bounds the reading and the race. `data` has the bytes of the rows, once they are read.
+WorkBounds BoundsOf(const TrainOptions& options, const std::atomic<int64_t>& data) {
+  return {.max_memory = options.fleet.job.max_memory, .memory_parts = [&data] {
+            const int64_t bytes = data;
+            return bytes == 0 ? std::vector<MemoryPart>()
+                              : std::vector<MemoryPart>{{"rows in memory", bytes}};
+          }};
 }
 
 // From the rows to what is trained on all of them.
@@ -393,11 +385,13 @@ Status TrainAuto(const TrainOptions& options, const AutoOptions& auto_options, T
   FL_RETURN_IF_ERROR(CheckOut(options.keep, terminal));
   Rows rows;
   Race race(options, auto_options, terminal);
-  const auto read_and_race = [&](const Interrupt* interrupt, auto stop) -> Status {
+  std::atomic<int64_t> data = 0;
+  const auto read_and_race = [&](const Interrupt* interrupt, const auto& stop) -> Status {
     FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
+    data = rows.loaded.train->memory_bytes();
     return race.Run(&rows, stop);
   };
-  FL_RETURN_IF_ERROR(UnlessStopped(terminal, host, read_and_race));
+  FL_RETURN_IF_ERROR(RunBounded(BoundsOf(options, data), terminal, host, read_and_race));
   return race.TrainChoice(&rows, host);
 }
 
@@ -408,10 +402,12 @@ Status TrainModels(const TrainOptions& options, const ModelsOptions& models, Ter
     FL_RETURN_IF_ERROR(CheckOut(keep, terminal));
   }
   Rows rows;
-  FL_RETURN_IF_ERROR(UnlessStopped(terminal, {}, [&](const Interrupt* interrupt, auto) -> Status {
+  const std::atomic<int64_t> data = 0;
+  const auto read = [&](const Interrupt* interrupt, const auto&) -> Status {
     FL_ASSIGN_OR_RETURN(rows, ReadRows(options, terminal, interrupt));
     return absl::OkStatus();
-  }));
+  };
+  FL_RETURN_IF_ERROR(RunBounded(BoundsOf(options, data), terminal, {}, read));
   std::vector<TrainedModel> trained;
   for (const ZooModel* model : models.models) {
     StatusOr<TrainedModel> one = TrainOne(options, models, *model, &rows, terminal);

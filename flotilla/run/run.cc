@@ -15,6 +15,7 @@
 #include "flotilla/base/ticker.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/infer/find_model.h"
+#include "flotilla/run/bounded_work.h"
 #include "flotilla/run/group_report.h"
 #include "flotilla/run/job_part.h"
 #include "flotilla/run/launch_run.h"
@@ -664,15 +665,22 @@ Status Run::Leave(const Status& outcome) {
   return end_;
 }
 
+// Task::Prepare in a process that does not train.
+Status PrepareOnly(const RunOptions& options, Task& task, Terminal& terminal, const RunHost& host) {
+  return RunBounded(
+      {.max_memory = options.fleet.job.max_memory}, terminal, host,
+      [&](const Interrupt* interrupt, const auto&) { return task.Prepare(terminal, interrupt); });
+}
+
 // Starts the processes of a job on this machine.
-Status StartJob(const RunOptions& options, Task& task, Terminal& terminal) {
+Status StartJob(const RunOptions& options, Task& task, Terminal& terminal, const RunHost& host) {
   // Reports a directory that cannot be used before any process is started; trainer 0 locks it
   // later.
   if (!options.keep.out.empty()) {
     FL_RETURN_IF_ERROR(
         RunDir::Open(RunDirOf(options.keep, terminal, options.keep.resume), [](auto) {}).status());
   }
-  FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
+  FL_RETURN_IF_ERROR(PrepareOnly(options, task, terminal, host));
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> more, task.ArgsForJob(options.fleet.log_dir));
   FL_RETURN_IF_ERROR(TrainInCluster(options.fleet, options.keep.out, more, terminal));
   if (terminal.exit_code >= 128 && !options.keep.out.empty()) {
@@ -681,8 +689,8 @@ Status StartJob(const RunOptions& options, Task& task, Terminal& terminal) {
   return absl::OkStatus();
 }
 
-Status Serve(const RunOptions& options, Task& task, Terminal& terminal) {
-  FL_RETURN_IF_ERROR(task.Prepare(terminal, nullptr));
+Status Serve(const RunOptions& options, Task& task, Terminal& terminal, const RunHost& host) {
+  FL_RETURN_IF_ERROR(PrepareOnly(options, task, terminal, host));
   FleetOptions fleet = options.fleet;
   task.SetJob(&fleet.job);
   return ServeModel(fleet, task.model(), options.seed, terminal);
@@ -703,8 +711,10 @@ StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal&
 Status RunAndReport(const RunOptions& options, Task& task, const ResultText& text,
                     Terminal& terminal, const RunHost& host) {
   const FleetOptions& fleet = options.fleet;
-  if (fleet.role.is_server()) return Serve(options, task, terminal);
-  if (fleet.server_num > 0 && !fleet.role.is_trainer()) return StartJob(options, task, terminal);
+  if (fleet.role.is_server()) return Serve(options, task, terminal, host);
+  if (fleet.server_num > 0 && !fleet.role.is_trainer()) {
+    return StartJob(options, task, terminal, host);
+  }
   FL_ASSIGN_OR_RETURN(const RunResult result, RunTraining(options, task, terminal, host));
   // A stopped run has no results; the log says how to continue it. Trainer 0 shows the results of
   // all trainers.

@@ -15,7 +15,7 @@ import unittest
 import uuid
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "integration"))
-from fleet_job import PROGRAM, JobTest, run  # noqa: E402
+from fleet_job import PROGRAM, JobTest, free_port, run  # noqa: E402
 
 ALL = sys.argv[2] == "all"
 # A process without rows has about 45 MiB; the table grows to some 130 MiB.
@@ -100,6 +100,33 @@ class MaxMemoryTest(JobTest):
         self.assertEqual(done.returncode, 1, done.stderr)
         self.assertIn("the bound (--max_memory) is 5.0 MiB", done.stderr.splitlines()[-1])
         self.assertFalse((job.dir / "model").exists())
+
+    def check_before_it_trains(self, *command):
+        """A process whose bound is passed already ends while it reads the rows."""
+        job = self.job()
+        done = run(PROGRAM, "train", *command, "--data", self.rows, "--max_memory", "5M", cwd=job.dir)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertRegex(done.stderr.splitlines()[-1], r"^flotilla train \w+: .*the bound \(--max_memory\) is 5.0 MiB")
+        return done.stderr
+
+    def test_a_race_is_bounded_from_the_start(self):
+        self.assertNotIn("models race", self.check_before_it_trains("auto"))
+        log = self.check_before_it_trains("auto", "--models", "lr,fm", "--test", self.rows)
+        self.assertNotIn("starts", log)
+
+    def test_a_launcher_is_bounded_while_it_looks_at_the_rows(self):
+        log = self.check_before_it_trains("lr", "--mode", "async", "--server_num", 1, "--worker_num", 1)
+        self.assertNotIn("started server", log)
+
+    def test_a_server_is_bounded_before_it_listens(self):
+        job = self.job()
+        rows = job.dir / "rows"
+        rows.write_text("1 1:2 3:4\n0 2:2 3:1\n" * 1000)
+        job.start_role([PROGRAM, "train", "lr", "--data", rows, "--format", "libsvm", "--max_memory", "5M", "--mode",
+                        "async"], [f"127.0.0.1:{free_port()}"], 1, server=0)
+        self.assertEqual(job.wait("serverlog.0", 30), 1)
+        self.assertIn("the bound (--max_memory) is 5.0 MiB", job.text("serverlog.0").splitlines()[-1])
+        self.assertNotIn("listens", job.text("serverlog.0"))
 
     def test_a_bound_that_is_not_passed_changes_nothing(self):
         job = self.job()
