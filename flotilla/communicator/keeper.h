@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/manifest.h"
 #include "flotilla/tensor/sparse_rows.h"
@@ -49,6 +50,8 @@ struct LoadOptions {
   bool optimizer_state = true;
   // Threads that verify and load. 0: one per core.
   int threads = 0;
+  // Ends a load into this process with its status; servers end their own. May be null.
+  const Interrupt* interrupt = nullptr;
 };
 
 // The result of Load.

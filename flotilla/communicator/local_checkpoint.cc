@@ -94,7 +94,8 @@ StatusOr<LoadedModel> LocalCommunicator::LoadFrom(const std::string& dir,
   LoadTarget target{.tables = {},
                     .shards = {},
                     .dense = dense_.get(),
-                    .slices = SlicesOf(layout(), {0, layout().size()})};
+                    .slices = SlicesOf(layout(), {0, layout().size()}),
+                    .interrupt = options.interrupt};
   for (const auto& table : tables_) target.tables.push_back(table.get());
   FL_RETURN_IF_ERROR(LoadModelParts(*reader, spec(), match.Parts(true), threads, target));
   set_seed(info.seed);

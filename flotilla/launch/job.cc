@@ -77,6 +77,33 @@ std::shared_ptr<Turns> OpenTurns(const std::string& name, const LogLine& log) {
   return nullptr;
 }
 
+// Of a server that has passed its bound.
+std::string MemoryText(PsService& service, const JobOptions& options, int64_t resident) {
+  std::vector<MemoryPart> parts;
+  ServerTables& tables = service.tables();
+  for (int t = 0; t < tables.tables(); ++t) parts.push_back(MemoryOf(tables.table(t)));
+  return MemoryBoundText(
+      resident, options.max_memory, parts,
+      "use more servers (--server_num), a smaller dim of the tables, or a larger --max_memory");
+}
+
+// LoadInitModel, ended when the server passes its bound.
+Status LoadWithinBound(const ModelSpec& spec, const JobOptions& options, const LogLine& log,
+                       PsService& service) {
+  Interrupt passed;
+  std::optional<MemoryWatch> watch;
+  if (options.max_memory > 0) {
+    watch.emplace(options.max_memory, [&](int64_t resident) {
+      const std::string cause = MemoryText(service, options, resident);
+      passed.Raise(ResourceExhausted("{}", cause));
+      service.AskStop(cause);
+    });
+  }
+  FL_RETURN_IF_ERROR(LoadInitModel(spec, options, log, service));
+  watch.reset();
+  return passed.status();
+}
+
 // Watches the stop signal and the memory of a server, and ends the job if need be.
 class ServerWatch {
  public:
@@ -117,12 +144,7 @@ class ServerWatch {
     if (options_.max_memory == 0) return false;
     const int64_t resident = ResidentBytes();
     if (resident <= options_.max_memory) return false;
-    std::vector<MemoryPart> parts;
-    ServerTables& tables = server_->service().tables();
-    for (int t = 0; t < tables.tables(); ++t) parts.push_back(MemoryOf(tables.table(t)));
-    out_of_memory_ = MemoryBoundText(
-        resident, options_.max_memory, parts,
-        "use more servers (--server_num), a smaller dim of the tables, or a larger --max_memory");
+    out_of_memory_ = MemoryText(server_->service(), options_, resident);
     log_("asks the trainers to save and to stop: " + out_of_memory_);
     server_->service().AskStop(out_of_memory_);
     return true;
@@ -173,8 +195,12 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   service.rounds.trainers = role.trainers;
   if (!options.init_model.empty()) {
     server_options.prepare = [&](PsService& made) {
-      return Annotate(LoadInitModel(spec, options, log, made), "init_server " + options.init_model);
+      return Annotate(LoadWithinBound(spec, options, log, made),
+                      "init_server " + options.init_model);
     };
+  }
+  if (options.max_memory > 0) {
+    log(fmt::format("memory is bounded to {} (--max_memory)", HumanBytes(options.max_memory)));
   }
   const std::string& address = role.servers[role.index];
   GrpcOptions grpc;
@@ -186,9 +212,6 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<PsServer> server,
                       PsServer::Start(spec, server_options, listen, clock, log));
   log(fmt::format("{} listens on {}", role.ToString(), server->address()));
-  if (options.max_memory > 0) {
-    log(fmt::format("memory is bounded to {} (--max_memory)", HumanBytes(options.max_memory)));
-  }
   ServerWatch watch(server.get(), role, options, log, stop);
   const Status status = server->Wait();
   return watch.End(status);

@@ -12,6 +12,7 @@
 #include "flotilla/base/mapped_memory.h"
 #include "flotilla/base/memory_watch.h"
 #include "flotilla/base/temp_dir_testing.h"
+#include "flotilla/communicator/local_communicator.h"
 #include "flotilla/launch/free_port.h"
 #include "flotilla/optim/sgd.h"
 
@@ -19,6 +20,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ServerMemoryTest : public ::testing::Test {
  protected:
@@ -114,6 +116,26 @@ TEST_F(ServerMemoryTest, ASaveIsNotEnded) {
     EXPECT_TRUE(job.Stop().ok());
   });
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+}
+
+// The operating system would end it in the middle of the load.
+TEST_F(ServerMemoryTest, AModelThatDoesNotFitIsAnErrorBeforeTheServerListens) {
+  const TempDir dir;
+  options_.init_model = dir.path() + "/model";
+  const auto local = *LocalCommunicator::Make(spec_, {});
+  SparseRows rows{.dim = 2, .ids = {1, 2, 3}};
+  ASSERT_TRUE(local->Pull(0, Missing::kCreate, {&rows, 1}).ok());
+  ASSERT_TRUE((*local->BeginSave({}))->Write(options_.init_model, {}).ok());
+  PassBound();
+  options_.asked_grace_ms = 50;
+  std::string log;
+  const Status status = RunServer(
+      role_, spec_, options_, &clock_, [&](std::string_view line) { log += line; },
+      [] { return false; });
+  EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("init_server " + options_.init_model));
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("use more servers"));
+  EXPECT_THAT(log, Not(HasSubstr("listens on")));
 }
 
 }  // namespace

@@ -307,7 +307,7 @@ Status Run::LoadModel() {
   }
   if (!resumed && keep.init_model.empty()) return absl::OkStatus();
   const std::string dir = resumed ? out_->model() : FindModel(keep.init_model);
-  LoadOptions options;
+  LoadOptions options{.interrupt = interrupt_};
   if (!resumed) {
     options.allow_missing = keep.allow_missing;
     options.optimizer_state = !keep.fresh_optimizer;

@@ -42,7 +42,8 @@ PsService::PsService(const ModelSpec& spec, PsServiceOptions options, const Cloc
               [this](const RoundPart& mean) { return ApplyRound(mean); }),
       collectives_(options_.liveness.trainers, clock),
       dirty_(options_.liveness.trainers, tables_->tables(), tables_->range().size()),
-      checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save) {}
+      checkpoint_(tables_.get(), fmt::format("server-{}", options_.server), options_.save,
+                  &give_up_) {}
 
 StatusOr<std::unique_ptr<PsService>> PsService::Make(const ModelSpec& spec,
                                                      PsServiceOptions options, const Clock* clock,
@@ -236,6 +237,7 @@ void PsService::Ping(const std::shared_ptr<Call>& call) {
 }
 
 void PsService::AskStop(const std::string& cause) {
+  give_up_.Raise(ResourceExhausted("{}", cause));
   MutexLock lock(stop_mutex_);
   stop_cause_ = cause;
 }

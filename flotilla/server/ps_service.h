@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/log_line.h"
 #include "flotilla/base/mutex.h"
 #include "flotilla/base/pause_watch.h"
@@ -67,7 +68,7 @@ class PsService : public Service {
 
   // Loads a model directory before trainers connect; over the wire it is METHOD_LOAD. The caller
   // decides what to load. `threads` verify and load; 0: one per core. Errors name the directory and
-  // the cause.
+  // the cause; AskStop, from another thread, ends it.
   Status LoadModel(const std::string& directory, const LoadParts& parts, int threads = 0);
 
   // Periodic work: detects silent trainers, logs long waits. Call it every options.tick_ms; a call
@@ -78,7 +79,9 @@ class PsService : public Service {
   void Fail(const Status& error);
 
   // Asks the trainers, in the answers to their pings, to save and to stop: this server cannot
-  // continue. It serves until they have stopped. REQUIRES: called at most once; cause is not empty.
+  // continue, for lack of memory. It serves until they have stopped, but a model that is being
+  // loaded is given up with ResourceExhausted and the cause. REQUIRES: called at most once; cause
+  // is not empty.
   void AskStop(const std::string& cause);
   // Whether a trainer has begun a save and has not ended it.
   bool saving() { return checkpoint_.begun(); }
@@ -219,6 +222,7 @@ class PsService : public Service {
   std::atomic<uint64_t> pauses_asked_ = 0;
   Mutex shares_mutex_;
   SharePool shares_ FL_GUARDED_BY(shares_mutex_);
+  Interrupt give_up_;                 // raised by AskStop
   std::atomic<bool> failed_ = false;  // Fail was called
   Mutex stop_mutex_;
   std::string stop_cause_ FL_GUARDED_BY(stop_mutex_);  // empty: trainers need not stop

@@ -141,6 +141,7 @@ Status PsService::LoadPart(Call& call) {
       if (request.table() >= spec.tables.size()) {
         return InvalidArgument("table {}, the model has {}", request.table(), spec.tables.size());
       }
+      FL_RETURN_IF_ERROR(give_up_.status());
       StoredRows rows;
       FL_RETURN_IF_ERROR(
           ReadStoredRows(spec.tables[request.table()].dim, &call.message.tensors, &rows));

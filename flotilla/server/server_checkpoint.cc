@@ -10,8 +10,8 @@
 namespace flotilla {
 
 ServerCheckpoint::ServerCheckpoint(ServerTables* tables, std::string name,
-                                   const WriterOptions& options)
-    : tables_(tables), name_(std::move(name)), options_(options) {}
+                                   const WriterOptions& options, const Interrupt* end_loads)
+    : tables_(tables), name_(std::move(name)), options_(options), end_loads_(end_loads) {}
 
 ServerCheckpoint::~ServerCheckpoint() {
   give_up_ = true;
@@ -188,7 +188,8 @@ StatusOr<int64_t> ServerCheckpoint::LoadNow(const std::string& directory, const 
   LoadTarget target{.tables = {},
                     .shards = shards(),
                     .dense = &tables_->dense_table(),
-                    .slices = tables_->slices()};
+                    .slices = tables_->slices(),
+                    .interrupt = end_loads_};
   for (int t = 0; t < tables_->tables(); ++t) target.tables.push_back(&tables_->table(t));
   const ServerTables::DenseChange change(tables_);
   FL_RETURN_IF_ERROR(LoadModelParts(*reader, tables_->spec(), parts, threads, target));

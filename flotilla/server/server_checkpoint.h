@@ -14,6 +14,7 @@
 #include <thread>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
@@ -41,7 +42,9 @@ struct SaveTicket {
 // Thread-safe. One save at a time.
 class ServerCheckpoint {
  public:
-  ServerCheckpoint(ServerTables* tables, std::string name, const WriterOptions& options);
+  // Loads end with the status of `end_loads` soon after it is raised. Pointers outlive this.
+  ServerCheckpoint(ServerTables* tables, std::string name, const WriterOptions& options,
+                   const Interrupt* end_loads);
   // Aborts a save that is being written.
   ~ServerCheckpoint();
 
@@ -103,6 +106,7 @@ class ServerCheckpoint {
   ServerTables* const tables_;
   const std::string name_;
   const WriterOptions options_;
+  const Interrupt* const end_loads_;
 
   Mutex mutex_;
   std::shared_ptr<const ServerSave> save_ FL_GUARDED_BY(mutex_);

@@ -44,11 +44,12 @@ StatusOr<const Saved*> Fitting(const char* kind, const Saved* saved, const Spec&
 }
 
 Status LoadShard(const CheckpointReader& reader, const SavedTable& saved, int shard,
-                 bool with_state, SparseTable* table) {
+                 bool with_state, SparseTable* table, const Interrupt* interrupt) {
   const auto columns =
       with_state ? CheckpointReader::Columns::kAll : CheckpointReader::Columns::kWeights;
   std::vector<RowMeta> meta;
-  return reader.ReadRows(saved, shard, columns, [&](const TableRows& rows) {
+  return reader.ReadRows(saved, shard, columns, [&](const TableRows& rows) -> Status {
+    if (interrupt != nullptr) FL_RETURN_IF_ERROR(interrupt->status());
     meta.clear();
     for (size_t i = 0; i < rows.meta.size(); i += 2) {
       meta.push_back({.pushes = rows.meta[i], .last_step = rows.meta[i + 1]});
@@ -133,10 +134,11 @@ Status CheckEmpty(const SparseTable& table) {
 }
 
 Status LoadTable(const CheckpointReader& reader, const SavedTable& saved, ShardRange shards,
-                 bool with_state, int threads, SparseTable* table) {
+                 bool with_state, int threads, SparseTable* table, const Interrupt* interrupt) {
   const Status loaded = ParallelFor(
       saved.rows() > 10'000 ? threads : 1, static_cast<uint64_t>(shards.count), [&](uint64_t i) {
-        return LoadShard(reader, saved, shards.first + static_cast<int>(i), with_state, table);
+        return LoadShard(reader, saved, shards.first + static_cast<int>(i), with_state, table,
+                         interrupt);
       });
   return Annotate(loaded, fmt::format("table {}", saved.name));
 }
@@ -176,8 +178,8 @@ Status LoadModelParts(const CheckpointReader& reader, const ModelSpec& spec, con
     dense.emplace_back(index, PartOf(whole, slice));
   }
   for (const auto& [saved, table] : tables) {
-    FL_RETURN_IF_ERROR(
-        LoadTable(reader, *saved, target.shards, parts.optimizer_state, threads, table));
+    FL_RETURN_IF_ERROR(LoadTable(reader, *saved, target.shards, parts.optimizer_state, threads,
+                                 table, target.interrupt));
   }
   for (const auto& [index, values] : dense) {
     target.dense->Restore(index, values.weights, values.state);

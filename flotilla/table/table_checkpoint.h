@@ -5,6 +5,7 @@
 #include <atomic>
 #include <vector>
 
+#include "flotilla/base/interrupt.h"
 #include "flotilla/base/status.h"
 #include "flotilla/checkpoint/reader.h"
 #include "flotilla/checkpoint/writer.h"
@@ -42,9 +43,11 @@ StatusOr<const SavedParameter*> FindSaved(const Manifest& manifest, const Parame
 Status CheckEmpty(const SparseTable& table);
 
 // Reads the rows of the shards into `table`, on `threads` threads; without state they get an
-// initial state. REQUIRES: CheckTableFits, threads >= 1.
+// initial state. Ends with the status of the interrupt soon after it is raised; it may be null.
+// REQUIRES: CheckTableFits, threads >= 1.
 Status LoadTable(const CheckpointReader& reader, const SavedTable& saved, ShardRange shards,
-                 bool with_state, int threads, SparseTable* table);
+                 bool with_state, int threads, SparseTable* table,
+                 const Interrupt* interrupt = nullptr);
 
 // A saved dense parameter.
 struct SavedValues {
@@ -62,7 +65,8 @@ struct LoadTarget {
   std::vector<SparseTable*> tables;  // one per table of the model
   ShardRange shards;                 // whose rows they hold
   DenseTable* dense = nullptr;
-  std::vector<DenseSlice> slices;  // parameter i of `dense` is slices[i] of the model
+  std::vector<DenseSlice> slices;        // parameter i of `dense` is slices[i] of the model
+  const Interrupt* interrupt = nullptr;  // ends the load with its status; null: nothing does
 };
 
 // Loads the parts of a saved model, found by name, on `threads` threads; without optimizer state
