@@ -238,8 +238,9 @@ class PsClient {
   Status EndLoad(int64_t step, uint64_t seed);
 
   // Tells every server that this trainer has ended successfully; the servers end when all trainers
-  // have. The client cannot be used afterwards.
-  Status Stop();
+  // have. `asked`: it ends before its work is done, because a server has asked for it. The client
+  // cannot be used afterwards.
+  Status Stop(bool asked = false);
   // Ends the job with an error that is reported to every other process; does not wait long.
   void Abort(const Status& cause);
 

@@ -184,11 +184,13 @@ Status PsClient::MeetServers(int64_t start_timeout_ms, const std::function<bool(
   }
 }
 
-Status PsClient::Stop() {
+Status PsClient::Stop(bool asked) {
   heartbeat_.Stop();
+  wire::RequestHead head = MakeHead(wire::METHOD_STOP);
+  head.mutable_stop()->set_asked(asked);
   std::vector<ServerCall> calls;
   for (int s = 0; s < servers(); ++s) {
-    calls.push_back(MakeCall(s, MakeHead(wire::METHOD_STOP), {}));
+    calls.push_back(MakeCall(s, head, {}));
     // Silence is no longer monitored.
     int64_t& timeout_ms = calls.back().timeout_ms;
     timeout_ms = std::min(timeout_ms, options_.heartbeat.silent_bound_ms);

@@ -118,7 +118,9 @@ class ServerWatch {
   Status End(const Status& status) {
     ended_ = true;
     thread_.join();
-    if (status.ok() && !out_of_memory_.empty()) return ResourceExhausted("{}", out_of_memory_);
+    if (!status.ok() || out_of_memory_.empty()) return status;
+    if (server_->service().stopped_as_asked()) return ResourceExhausted("{}", out_of_memory_);
+    log_("the trainers had trained all of their rows before they stopped for lack of memory");
     return status;
   }
 
@@ -217,14 +219,14 @@ Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& opti
   return watch.End(status);
 }
 
-Status TrainerJob::Stop() {
+Status TrainerJob::Stop(bool asked) {
   if (communicator->in_epoch()) {
     if (Status status = communicator->Flush(); !status.ok()) {
       Abort(status);
       return status;
     }
   }
-  return client == nullptr ? absl::OkStatus() : client->Stop();
+  return client == nullptr ? absl::OkStatus() : client->Stop(asked);
 }
 
 StatusOr<TrainerJob> JoinJob(const Role& role, const ModelSpec& spec, const JobOptions& options,

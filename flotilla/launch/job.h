@@ -56,12 +56,12 @@ struct JobOptions {
   LoadOptions init_options;  // what to load of init_model
 };
 
-// Serves until every trainer has stopped (Ok; ResourceExhausted if that was because this server has
-// passed max_memory) or the job has failed (its first error). `log`
-// receives messages for the user. `stop` is called about ten times a second. Once it returns true,
-// the server continues to serve its trainers, which were probably told to stop as well and may
-// save, as long as any of them is active, but no longer than stop_grace_ms; then it ends the job,
-// and itself once the trainers have been notified. REQUIRES: role.is_server(); the mode has
+// Serves until every trainer has stopped (Ok; ResourceExhausted if a trainer did so before its work
+// was done because this server has passed max_memory) or the job has failed (its first error).
+// `log` receives messages for the user. `stop` is called about ten times a second. Once it returns
+// true, the server continues to serve its trainers, which were probably told to stop as well and
+// may save, as long as any of them is active, but no longer than stop_grace_ms; then it ends the
+// job, and itself once the trainers have been notified. REQUIRES: role.is_server(); the mode has
 // servers.
 Status RunServer(const Role& role, const ModelSpec& spec, const JobOptions& options,
                  const Clock* clock, const LogLine& log, const std::function<bool()>& stop);
@@ -74,8 +74,9 @@ struct TrainerJob {
   std::unique_ptr<Group> group;
 
   // Ends an open epoch (Communicator::Flush) and tells the servers that this trainer has ended
-  // successfully. An error of Flush ends the job for all processes.
-  Status Stop();
+  // successfully; or, with `asked`, that it ends before its work is done because a server has asked
+  // for it. An error of Flush ends the job for all processes.
+  Status Stop(bool asked = false);
   // Ends the job for all processes, with the cause.
   void Abort(const Status& cause) {
     if (client != nullptr) client->Abort(cause);

@@ -78,10 +78,19 @@ TEST_F(ServerMemoryTest, TheTrainerIsAskedToStopAndTheServerEndsWithTheCause) {
     const std::string cause = Asked();
     EXPECT_THAT(cause, HasSubstr("server 0 (127.0.0.1:"));
     EXPECT_THAT(cause, HasSubstr(" MiB: table emb (0 rows) "));
-    EXPECT_TRUE(job.Stop().ok());
+    EXPECT_TRUE(job.Stop(/*asked=*/true).ok());
   });
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr("use more servers"));
+}
+
+TEST_F(ServerMemoryTest, AJobThatHasTrainedAllItsRowsEndsWell) {
+  const Status status = Serve([this](TrainerJob& job) {
+    PassBound();
+    EXPECT_THAT(Asked(), HasSubstr("server 0"));
+    EXPECT_TRUE(job.Stop().ok());
+  });
+  EXPECT_TRUE(status.ok()) << status;
 }
 
 // A program with its own loop, which has nobody to ask.
@@ -113,7 +122,7 @@ TEST_F(ServerMemoryTest, ASaveIsNotEnded) {
     const Status written = (*save)->Write(dir.path() + "/model", {});
     EXPECT_TRUE(written.ok()) << written;
     save->reset();
-    EXPECT_TRUE(job.Stop().ok());
+    EXPECT_TRUE(job.Stop(/*asked=*/true).ok());
   });
   EXPECT_TRUE(absl::IsResourceExhausted(status)) << status;
 }

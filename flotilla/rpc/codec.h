@@ -16,7 +16,7 @@
 namespace flotilla {
 
 // Increased when the protocol changes: both sides must have the same version.
-inline constexpr uint32_t kProtocolVersion = 5;
+inline constexpr uint32_t kProtocolVersion = 6;
 
 // An element of half the size of a float, as kernels/bfloat16.h converts it.
 struct Bfloat16 {

@@ -661,7 +661,7 @@ Status Run::Leave(const Status& outcome) {
     job_.Abort(status);
     return status;
   }
-  FL_RETURN_IF_ERROR(job_.Stop());
+  FL_RETURN_IF_ERROR(job_.Stop(/*asked=*/!end_.ok()));
   return end_;
 }
 

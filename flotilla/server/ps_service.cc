@@ -70,7 +70,7 @@ std::span<const PsService::Method> PsService::JobMethods() {
       // Trainers may tell a server that was restarted in a running job that the job has failed.
       {wire::METHOD_ABORT, Head::kAbort, kJoinedOrUnknown, kHarmless, &PsService::Abort},
       // A trainer that stops need not be told about the failures of others.
-      {wire::METHOD_STOP, Head::BODY_NOT_SET, kJoinedOrFailed, kHarmless, &PsService::Stop},
+      {wire::METHOD_STOP, Head::kStop, kJoinedOrFailed, kHarmless, &PsService::Stop},
       {wire::METHOD_ASK_PAUSE, Head::kAskPause, kJoined, kHarmless, &PsService::AskPause},
       {wire::METHOD_DEAL_SHARES, Head::kDealShares, kJoined, kOnce, &PsService::DealShares},
       {wire::METHOD_TAKE_SHARE, Head::kTakeShare, kJoined, kOnce, &PsService::TakeShare},
@@ -296,6 +296,7 @@ void PsService::Stop(const std::shared_ptr<Call>& call) {
   collectives_.Leave(call->trainer);
   // Answer first: the server may end as soon as the last trainer counts as stopped.
   call->reply(EncodeResponse({}, {}));
+  if (call->head().stop().asked()) stopped_as_asked_ = true;
   liveness_.Stop(call->trainer);
 }
 

@@ -83,6 +83,8 @@ class PsService : public Service {
   // loaded is given up with ResourceExhausted and the cause. REQUIRES: called at most once; cause
   // is not empty.
   void AskStop(const std::string& cause);
+  // Whether a trainer has stopped before its work was done, because a server has asked for it.
+  bool stopped_as_asked() const { return stopped_as_asked_; }
   // Whether a trainer has begun a save and has not ended it.
   bool saving() { return checkpoint_.begun(); }
 
@@ -226,6 +228,7 @@ class PsService : public Service {
   std::atomic<bool> failed_ = false;  // Fail was called
   Mutex stop_mutex_;
   std::string stop_cause_ FL_GUARDED_BY(stop_mutex_);  // empty: trainers need not stop
+  std::atomic<bool> stopped_as_asked_ = false;
   std::atomic<int64_t> told_waits_nanos_ = 0;
   PauseWatch watch_;  // used by Tick
   Liveness liveness_;

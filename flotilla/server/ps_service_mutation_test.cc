@@ -103,8 +103,10 @@ class Victim : public ServiceFixture {
         head.mutable_load()->set_phase(static_cast<wire::LoadPhase>(draws_.Below(5)));
         head.mutable_load()->set_directory("/nowhere/at/all");
         break;
-      case wire::METHOD_ABORT:
       case wire::METHOD_STOP:
+        head.mutable_stop();
+        [[fallthrough]];
+      case wire::METHOD_ABORT:
         // Both end the run, so they are rare.
         if (!draws_.OneIn(20)) head.set_method(wire::METHOD_PING);
         break;

@@ -325,7 +325,9 @@ TEST_F(PsServiceTest, AfterAFailureEveryRequestGetsTheCause) {
   EXPECT_EQ(StatusOf(response.head).message(), "trainer 0: disk on fire");
   EXPECT_EQ(Ask(Push(1), Rows({1}, 2)).code(), absl::StatusCode::kDataLoss);
   EXPECT_TRUE(service_->liveness().WaitForEnd(0));
-  EXPECT_TRUE(Ask(Head(wire::METHOD_STOP)).ok());
+  wire::RequestHead stop = Head(wire::METHOD_STOP);
+  stop.mutable_stop();
+  EXPECT_TRUE(Ask(stop).ok());
 }
 
 }  // namespace
