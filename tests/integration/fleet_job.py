@@ -4,6 +4,7 @@ watched, and looked over when it has ended. Waits have deadlines and name what t
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -196,6 +197,46 @@ class Job:
         for pid in processes_with(self.mark):
             os.kill(pid, signal.SIGKILL)
         check_reports(*(text_of(f) for f in [*self.dir.glob("*.err"), *self.log.glob("*log.*")]))
+
+
+class Network:
+    """Two hosts, of servers and of trainers, as network namespaces with a link between them. They go when the test
+    has ended; without the means to make them it is skipped."""
+
+    def __init__(self, test):
+        self.test = test
+        if shutil.which("ip") is None:
+            skip(test, "no network namespaces: there is no program ip")
+        self.spaces = [f"fl{os.getpid()}{side}" for side in "st"]
+        for space in self.spaces:
+            made = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
+            if made.returncode != 0:
+                skip(test, f"no network namespaces: {made.stderr.strip()}")
+            test.addCleanup(subprocess.run, ["ip", "netns", "del", space], check=False)
+        self.servers = ["10.99.0.1:7001", "10.99.0.1:7002"]
+        self.prefixes = [["ip", "netns", "exec", space] for space in self.spaces]
+        self.make_link()
+        for i in range(2):
+            self.inside(i, "ip", "address", "add", f"10.99.0.{i + 1}/24", "dev", "link0")
+            self.inside(i, "ip", "link", "set", "lo", "up")
+            self.inside(i, "ip", "link", "set", "link0", "up")
+
+    def make_link(self):
+        self.inside(0, "ip", "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns",
+                    self.spaces[1])
+
+    def inside(self, i, *command, **how):
+        """Runs a command on host 0, that of the servers, or 1."""
+        return subprocess.run([*self.prefixes[i], *command], **{"check": True, **how})
+
+    def set_link(self, state):
+        """"up" or "down"."""
+        self.inside(0, "ip", "link", "set", "link0", state)
+
+
+def skip(test, reason):
+    print(f"\nskipped: {reason}", flush=True)  # unittest does not tell, scripts/test lists it
+    test.skipTest(reason)
 
 
 def make_rows(program, directory, rows):

@@ -6,22 +6,24 @@ usage: fleet_outages_test.py PATH_OF_FLOTILLA
 The network is one of the test's own: servers and trainers live in two network namespaces.
 """
 
-import os
 import pathlib
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
 import unittest
 
-from fleet_job import MODES, PROGRAM, Job, free_port, make_rows, wait_until
+from fleet_job import MODES, PROGRAM, Job, Network, free_port, make_rows, skip, wait_until
 
 # Longer than the 10 s that a process may be silent by default, and shorter.
 PAUSE_SECONDS, OUTAGE_SECONDS = 12, 8
 PEER_LOST = 200
 ROLES = ("serverlog.0", "serverlog.1", "workerlog.0", "workerlog.1")
+
+
+def on(network):
+    return {"servers": network.servers, "prefixes": network.prefixes}
 
 
 class OutagesTest(unittest.TestCase):
@@ -119,62 +121,36 @@ class OutagesTest(unittest.TestCase):
 
     # A network of two hosts.
 
-    def make_network(self):
-        """Namespaces of servers and trainers with a link between them."""
-        if shutil.which("ip") is None or shutil.which("tc") is None:
-            self.skip("no ip and tc")
-        mark = f"fl{os.getpid()}"
-        self.spaces = [f"{mark}s", f"{mark}t"]
-        for space in self.spaces:
-            made = subprocess.run(["ip", "netns", "add", space], capture_output=True, text=True)
-            if made.returncode != 0:
-                self.skip(f"no network namespaces: {made.stderr.strip()}")
-            self.addCleanup(subprocess.run, ["ip", "netns", "del", space], check=False)
-        self.inside(0, "ip", "link", "add", "link0", "type", "veth", "peer", "name", "link0", "netns",
-                    self.spaces[1])
+    def limit_rate(self, network, megabits):
+        if shutil.which("tc") is None:
+            skip(self, "no tc")
         for i in range(2):
-            self.inside(i, "ip", "address", "add", f"10.99.0.{i + 1}/24", "dev", "link0")
-            self.inside(i, "ip", "link", "set", "lo", "up")
-            self.inside(i, "ip", "link", "set", "link0", "up")
-        return {"servers": ["10.99.0.1:7001", "10.99.0.1:7002"],
-                "prefixes": [["ip", "netns", "exec", space] for space in self.spaces]}
-
-    def skip(self, reason):
-        print(f"\nskipped: {reason}", flush=True)  # unittest does not tell, scripts/test lists it
-        self.skipTest(reason)
-
-    def inside(self, i, *command):
-        subprocess.run(["ip", "netns", "exec", self.spaces[i], *command], check=True)
-
-    def limit_rate(self, megabits):
-        for i in range(2):
-            made = subprocess.run(["ip", "netns", "exec", self.spaces[i], "tc", "qdisc", "replace", "dev",
-                                   "link0", "root", "tbf", "rate", f"{megabits}mbit", "burst", "32kb",
-                                   "latency", "400ms"], capture_output=True, text=True)
+            made = network.inside(i, "tc", "qdisc", "replace", "dev", "link0", "root", "tbf", "rate", f"{megabits}mbit",
+                                  "burst", "32kb", "latency", "400ms", capture_output=True, text=True, check=False)
             if made.returncode != 0:
-                self.skip(f"no tbf: {made.stderr.strip()}")
+                skip(self, f"no tbf: {made.stderr.strip()}")
 
     def test_slow_links_end_nothing(self):
         # Each push has 1.7 MB of dense gradients, and its rows: seconds on such links.
-        network = self.make_network()
+        network = Network(self)
         for megabits in (5, 10):
-            self.limit_rate(megabits)
+            self.limit_rate(network, megabits)
             for mode in MODES:
                 with self.subTest(megabits=megabits, mode=mode):
                     start = time.monotonic()
                     job = self.start(mode, "--data", self.few_rows, "--layers", "400,400,400",
-                                     "--batch_size", "1000", "--epochs", "1", **network)
+                                     "--batch_size", "1000", "--epochs", "1", **on(network))
                     self.check_ends_well(job, 400)
                     print(f"{megabits} Mbit/s, {mode}: {time.monotonic() - start:.0f} s", flush=True)
 
     def test_outages_end_nothing(self):
-        network = self.make_network()
+        network = Network(self)
         for mode in MODES:
             with self.subTest(mode=mode):
-                job = self.start_small(mode, 60, **network)
-                self.inside(0, "ip", "link", "set", "link0", "down")
+                job = self.start_small(mode, 60, **on(network))
+                network.set_link("down")
                 time.sleep(OUTAGE_SECONDS)
-                self.inside(0, "ip", "link", "set", "link0", "up")
+                network.set_link("up")
                 self.check_running(job)
                 self.check_ends_well(job, 240)
 
