@@ -42,7 +42,8 @@ struct Executor::Feeding {
   WorkerPool pool;  // one worker: in the thread of the caller
   std::unique_ptr<RoundLoop> loop;
   RoundLoop::Rounds rounds;
-  std::vector<Tensor> values;  // of `vars`, from the batches of the last call
+  std::span<const Batch> feeds;  // batches of this call that are not yet read
+  std::vector<Tensor> values;    // of `vars`, from the batches of the last call
 };
 
 StatusOr<std::unique_ptr<Executor>> Executor::Make(Model model, ExecutorOptions options) {
@@ -107,12 +108,37 @@ Status Executor::CheckFetches(std::span<const Fetch> fetches) const {
   return absl::OkStatus();
 }
 
+Status Executor::CheckNoEpochs(const char* call) const {
+  if (epochs_ == nullptr) return absl::OkStatus();
+  return FailedPrecondition("{}: {} is training this model now; call it when {} has returned", call,
+                            epochs_, epochs_);
+}
+
+Status Executor::BeginEpochs(const char* call) {
+  MutexLock lock(run_mutex_);
+  FL_RETURN_IF_ERROR(CheckNoEpochs(call));
+  if (pass_open_) FL_RETURN_IF_ERROR(EndPass());
+  epochs_ = call;
+  return absl::OkStatus();
+}
+
+void Executor::EndEpochs() {
+  MutexLock lock(run_mutex_);
+  epochs_ = nullptr;
+}
+
 StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRunOptions& options) {
   FL_RETURN_IF_ERROR(CheckFetches(options.fetch_list));
   for (const auto& [name, fetch] : options.fetch_handler.vars) {
     FL_RETURN_IF_ERROR(Annotate(CheckFetches({&fetch, 1}), "fetch handler: " + name));
   }
-  if (pass_open_) FL_RETURN_IF_ERROR(end_pass());
+  FL_RETURN_IF_ERROR(BeginEpochs("train_from_dataset"));
+  StatusOr<Report> report = TrainOn(dataset, options);
+  EndEpochs();
+  return report;
+}
+
+StatusOr<Report> Executor::TrainOn(Dataset& dataset, const DatasetRunOptions& options) {
   FetchWatch watch(&options, &print());
   Trainer* running = nullptr;
   const int workers = options.threads > 0 ? options.threads : options_.threads;
@@ -147,10 +173,17 @@ StatusOr<Report> Executor::train_from_dataset(Dataset& dataset, const DatasetRun
 
 StatusOr<RunResult> Executor::fit(TrainOptions options, std::optional<GivenRows> rows,
                                   Terminal& terminal, RunHost host) {
+  FL_RETURN_IF_ERROR(BeginEpochs("fit"));
+  StatusOr<RunResult> result = Fit(std::move(options), std::move(rows), terminal, std::move(host));
+  EndEpochs();
+  return result;
+}
+
+StatusOr<RunResult> Executor::Fit(TrainOptions options, std::optional<GivenRows> rows,
+                                  Terminal& terminal, RunHost host) {
   if (own_ == nullptr && host.job == nullptr) {
     return FailedPrecondition("fit: the parameters live on servers, and no job is given");
   }
-  if (pass_open_) FL_RETURN_IF_ERROR(end_pass());
   options.threads = options_.threads;
   options.seed = options_.seed;
   options.deterministic = options_.deterministic;
@@ -242,7 +275,7 @@ StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list
   return feeding.get();
 }
 
-// The training loop over the batches in feeds_.
+// The training loop over the batches in `feeds`.
 void Executor::MakeLoop(bool training, Feeding* feeding) {
   const auto computed = [this, training, feeding](int, const Round& round) {
     const size_t metric_vars = feeding->metric_vars;
@@ -262,10 +295,10 @@ void Executor::MakeLoop(bool training, Feeding* feeding) {
       .step = {.seed = options_.seed, .trainer = communicator_->trainer(), .training = training},
       .communicator = communicator_,
       .clock = &clock_,
-      .next = [this, training](int, Batch* batch) -> StatusOr<bool> {
-        if (feeds_.empty()) return false;
-        *batch = feeds_.front();
-        feeds_ = feeds_.subspan(1);
+      .next = [this, training, feeding](int, Batch* batch) -> StatusOr<bool> {
+        if (feeding->feeds.empty()) return false;
+        *batch = feeding->feeds.front();
+        feeding->feeds = feeding->feeds.subspan(1);
         if (!training) return true;
         batch->epoch = epoch_;
         batch->ordinal = fed_batches_++;
@@ -297,7 +330,7 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(std::span<const Batch> feeds,
   FL_ASSIGN_OR_RETURN(Feeding * feeding, Prepare(fetch_list, workers, training));
   if (training) FL_RETURN_IF_ERROR(BeginPass());
   feeding->values.assign(feeding->vars.size(), {});
-  feeds_ = feeds;
+  feeding->feeds = feeds;
   FL_RETURN_IF_ERROR(feeding->loop->Run({&feeding->rounds, 1}));
   const MetricSet& metrics = training ? run_metrics_ : infer_metrics_;
   std::vector<Tensor> fetched;
@@ -310,12 +343,14 @@ StatusOr<std::vector<Tensor>> Executor::RunOnce(std::span<const Batch> feeds,
 }
 
 StatusOr<std::vector<Tensor>> Executor::run(const Batch& feed, std::span<const Fetch> fetch_list) {
-  return RunOnce({&feed, 1}, fetch_list, true);
+  return run(std::span<const Batch>(&feed, 1), fetch_list);
 }
 
 StatusOr<std::vector<Tensor>> Executor::run(std::span<const Batch> feeds,
                                             std::span<const Fetch> fetch_list) {
   FL_CHECK(!feeds.empty());
+  MutexLock lock(run_mutex_);
+  FL_RETURN_IF_ERROR(CheckNoEpochs("run"));
   return RunOnce(feeds, fetch_list, true);
 }
 
@@ -327,8 +362,14 @@ Status Executor::BeginPass() {
   return absl::OkStatus();
 }
 
-// If no pass is open, this worker has no batch in it; the other workers must be told.
 Status Executor::end_pass() {
+  MutexLock lock(run_mutex_);
+  FL_RETURN_IF_ERROR(CheckNoEpochs("end_pass"));
+  return EndPass();
+}
+
+// If no pass is open, this worker has no batch in it; the other workers must be told.
+Status Executor::EndPass() {
   if (!pass_open_) {
     FL_RETURN_IF_ERROR(communicator_->BeginEpoch({.has_batch = false}));
   }
@@ -338,11 +379,16 @@ Status Executor::end_pass() {
 }
 
 void Executor::reset_metrics() {
-  run_metrics_.Reset();
+  {
+    MutexLock lock(run_mutex_);
+    run_metrics_.Reset();
+  }
+  MutexLock lock(infer_mutex_);
   infer_metrics_.Reset();
 }
 
 StatusOr<std::vector<double>> Executor::metric_state(const std::string& metric) const {
+  MutexLock lock(run_mutex_);
   const Metric* found = run_metrics_.Find(metric);
   if (found == nullptr) return InvalidArgument("the model has no metric {}", metric);
   return found->State();
@@ -350,6 +396,7 @@ StatusOr<std::vector<double>> Executor::metric_state(const std::string& metric) 
 
 StatusOr<std::vector<Tensor>> Executor::infer(const Batch& feed,
                                               std::span<const Fetch> fetch_list) {
+  MutexLock lock(infer_mutex_);
   return RunOnce({&feed, 1}, fetch_list, false);
 }
 

@@ -27,6 +27,7 @@
 #include <vector>
 
 #include "flotilla/base/clock.h"
+#include "flotilla/base/mutex.h"
 #include "flotilla/base/status.h"
 #include "flotilla/communicator/communicator.h"
 #include "flotilla/dataset/dataset.h"
@@ -89,7 +90,10 @@ struct ExecutorOptions {
   std::ostream* print = nullptr;  // where fetched values go; null: standard output
 };
 
-// Not thread-safe; one call at a time.
+// infer(), run(), end_pass(), reset_metrics() and metric_state() may be called by several threads:
+// fed batches are trained one at a time, and so are those of infer(), beside anything else. While
+// fit() or train_from_dataset() trains, another call that trains is FailedPrecondition, also in a
+// callback of theirs. Other calls: one at a time.
 class Executor {
  public:
   // Parameters start with their initial values. Errors: those of the graph, options out of range.
@@ -196,6 +200,14 @@ class Executor {
 
   Executor(Model model, ExecutorOptions options);
   Status Init();
+  // A call that trains epochs: begins it (ends an open pass), unless another one is running.
+  Status BeginEpochs(const char* call);
+  void EndEpochs();
+  Status CheckNoEpochs(const char* call) const FL_REQUIRES(run_mutex_);
+  StatusOr<Report> TrainOn(Dataset& dataset, const DatasetRunOptions& options);
+  StatusOr<RunResult> Fit(TrainOptions options, std::optional<GivenRows> rows, Terminal& terminal,
+                          RunHost host);
+  Status EndPass();
   std::ostream& print() const;
   Status CheckFetches(std::span<const Fetch> fetches) const;
   StatusOr<Feeding*> Prepare(std::span<const Fetch> fetch_list, int workers, bool training);
@@ -210,14 +222,16 @@ class Executor {
   const SteadyClock clock_;
   std::unique_ptr<Communicator> own_;
   Communicator* communicator_ = nullptr;
+  // Held while a batch is trained, or computed by infer(): of what these calls use.
+  mutable Mutex run_mutex_, infer_mutex_;
+  const char* epochs_ FL_GUARDED_BY(run_mutex_) = nullptr;  // the call that trains epochs now
   std::unique_ptr<Feeding> train_feeding_, infer_feeding_;
   MetricSet run_metrics_, infer_metrics_;
   ParserSpec rows_;  // format of the rows that the parameters were trained on
   int64_t epoch_ = 0;
-  std::string fit_out_;           // directory of the last fit()
-  std::span<const Batch> feeds_;  // batches of run() or infer() that are not yet read
-  bool pass_open_ = false;        // run() began an epoch that end_pass() has not ended
-  int64_t fed_batches_ = 0;       // in this pass; the ordinal of the next batch
+  std::string fit_out_;      // directory of the last fit()
+  bool pass_open_ = false;   // run() began an epoch that end_pass() has not ended
+  int64_t fed_batches_ = 0;  // in this pass; the ordinal of the next batch
 };
 
 }  // namespace flotilla

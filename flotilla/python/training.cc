@@ -345,10 +345,13 @@ class PyExecutor {
   }
 
   py::list Step(const py::dict& feed, const std::vector<FetchArgument>& fetch, bool training) {
-    FillBatch(inputs(), feed, training, &feed_);
-    return Fetched(fetch, [&](std::span<const Fetch> fetches) {
-      return training ? executor_->run(feed_, fetches) : executor_->infer(feed_, fetches);
+    Batch batch = std::exchange(feed_, {});  // other threads make batches of their own meanwhile
+    FillBatch(inputs(), feed, training, &batch);
+    py::list fetched = Fetched(fetch, [&](std::span<const Fetch> fetches) {
+      return training ? executor_->run(batch, fetches) : executor_->infer(batch, fetches);
     });
+    feed_ = std::move(batch);
+    return fetched;
   }
 
   // One round of several batches.
@@ -405,7 +408,12 @@ class PyExecutor {
   }
 
   std::vector<double> MetricState(const std::string& metric) {
-    return Check(executor_->metric_state(metric));
+    StatusOr<std::vector<double>> state = absl::UnknownError("");
+    {
+      const py::gil_scoped_release release;  // another thread may train meanwhile
+      state = executor_->metric_state(metric);
+    }
+    return Check(std::move(state));
   }
 
   // The prediction of the model: its last column, or all of them if there are more than two.
@@ -498,7 +506,7 @@ class PyExecutor {
   PrintMail printed_;
   std::ostream print_{&printed_};
   PyJob* job_ = nullptr;  // null: the parameters are here
-  Batch feed_;            // of Step
+  Batch feed_;            // of the last Step, for its memory; with the GIL
   std::unique_ptr<Executor> executor_;
 };
 
@@ -569,7 +577,11 @@ void BindTraining(py::module_& m) {
       .def("infer_from_dataset", &PyExecutor::InferFromDataset, py::arg("rows"))
       .def("metric_state", &PyExecutor::MetricState, py::arg("metric"))
       .def("end_pass", [](PyExecutor& e) { e.Released([](Executor& x) { return x.end_pass(); }); })
-      .def("reset_metrics", [](PyExecutor& e) { e.executor().reset_metrics(); })
+      .def("reset_metrics",
+           [](PyExecutor& e) {
+             const py::gil_scoped_release release;  // another thread may train meanwhile
+             e.executor().reset_metrics();
+           })
       .def("predict", &PyExecutor::Predict, py::arg("arrays"))
       .def("parameter", &PyExecutor::Parameter, py::arg("name"))
       .def("table_rows", &PyExecutor::TableRows, py::arg("table"), py::arg("ids"))

@@ -273,6 +273,73 @@ def test_threads_predict_at_once(tmp_path, click_model, clicks):
     assert not wrong
 
 
+def at_once(*works):
+    """Runs functions on threads of their own; returns what they raised."""
+    raised = []
+
+    def run(work):
+        try:
+            work()
+        except Exception as error:
+            raised.append(error)
+
+    threads = [threading.Thread(target=run, args=(work,)) for work in works]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return raised
+
+
+def test_threads_use_one_trainer_at_once(click_model, clicks):
+    trainer = fl.Trainer(click_model(), threads=1)
+    trainer.fit(clicks(), batch_size=100)
+    expected = trainer.predict(clicks())
+    graph = fl.Graph()
+    double = graph.dense("numbers", 2) * 2.0
+    other = fl.Trainer(fl.Model(graph, loss=None, optimizer=fl.SGD(0.1)), threads=1)
+    wrong = []
+
+    def predict(rows):
+        some = {name: array[:rows] for name, array in clicks().items()}
+        for _ in range(60):
+            if not numpy.array_equal(trainer.predict(some), expected[:rows]):
+                wrong.append(rows)
+
+    def run(rows):
+        some = {"numbers": clicks()["numbers"][:rows]}
+        for _ in range(60):
+            if not numpy.array_equal(other.run(some, [double])[0], 2 * some["numbers"]):
+                wrong.append("run")
+
+    works = [lambda rows=rows: predict(rows) for rows in (2000, 700, 50, 1)]
+    works += [lambda rows=rows: run(rows) for rows in (2000, 10)]
+    assert at_once(*works) == [] and wrong == []
+    # Steps of several threads follow each other.
+    batch = {name: array[:100] for name, array in clicks().items()}
+    before = trainer.fit(batch).steps
+    with trainer.feed() as step:
+        assert at_once(*[lambda: [step(batch, ["auc"]) for _ in range(30)]] * 4) == []
+    assert trainer.fit(batch).steps == before + 120 + 1
+
+
+def test_training_inside_a_fit_is_refused(click_model, clicks):
+    class Nested(fl.Callback):
+        raised = []
+
+        def on_epoch_end(self, trainer, epoch, metrics):
+            for call in (lambda: trainer.fit(clicks(100)), lambda: trainer.feed()(clicks(100))):
+                with pytest.raises(fl.FailedPrecondition, match="fit is training this model now") as raised:
+                    call()
+                self.raised.append(raised)
+            trainer.predict(clicks(100))
+            trainer.evaluate(clicks(100))
+
+    trainer = fl.Trainer(click_model(), threads=1)
+    trainer.fit(clicks(), batch_size=100, callbacks=[Nested()])
+    assert len(Nested.raised) == 2 and trainer.fit(clicks(), batch_size=100)["epoch"] == [1]
+
+
 def test_a_forked_child_is_refused(click_model, clicks):
     trainer = fl.Trainer(click_model(), threads=1)
     trainer.fit(clicks())
