@@ -114,11 +114,9 @@ Status SettleRunFlags(const RunFlags& flags, RunOptions* options) {
   KeepOptions& keep = options->keep;
   // As completed by a shell; the name of the logs begins with it.
   while (keep.out.size() > 1 && keep.out.back() == '/') keep.out.pop_back();
-  if (keep.out.empty() && (keep.resume || keep.overwrite || keep.every_steps > 0 ||
-                           keep.every_minutes.value_or(0) > 0)) {
-    return InvalidArgument("--resume, --overwrite, --save_steps and --save_minutes need --out DIR");
-  }
-  if (!keep.every_minutes && GetMode(options->fleet.job.mode.mode).has_servers) {
+  FL_RETURN_IF_ERROR(CheckRunOptions(*options));
+  if (!keep.every_minutes && !keep.out.empty() &&
+      GetMode(options->fleet.job.mode.mode).has_servers) {
     keep.every_minutes = kJobSaveMinutes;
   }
   return absl::OkStatus();

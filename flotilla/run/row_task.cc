@@ -78,7 +78,17 @@ ScheduleSpec WithCooldown(ScheduleSpec schedule, double part, int64_t rows,
   return LinearCooldown(std::move(schedule), steps - cooling, steps, kCooled);
 }
 
+Status RowTask::CheckOptions() const {
+  FL_RETURN_IF_ERROR(CheckAtLeastZero("--max_bad_batches", options_.max_bad_batches));
+  const char* const flag = options_.early_stop > 0 ? "--early_stop"
+                           : options_.plateau > 0  ? "--plateau"
+                                                   : nullptr;
+  if (flag == nullptr || has_test()) return absl::OkStatus();
+  return InvalidArgument("{} needs test rows: give --test PATH", flag);
+}
+
 Status RowTask::Prepare(Terminal& terminal, const Interrupt* interrupt) {
+  FL_RETURN_IF_ERROR(CheckOptions());
   FL_ASSIGN_OR_RETURN(RowModel made, make_(terminal, interrupt));
   model_ = std::move(made.model);
   rows_ = std::move(made.rows);

@@ -88,6 +88,7 @@ class RowTask : public Task {
 
  private:
   bool from_files() const { return !given_ || !options_.data.train.empty(); }
+  Status CheckOptions() const;
   Status OpenGiven();
   // Opens training rows, of `rest` if it is not null, and test rows that are not open yet.
   Status OpenFiles(const EpochShares* rest);

@@ -700,6 +700,7 @@ Status Serve(const RunOptions& options, Task& task, Terminal& terminal, const Ru
 
 StatusOr<RunResult> RunTraining(const RunOptions& options, Task& task, Terminal& terminal,
                                 const RunHost& host) {
+  FL_RETURN_IF_ERROR(CheckRunOptions(options));
   Run run(options, task, terminal, host);
   const Status prepared = run.Prepare();
   if (!prepared.ok()) return run.Leave(prepared);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <memory>
 #include <sstream>
 #include <vector>
@@ -17,6 +18,7 @@ namespace flotilla {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::StartsWith;
 
 Model ClickModel() {
   Model model;
@@ -144,6 +146,35 @@ TEST_F(RunHostTest, AStopIsSavedAndResumedToTheSameBits) {
   ASSERT_TRUE(straight.ok()) << straight.status();
   EXPECT_EQ(resumed->train.loss, straight->train.loss);
   EXPECT_EQ(resumed->test->Metric("auc"), straight->test->Metric("auc"));
+}
+
+TEST_F(RunHostTest, OptionsOutOfRangeOrOfModelsWithoutADirectoryAreErrors) {
+  const TempDir dir;
+  const auto error = [&](const auto& change) {
+    options_.keep = {.out = dir.path() + "/model"};
+    options_.early_stop = options_.plateau = 0;
+    options_.max_bad_batches = kMaxBadBatches;
+    change();
+    return std::string(Message(Run(1).status()));
+  };
+  KeepOptions& keep = options_.keep;
+  EXPECT_EQ(error([&] { keep.keep = -1; }), "--keep -1: must be at least 0");
+  EXPECT_EQ(error([&] { keep.every_steps = -2; }), "--save_steps -2: must be at least 0");
+  EXPECT_THAT(error([&] { keep.every_minutes = -1; }), StartsWith("--save_minutes -1: must be a"));
+  EXPECT_THAT(error([&] { keep.every_minutes = NAN; }), StartsWith("--save_minutes nan: must be"));
+  EXPECT_EQ(error([&] { options_.early_stop = -1; }), "--early_stop -1: must be at least 0");
+  EXPECT_EQ(error([&] { options_.plateau = -1; }), "--plateau -1: must be at least 0");
+  EXPECT_EQ(error([&] { options_.max_bad_batches = -1; }),
+            "--max_bad_batches -1: must be at least 0");
+  EXPECT_EQ(error([&] { keep = {.resume = true}; }), "--resume: saved models need --out DIR");
+  EXPECT_EQ(error([&] { keep = {.overwrite = true}; }), "--overwrite: saved models need --out DIR");
+  EXPECT_EQ(error([&] { keep = {.every_steps = 1}; }), "--save_steps: saved models need --out DIR");
+  EXPECT_EQ(error([&] { keep = {.every_minutes = 1}; }),
+            "--save_minutes: saved models need --out DIR");
+  rows_.test = nullptr;
+  EXPECT_EQ(error([&] { options_.early_stop = 1; }),
+            "--early_stop needs test rows: give --test PATH");
+  EXPECT_EQ(error([&] {}), "");
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
+#include "flotilla/base/status.h"
 #include "flotilla/launch/job.h"
 #include "flotilla/launch/role.h"
 
@@ -67,5 +69,11 @@ struct RunOptions {
   KeepOptions keep;
   ViewOptions view;
 };
+
+// InvalidArgument with the flag and its value: out of range, or of models that no directory is
+// given for.
+Status CheckRunOptions(const RunOptions& options);
+// The same of one number.
+Status CheckAtLeastZero(std::string_view flag, int64_t value);
 
 }  // namespace flotilla

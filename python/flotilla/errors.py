@@ -59,7 +59,8 @@ _CLASSES = {each.code: each for each in
 
 # Flags of the command that messages of the engine name, as the arguments of fit.
 _ARGUMENTS = {"data": "train", "resume": "resume=True", "overwrite": "overwrite=True",
-              "ignore_format": "ignore_format=True"}
+              "ignore_format": "ignore_format=True", "save_steps": "save_every_steps",
+              "save_minutes": "save_every_minutes"}
 _FLAG = re.compile(r"--([a-z]+(?:_[a-z]+)*)\b")
 
 

@@ -175,6 +175,24 @@ def test_wrong_options_are_named(click_model, clicks, tmp_path):
         fl.Trainer(click_model()).fit(3)
 
 
+@pytest.mark.parametrize("options, message", [
+    ({"resume": True}, "^resume=True: saved models need out DIR$"),
+    ({"overwrite": True}, "^overwrite=True: saved models need out DIR$"),
+    ({"save_every_steps": 1}, "^save_every_steps: saved models need out DIR$"),
+    ({"keep": -1, "out": "model"}, "^keep -1: must be at least 0$"),
+    ({"save_every_minutes": float("nan"), "out": "model"}, "^save_every_minutes nan: must be a number from 0"),
+    ({"early_stop": -1}, "^early_stop -1: must be at least 0$"),
+    ({"early_stop": 1}, "^early_stop needs test rows"),
+    ({"max_bad_batches": -1}, "^max_bad_batches -1: must be at least 0$"),
+])
+def test_options_of_saves_and_ends_are_checked(click_model, clicks, tmp_path, options, message):
+    if "out" in options:
+        options = {**options, "out": tmp_path / options["out"]}
+    with pytest.raises(ValueError, match=message):
+        fl.Trainer(click_model(), threads=1).fit(clicks(100), **options)
+    assert not (tmp_path / "model").exists()
+
+
 class Recorder(fl.Callback):
     every_steps = 5
 
