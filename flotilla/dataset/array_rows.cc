@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <string>
 #include <type_traits>
+#include <utility>
 
 #include "flotilla/base/scan_number.h"
 
@@ -107,6 +109,32 @@ int64_t FirstThatIs(Wrong wrong, const ArrayView& view, int64_t rows, int64_t co
   return -1;
 }
 
+// The place of the first number that parsers do not accept, and what is wrong with it; -1: all are
+// accepted.
+std::pair<int64_t, std::string> FirstWrong(const ArrayView& view, int64_t rows, int64_t columns) {
+  std::pair<int64_t, std::string> found = {-1, {}};
+  WithType(view.type, [&](auto zero) {
+    using From = decltype(zero);
+    if constexpr (std::is_floating_point_v<From>) {
+      const auto wrong = [](From value) {
+        float unused;
+        return !ToFloat(value, &unused);
+      };
+      const int64_t at = FirstThatIs<From>(wrong, view, rows, columns);
+      if (at < 0) return;
+      From value;
+      std::memcpy(&value,
+                  static_cast<const char*>(view.data) + at / columns * view.row_stride +
+                      at % columns * view.column_stride,
+                  sizeof(value));
+      found = {at, fmt::format("{} is {}", value,
+                               std::isfinite(value) ? "too large: its square is not a float32"
+                                                    : "not a finite number")};
+    }
+  });
+  return found;
+}
+
 template <typename T, typename Vector>
 T* Grow(Vector* values, int64_t more) {
   values->resize(values->size() + more);
@@ -178,30 +206,17 @@ int64_t FirstNegative(const ArrayView& values, int64_t rows, int64_t columns) {
 Status ArrayRows::CheckNumbers(std::span<const InputSpec> inputs) const {
   for (size_t f = 0; f < fields_.size(); ++f) {
     const ArrayField& field = fields_[f];
-    if (field.is_ids) continue;
-    Status status;
-    WithType(field.values.type, [&](auto zero) {
-      using From = decltype(zero);
-      if constexpr (std::is_floating_point_v<From>) {
-        const auto wrong = [](From value) {
-          float unused;
-          return !ToFloat(value, &unused);
-        };
-        const int64_t at = FirstThatIs<From>(wrong, field.values, rows_, field.width);
-        if (at < 0) return;
-        From value;
-        std::memcpy(&value,
-                    static_cast<const char*>(field.values.data) +
-                        at / field.width * field.values.row_stride +
-                        at % field.width * field.values.column_stride,
-                    sizeof(value));
-        status =
-            InvalidArgument("input {}, row {}: {} is {}", inputs[f].name, at / field.width, value,
-                            std::isfinite(value) ? "too large: its square is not a float32"
-                                                 : "not a finite number");
-      }
-    });
-    FL_RETURN_IF_ERROR(status);
+    const std::string& name = inputs[f].name;
+    if (!field.is_ids) {
+      const auto [at, what] = FirstWrong(field.values, rows_, field.width);
+      if (at >= 0) return InvalidArgument("input {}, row {}: {}", name, at / field.width, what);
+    } else if (field.weights.data != nullptr) {
+      const auto [at, what] = FirstWrong(field.weights, field.offsets.back(), 1);
+      if (at < 0) continue;
+      const auto after = std::upper_bound(field.offsets.begin(), field.offsets.end(), at);
+      return InvalidArgument("input {}, row {}: weight {}", name, after - field.offsets.begin() - 1,
+                             what);
+    }
   }
   return absl::OkStatus();
 }

@@ -64,8 +64,8 @@ class ArrayRows : public RowsInMemory {
   ArrayRows(int64_t rows, std::vector<ArrayField> fields)
       : rows_(rows), fields_(std::move(fields)) {}
 
-  // InvalidArgument with input and row if a number or a label is none that parsers accept (ToFloat
-  // in base/scan_number.h).
+  // InvalidArgument with input and row if a number, a label or the weight of an id is none that
+  // parsers accept (ToFloat in base/scan_number.h).
   Status CheckNumbers(std::span<const InputSpec> inputs) const;
 
   int64_t rows() const override { return rows_; }

@@ -137,6 +137,25 @@ TEST(ArrayNumbersTest, NumbersThatCannotBeTrainedOnAreNamed) {
   EXPECT_EQ(check(), "input x, row 1: nan is not a finite number");
 }
 
+TEST_F(ArrayRowsTest, WeightsOfIdsAreCheckedToo) {
+  const std::vector<InputSpec> inputs = {{.name = "bag", .kind = InputKind::kIds}};
+  const std::vector<int64_t> ids(4, 7);
+  std::vector<double> weights(4, 0.5);
+  const auto check = [&] {
+    const ArrayRows rows(3, {{.is_ids = true,
+                              .values = {ids.data(), ArrayView::Type::kInt64, 8, 8},
+                              .ragged = true,
+                              .offsets = {0, 1, 1, 4},
+                              .weights = {weights.data(), ArrayView::Type::kFloat64, 8, 8}}});
+    return std::string(rows.CheckNumbers(inputs).message());
+  };
+  EXPECT_EQ(check(), "");
+  weights[1] = std::nan("");
+  EXPECT_EQ(check(), "input bag, row 2: weight nan is not a finite number");
+  weights[0] = 1e300;
+  EXPECT_EQ(check(), "input bag, row 0: weight 1e+300 is too large: its square is not a float32");
+}
+
 TEST_F(ArrayRowsTest, ReadsWholeColumnsAsOneType) {
   std::vector<int64_t> ints(3);
   ReadInts({ids_.data(), ArrayView::Type::kInt16, 4, 2}, 10, ints);

@@ -19,10 +19,19 @@ py::array EnsureArray(const py::handle& object, const std::string& what) {
 
 std::string TypeName(const py::array& array) { return py::str(array.dtype()).cast<std::string>(); }
 
+bool HasNumbers(const py::array& array) {
+  const char kind = array.dtype().kind();
+  return kind == 'f' || kind == 'i' || kind == 'u' || kind == 'b';
+}
+
 // A copy as one of the types that a loop reads.
 template <typename T>
 py::array_t<T, py::array::c_style | py::array::forcecast> As(const py::array& array) {
-  return py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
+  auto copy = py::array_t<T, py::array::c_style | py::array::forcecast>::ensure(array);
+  if (!copy) {
+    Check(InvalidArgument("an array of {} cannot be converted to numbers", TypeName(array)));
+  }
+  return copy;
 }
 
 // The type of the array as one that is read in place; none: it has to be converted.
@@ -65,8 +74,7 @@ ArrayView ViewOf(py::array array, std::vector<py::object>* owners) {
 
 void SetValues(const py::array& array, const InputSpec& input, ArrayField* field,
                std::vector<py::object>* owners, int64_t* rows) {
-  const char kind = array.dtype().kind();
-  if (kind != 'f' && kind != 'i' && kind != 'u' && kind != 'b') {
+  if (!HasNumbers(array)) {
     Check(InvalidArgument("input {}: numbers expected, not an array of {}", input.name,
                           TypeName(array)));
   }
@@ -141,7 +149,11 @@ void SetIds(const py::handle& object, const InputSpec& input, ArrayField* field,
   if (weights.ndim() != 1 || static_cast<uint64_t>(weights.size()) != count) {
     Check(InvalidArgument("{}: {} weights for {} ids", what, weights.size(), count));
   }
-  field->weights = ViewOf<float>(As<float>(weights), owners);
+  if (!HasNumbers(weights)) {
+    Check(InvalidArgument("{}, weights: numbers expected, not an array of {}", what,
+                          TypeName(weights)));
+  }
+  field->weights = ViewOf<float>(weights, owners);
 }
 
 }  // namespace

@@ -134,6 +134,8 @@ def test_lists_of_ids_in_every_form():
     ({"label": numpy.array([0, numpy.nan])}, "input label, row 1: nan is not a finite number"),
     ({"numbers": numpy.array([[0, 1], [1, 1e30]])}, "input numbers, row 1: 1e[+]30 is too large"),
     ({"item": (numpy.array([1, 2]), numpy.array([0, 1]))}, "offsets must have rows"),
+    ({"item": ([1, 2], [0, 1, 2], ["a", "b"])}, "input item, weights: numbers expected, not an array of <U1"),
+    ({"item": ([1, 2], [0, 1, 2], [1.0, numpy.inf])}, "input item, row 1: weight inf is not a finite number"),
 ])
 def test_wrong_rows_are_named(click_model, change, message):
     rows = {"item": numpy.array([1, 2]), "numbers": numpy.zeros((2, 2)), "label": numpy.array([0, 1])}
