@@ -44,9 +44,15 @@ int64_t LargestCode(const ArrayView& codes, int64_t rows) {
   return largest;
 }
 
+// With the GIL, on any thread: what the value's own methods raise is not raised here.
 Status NotText(const std::string& column, PyObject* value) {
-  return InvalidArgument("column {}: a text expected, not {}", column,
-                         py::str(py::handle(value)).cast<std::string>());
+  const auto shown = py::reinterpret_steal<py::object>(PyObject_ASCII(value));
+  if (!shown) PyErr_Clear();
+  const std::string text = shown ? PyUnicode_AsUTF8(shown.ptr())
+                                 : std::string("an object of ") + Py_TYPE(value)->tp_name;
+  return InvalidArgument(
+      "column {}: {}, not {}", column,
+      PyUnicode_Check(value) ? "a text that is Unicode expected" : "a text expected", text);
 }
 
 }  // namespace

@@ -44,11 +44,18 @@ void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work,
   std::condition_variable changed;
   bool ended = false;
   Status status;
-  std::optional<py::error_already_set> raised;
+  std::exception_ptr thrown, raised;  // by `work`, and here
   std::thread worker([&] {
-    Status outcome = work(stop);
+    Status outcome;
+    std::exception_ptr caught;
+    try {
+      outcome = work(stop);
+    } catch (...) {
+      caught = std::current_exception();
+    }
     const std::lock_guard lock(mutex);
     status = std::move(outcome);
+    thrown = std::move(caught);
     ended = true;
     changed.notify_all();
   });
@@ -61,14 +68,15 @@ void RunInterruptibly(const std::function<Status(StopRequest& stop)>& work,
     try {
       if (PyErr_CheckSignals() != 0) throw py::error_already_set();
       if (deliver && !raised) deliver();
-    } catch (py::error_already_set& error) {
-      if (!raised) raised.emplace(std::move(error));
+    } catch (...) {
+      if (!raised) raised = std::current_exception();
       stop.Make();
       if (stopping) stopping();
     }
   }
   worker.join();
-  if (raised) throw std::move(*raised);
+  if (raised) std::rethrow_exception(raised);
+  if (thrown) std::rethrow_exception(thrown);
   Check(std::move(status));
 }
 
@@ -105,7 +113,8 @@ RunResult ListenedRun::Run(const std::function<StatusOr<RunResult>(Terminal&, Ru
     const py::gil_scoped_release release;
     worker.join();
   }
-  if (raised_) throw std::move(*raised_);
+  if (raised_) std::rethrow_exception(raised_);
+  if (thrown_) std::rethrow_exception(thrown_);
   return Check(*std::move(result_));
 }
 
@@ -124,9 +133,16 @@ void ListenedRun::Work(const std::function<StatusOr<RunResult>(Terminal&, RunHos
   host.on_epoch = [this](int64_t epoch, const Report& train, const Report* test) {
     return TellEpoch(epoch, train, test);
   };
-  StatusOr<RunResult> result = work(terminal, std::move(host));
+  StatusOr<RunResult> result = absl::UnknownError("");
+  std::exception_ptr thrown;
+  try {
+    result = work(terminal, std::move(host));
+  } catch (...) {
+    thrown = std::current_exception();
+  }
   const std::lock_guard lock(mutex_);
   result_ = std::move(result);
+  thrown_ = std::move(thrown);
   ended_ = true;
   changed_.notify_all();
 }
@@ -175,12 +191,14 @@ template <typename Call>
 void ListenedRun::Guarded(Call call) {
   try {
     call();
-  } catch (py::error_already_set& error) {
-    if (!raised_) raised_.emplace(std::move(error));
-    stop_.Make();
   } catch (const py::cast_error&) {
-    PyErr_SetString(PyExc_TypeError, "a listener returned a value of another type");
-    if (!raised_) raised_.emplace();
+    if (!raised_) {
+      raised_ =
+          std::make_exception_ptr(py::type_error("a listener returned a value of another type"));
+    }
+    stop_.Make();
+  } catch (...) {
+    if (!raised_) raised_ = std::current_exception();
     stop_.Make();
   }
 }

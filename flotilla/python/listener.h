@@ -7,6 +7,7 @@
 
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -28,7 +29,7 @@ py::dict TrainReportDict(const Report& report);
 
 // Runs work(stop) on a thread of its own while the calling thread, without the GIL, looks for
 // signals: what a signal handler raises is raised here, after `work`, which `stop` asked to end,
-// has returned. Otherwise raises the error of `work`.
+// has returned. Otherwise raises the error of `work`, or what it threw on its thread.
 //
 // `deliver`, if not empty, is called on the calling thread, with the GIL, every 50 ms or so and
 // once after `work`; what it raises stops the work too. `stopping` is called after `stop` was made.
@@ -91,7 +92,7 @@ class ListenedRun {
 
   const py::object listener_;
   StopRequest stop_;
-  std::optional<py::error_already_set> raised_;
+  std::exception_ptr raised_;  // on the calling thread
 
   std::mutex mutex_;
   std::condition_variable changed_;
@@ -101,6 +102,7 @@ class ListenedRun {
   std::optional<bool> epoch_answer_;
   bool ended_ = false;
   std::optional<StatusOr<RunResult>> result_;
+  std::exception_ptr thrown_;  // by the work
 };
 
 }  // namespace flotilla::python

@@ -151,3 +151,25 @@ def test_a_bad_value_or_a_missing_column_is_named(tmp_path):
         trainer.fit(fl.Dataset.from_pandas(good.drop(columns="age"), schema=schema))
     with pytest.raises(ValueError, match="row 7: column 4 .click.: expected"):
         trainer.fit(good.assign(click=numpy.where(numpy.arange(300) == 7, numpy.nan, good["click"])))
+
+
+def test_texts_that_are_no_unicode_are_named(tmp_path):
+    class Odd(str):
+        def __str__(self):
+            raise ZeroDivisionError("mine")
+
+        __repr__ = __str__
+
+    frame = clicks(300)
+    frame["user"] = frame["user"].astype(str)
+    trainer = trained(fl.Dataset.from_pandas(frame))
+    trainer.save(tmp_path / "model", inference=True)
+    for value, shown in (("caf\udce9", r"'caf\\udce9'"), (Odd("caf\udce9"), "an object of Odd")):
+        bad = frame.copy()
+        bad["user"] = [*frame["user"][:-1], value]
+        for call in (lambda: trainer.evaluate(bad), lambda: trainer.fit(bad), lambda: trained(bad),
+                     lambda: fl.Predictor(tmp_path / "model").predict(bad)):
+            with pytest.raises(ValueError, match=f"column user: a text that is Unicode expected, not {shown}"):
+                call()
+        with pytest.raises(ValueError, match="column user: a text that is Unicode expected"):
+            trainer.evaluate(bad.assign(user=bad["user"].astype("category")))
