@@ -482,6 +482,8 @@ void AppendValue(const ArrowValues& values, int64_t i, std::string* line) {
   } else if (type.is_int()) {
     const fmt::format_int text(values.Int(i));
     line->append(text.data(), text.size());
+  } else if (type.kind == ArrowKind::kFloat) {
+    line->append(CanonicalText(static_cast<float>(values.Number(i))));
   } else {
     line->append(CanonicalText(values.Number(i)));
   }

@@ -140,6 +140,12 @@ char* Frame::WriteNumbers(const Column& column, int64_t begin, int64_t end, char
   if (column.is_float) {
     part->doubles_.resize(count);
     ReadNumbers(view, begin, part->doubles_);
+    if (view.type == ArrayView::Type::kFloat32) {
+      for (const double number : part->doubles_) {
+        add(WriteCanonicalText(static_cast<float>(number), to));
+      }
+      return to;
+    }
     for (const double number : part->doubles_) add(WriteCanonicalText(number, to));
     return to;
   }

@@ -23,6 +23,19 @@ std::string_view WithoutZeroFraction(std::string_view text) {
 
 }  // namespace internal
 
+char* WriteCanonicalText(float value, char* to) {
+  // Larger whole numbers have digits that are not of the value: 123456792 is written 123456790.
+  constexpr float kExact = 0x1p24f;
+  if (value > -kExact && value < kExact) {
+    const auto whole = static_cast<int32_t>(value);
+    if (static_cast<float>(whole) == value) {
+      const fmt::format_int text(whole);
+      return std::copy_n(text.data(), text.size(), to);
+    }
+  }
+  return std::isnan(value) ? to : fmt::format_to(to, "{}", value);
+}
+
 char* WriteCanonicalText(double value, char* to) {
   if (std::isnan(value)) return to;
   constexpr double kWhole = 0x1p63;
@@ -34,6 +47,11 @@ char* WriteCanonicalText(double value, char* to) {
     }
   }
   return fmt::format_to(to, "{}", value);
+}
+
+std::string CanonicalText(float value) {
+  char text[kCanonicalTextBytes];
+  return {text, WriteCanonicalText(value, text)};
 }
 
 std::string CanonicalText(double value) {

@@ -38,9 +38,13 @@ inline std::string_view CanonicalText(std::string_view text) {
 
 // The text of a value that was given as a number: a whole number without a fraction, any other
 // number with the fewest digits that give it back; NaN is the empty text, which is a missing value.
+// The digits of a float are those of its own precision (0.1, not 0.10000000149011612), as it is
+// written into files.
 std::string CanonicalText(double value);
+std::string CanonicalText(float value);
 // The same, written to `to`, which has room for kCanonicalTextBytes; returns its end.
 inline constexpr size_t kCanonicalTextBytes = 32;
 char* WriteCanonicalText(double value, char* to);
+char* WriteCanonicalText(float value, char* to);
 
 }  // namespace flotilla

@@ -35,6 +35,19 @@ TEST(ValueTest, WrittenNumbersAreTheSameTextAndFit) {
   }
 }
 
+TEST(ValueTest, AFloatHasTheDigitsOfItsOwnPrecision) {
+  EXPECT_EQ(CanonicalText(0.1f), "0.1");
+  EXPECT_EQ(CanonicalText(-7.0f), "-7");
+  EXPECT_EQ(CanonicalText(123456789.0f), "123456790");
+  EXPECT_EQ(CanonicalText(std::numeric_limits<float>::quiet_NaN()), "");
+  for (const float value : {0.0f, -0.0f, 3.4028235e38f, 1e-45f, 0x1p24f, -0x1p24f, 0x1p63f, 1.3f,
+                            std::numeric_limits<float>::infinity()}) {
+    const std::string text = CanonicalText(value);
+    EXPECT_LE(text.size(), kCanonicalTextBytes);
+    EXPECT_EQ(std::strtof(text.c_str(), nullptr), value) << text;
+  }
+}
+
 TEST(ValueTest, TextThatIsNoWholeNumberIsUnchanged) {
   for (const char* text : {"", "0", "10", ".0", "-.0", "1.50", "v1.0", "1.0.0", "a0", "1e0", "-"}) {
     EXPECT_EQ(CanonicalText(std::string_view(text)), text);

@@ -47,8 +47,6 @@ def _column(name: Any, series: Any) -> tuple[Any, ...]:
         return str(name), series.to_numpy().view(numpy.uint8), ["False", "True"]
     if numeric and (kind in "iu" or str(series.dtype) in ("float32", "float64")):
         return str(name), series.to_numpy()
-    if numeric and kind == "f":
-        return str(name), numpy.asarray(series, dtype=numpy.float64)
     return str(name), _texts(series)
 
 

@@ -86,7 +86,9 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         columns: list[Any] = []
         for i in range(rows.shape[1]):
             values = rows[:, i]
-            kind = numpy.int64 if values.dtype.kind in "biu" else numpy.float64
+            kind: Any = numpy.int64 if values.dtype.kind in "biu" else numpy.float64
+            if values.dtype == numpy.float32:
+                kind = numpy.float32  # a value is its text, whose digits depend on the type
             columns.append((f"c{i}", numpy.ascontiguousarray(values, dtype=kind)))
         return columns
 

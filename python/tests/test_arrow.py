@@ -114,3 +114,11 @@ def test_wrong_uses_are_named():
         fl.Trainer(model()).fit(fl.Dataset.from_arrow(Stream(given), label="click"))
     with pytest.raises(ValueError, match="shuffle_rows"):
         fl.Dataset.from_arrow(lambda: Stream(given), shuffle=True)
+
+
+def test_floats_have_the_digits_of_their_type(tmp_path):
+    values = list(map(float, numpy.array([0.1, 5, 123456789, 1e-30], dtype=numpy.float32)))
+    fl._core.write_stream_csv(Stream({"single": ("f", values), "double": ("g", [0.1, 5, 123456789, 1e-30])}),
+                              str(tmp_path / "rows.csv"))
+    assert (tmp_path / "rows.csv").read_text().split() == [
+        "single,double", "0.1,0.1", "5,5", "123456790,123456789", "1e-30,1e-30"]

@@ -173,3 +173,38 @@ def test_texts_that_are_no_unicode_are_named(tmp_path):
                 call()
         with pytest.raises(ValueError, match="column user: a text that is Unicode expected"):
             trainer.evaluate(bad.assign(user=bad["user"].astype("category")))
+
+
+def of_file(frame, path):
+    """The cells of a CSV file that the engine writes of a frame, by column; whole numbers without a fraction."""
+    fl.frames.frame_of(frame).write(str(path))
+    return read_cells(path)
+
+
+def read_cells(path):
+    cells = pandas.read_csv(path, dtype=str, keep_default_na=False)
+    return {name: [text[:-2] if text.endswith(".0") else text for text in cells[name]] for name in cells}
+
+
+@pytest.mark.parametrize("type", ["float16", "float32", "float64"])
+def test_floats_have_the_digits_of_their_type(tmp_path, type):
+    values = numpy.array([0.1, 0.3, 5, -0.0, 1.5, 2049, numpy.nan, numpy.inf, 1e-4] +
+                         ([123456789, 16777217, 2**40, 1e20, 1e-30] if type != "float16" else []), dtype=type)
+    if type == "float64":
+        values = values[numpy.abs(values) != 1e20]  # a whole number, which files have as 1e+20
+    frame = pandas.DataFrame({"price": values, "other": 1})
+    frame.to_csv(tmp_path / "theirs.csv", index=False)
+    assert of_file(frame, tmp_path / "ours.csv")["price"] == [
+        "0" if text == "-0" else text for text in read_cells(tmp_path / "theirs.csv")["price"]]
+
+
+def test_a_frame_of_floats_is_scored_as_its_file_is(tmp_path):
+    price = ((numpy.arange(2000) % 2 + numpy.arange(2000) % 7 * 2) / 10).astype(numpy.float32)
+    frame = pandas.DataFrame({"label": numpy.arange(2000) % 2, "price": price})
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "rows.schema").write_text("header=yes label:label price:category")
+    trainer = fl.Trainer("lr", threads=1, seed=1)
+    trainer.fit(fl.Dataset.from_files(tmp_path / "rows.csv", schema=tmp_path / "rows.schema"), epochs=5, batch_size=100)
+    assert trainer.evaluate(tmp_path / "rows.csv")["auc"] > 0.9
+    for type in ("float32", "float64"):
+        assert trainer.evaluate(pandas.read_csv(tmp_path / "rows.csv").astype({"price": type}))["auc"] > 0.9, type
