@@ -3,6 +3,8 @@ category values, never from codes, so a frame and the CSV file of it have the sa
 
 from __future__ import annotations
 
+import csv
+import io
 from typing import Any
 
 import numpy
@@ -36,17 +38,34 @@ def _texts(values: Any) -> "numpy.ndarray[Any, Any]":
     return numpy.array([*map(_text, array), None], dtype=object)[:-1]
 
 
+def _times(series: Any) -> "numpy.ndarray[Any, Any]":
+    """The texts of times and durations as pandas writes them into a file: what one looks like depends on the others of
+    the column (2020-01-01 if all of them are days, else 2020-01-01 00:00:00)."""
+    written = series.to_frame().to_csv(index=False, header=False, chunksize=max(1, len(series)))
+    return numpy.array([*(row[0] or None for row in csv.reader(io.StringIO(written))), None], dtype=object)[:-1]
+
+
+def _categories(categories: Any) -> list[Any]:
+    """The texts of the categories of a column."""
+    if categories.dtype.kind in "mM":
+        return _times(categories.to_series()).tolist()
+    values = categories.to_numpy() if categories.dtype == numpy.float32 else categories.tolist()
+    return list(values) if set(map(type, values)) <= {str} else [_text(value) for value in values]
+
+
 def _column(name: Any, series: Any) -> tuple[Any, ...]:
     kind = getattr(series.dtype, "kind", "O")
     if str(series.dtype) == "category":
-        values = series.cat.categories.tolist()
-        texts = values if set(map(type, values)) <= {str} else [_text(value) for value in values]
-        return str(name), series.array.codes, texts
+        return str(name), series.array.codes, _categories(series.cat.categories)
+    if kind in "mM":
+        return str(name), _times(series)
     numeric = isinstance(series.dtype, numpy.dtype)
     if numeric and kind == "b":
         return str(name), series.to_numpy().view(numpy.uint8), ["False", "True"]
     if numeric and (kind in "iu" or str(series.dtype) in ("float32", "float64")):
         return str(name), series.to_numpy()
+    if str(series.dtype) in ("Float32", "Float64"):  # with missing values of pandas
+        return str(name), series.to_numpy(dtype=str(series.dtype).lower(), na_value=numpy.nan)
     return str(name), _texts(series)
 
 

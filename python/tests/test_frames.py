@@ -208,3 +208,20 @@ def test_a_frame_of_floats_is_scored_as_its_file_is(tmp_path):
     assert trainer.evaluate(tmp_path / "rows.csv")["auc"] > 0.9
     for type in ("float32", "float64"):
         assert trainer.evaluate(pandas.read_csv(tmp_path / "rows.csv").astype({"price": type}))["auc"] > 0.9, type
+
+
+@pytest.mark.parametrize("make", [
+    lambda: pandas.to_datetime("2020-01-01") + pandas.to_timedelta(numpy.arange(20), unit="D"),
+    lambda: pandas.to_datetime("2020-01-01") + pandas.to_timedelta(numpy.arange(20), unit="h"),
+    lambda: pandas.to_datetime(["2020-01-01", None, "2020-01-02 03:04:05.5"]),
+    lambda: pandas.to_datetime(["2020-01-01", "2020-01-02"]).tz_localize("UTC"),
+    lambda: pandas.to_timedelta([1, 2, None], unit="D"),
+    lambda: pandas.to_timedelta([1, 2.5], unit="s"),
+    lambda: pandas.Categorical(pandas.to_datetime(["2020-01-01", "2020-01-02", None])),
+    lambda: pandas.array([0.1, None, 5], dtype="Float32"),
+    lambda: pandas.Categorical(numpy.array([0.1, 5], dtype="float32")),
+])
+def test_times_and_other_types_are_the_text_that_pandas_writes(tmp_path, make):
+    frame = pandas.DataFrame({"day": make(), "other": 1})
+    frame.to_csv(tmp_path / "theirs.csv", index=False)
+    assert of_file(frame, tmp_path / "ours.csv") == read_cells(tmp_path / "theirs.csv")
