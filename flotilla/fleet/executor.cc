@@ -114,6 +114,11 @@ Status Executor::CheckNoEpochs(const char* call) const {
                             epochs_, epochs_);
 }
 
+Status Executor::check_idle(const char* call) const {
+  MutexLock lock(run_mutex_);
+  return CheckNoEpochs(call);
+}
+
 Status Executor::BeginEpochs(const char* call) {
   MutexLock lock(run_mutex_);
   FL_RETURN_IF_ERROR(CheckNoEpochs(call));
@@ -448,6 +453,7 @@ Status Executor::save_inference_model(const std::string& dir, Var predict) {
 
 Status Executor::load_persistables(const std::string& dir, const LoadOptions& options,
                                    std::vector<std::string>* missing) {
+  FL_RETURN_IF_ERROR(check_idle("load"));
   FL_ASSIGN_OR_RETURN(const LoadedModel loaded, communicator_->Load(FindModel(dir), options));
   if (missing != nullptr) *missing = loaded.missing;
   FL_ASSIGN_OR_RETURN(ParserSpec rows, FormatFromSections(loaded.sections));

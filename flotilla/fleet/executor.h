@@ -191,6 +191,10 @@ class Executor {
   Status load_persistables(const std::string& dir, const LoadOptions& options = {},
                            std::vector<std::string>* missing = nullptr);
 
+  // FailedPrecondition that begins with `call` while fit() or train_from_dataset() trains, by any
+  // thread: for calls that are not to be made then.
+  Status check_idle(const char* call) const;
+
   // Epochs and passes trained so far by this object.
   int64_t epoch() const { return epoch_; }
 

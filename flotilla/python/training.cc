@@ -607,6 +607,12 @@ void BindTraining(py::module_& m) {
             return missing;
           },
           py::arg("dir"), py::arg("allow_missing"), py::arg("optimizer_state") = true)
+      .def(
+          "check_idle",
+          [](PyExecutor& e, const std::string& call) {
+            e.Released([&](Executor& x) { return x.check_idle(call.c_str()); });
+          },
+          py::arg("call"))
       .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });
   m.def("infer_schema", &InferSchema, py::arg("path"), py::arg("label"), py::arg("threads"),
         py::arg("listener"));

@@ -27,38 +27,38 @@ def _cores() -> int:
 
 
 class Table:
-    """A sparse table of a trainer."""
+    """A sparse table of a trainer, also after it has loaded another model."""
 
-    def __init__(self, executor: _core.Executor, name: str) -> None:
-        self._executor = executor
+    def __init__(self, trainer: "Trainer", name: str) -> None:
+        self._trainer = trainer
         self.name = name
 
     def rows(self, ids: Any) -> "numpy.ndarray[Any, Any]":
         """The rows of these ids, (ids, dim). An id without a row has its initial value."""
-        return self._executor.table_rows(self.name, ids)
+        return self._trainer._engine.table_rows(self.name, ids)
 
     def values(self) -> "numpy.ndarray[Any, Any]":
         """All rows, (rows, dim), in ascending order of ids."""
-        return self._executor.parameter(self.name)
+        return self._trainer._engine.parameter(self.name)
 
 
 class Feed:
     """The loop in one's own hands: `with trainer.feed() as step: loss, = step(arrays, [loss])`."""
 
-    def __init__(self, executor: _core.Executor) -> None:
-        self._executor = executor
+    def __init__(self, trainer: "Trainer") -> None:
+        self._trainer = trainer
 
     def __enter__(self) -> "Feed":
-        self._executor.reset_metrics()
+        self._trainer._engine.reset_metrics()
         return self
 
     def __call__(self, feed: Mapping[str, Any], fetch: Sequence[Fetch] = ()) -> list["numpy.ndarray[Any, Any]"]:
         """Trains on one batch. fetch: values of the graph, or metrics by name since the beginning."""
-        return self._executor.step(dict(feed), list(fetch), True)
+        return self._trainer._engine.step(dict(feed), list(fetch), True)
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is None:
-            self._executor.end_pass()
+            self._trainer._engine.end_pass()
 
 
 class Trainer:
@@ -321,7 +321,8 @@ class Trainer:
 
     def feed(self) -> Feed:
         """A pass over batches of one's own: `with trainer.feed() as step:`."""
-        return Feed(self._engine)
+        self._engine
+        return Feed(self)
 
     def run(self, feed: Mapping[str, Any], fetch: Sequence[Fetch]) -> list["numpy.ndarray[Any, Any]"]:
         """Values of the graph for a batch, in inference mode."""
@@ -339,18 +340,23 @@ class Trainer:
         """A sparse table by name."""
         if name not in self.model.tables:
             raise ValueError(f"there is no table {name!r}, only {self.model.tables}")
-        return Table(self._engine, name)
+        self._engine
+        return Table(self, name)
 
     def save(self, dir: Union[str, "os.PathLike[str]"], *, inference: bool = False) -> None:
         """Saves the model; with inference only what predictions need."""
         self._engine.save(os.fspath(dir), inference)
 
-    def load(self, dir: Union[str, "os.PathLike[str]"], *, allow_missing: bool = False) -> None:
+    def load(self, dir: Union[str, "os.PathLike[str]"], *, allow_missing: bool = False) -> list[str]:
         """Replaces the parameters by those of a saved model; on an error they stay as they are. dir: a model,
-        or the `out` of a fit, whose newest model is loaded. allow_missing: it may lack parameters."""
+        or the `out` of a fit, whose newest model is loaded. allow_missing: it may lack parameters, which have
+        their initial values then; their names are returned. Not in a callback of fit, which trains the
+        parameters that there are."""
         if self._job is not None:
             raise FailedPrecondition("load: pass init_model to serve, where the parameters of a job live")
-        self._engine
+        self._engine.check_idle("load")
         loaded = _core.Executor(self.model, self._threads, self._seed, self._deterministic)
-        loaded.load(os.fspath(dir), allow_missing)
+        missing = loaded.load(os.fspath(dir), allow_missing)
+        self._engine.check_idle("load")  # another thread may have begun meanwhile
         self._executor = loaded
+        return missing

@@ -385,3 +385,26 @@ def test_a_program_is_executed_in_the_environment_of_scripts(run):
 def test_nothing_of_the_name_paddle_is_importable_without_the_front():
     done = subprocess.run([sys.executable, "-c", "import flotilla, paddle"], capture_output=True, text=True)
     assert "No module named 'paddle'" in done.stderr
+
+
+def test_a_tensor_of_a_parameter_has_what_was_loaded(run):
+    run("""
+        import numpy as np
+        import paddle.fluid as fluid
+        x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])
+        h = fluid.layers.fc(x, 1, bias_attr=False, param_attr=fluid.ParamAttr("w"))
+        fluid.optimizer.SGD(0.1).minimize(fluid.layers.mean(fluid.layers.square_error_cost(h, y)))
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        feed = {"x": np.ones((1, 1), "float32"), "y": np.ones((1, 1), "float32")}
+        held = fluid.global_scope().find_var("w").get_tensor()
+        saved = np.array(held)
+        fluid.io.save_persistables(exe, "model")
+        exe.run(feed=feed)
+        assert np.array(held) != saved
+        fluid.io.load_persistables(exe, "model")
+        assert np.array(held) == saved, (np.array(held), saved)
+        held.set(np.array([[5.0]], "float32"))
+        assert np.array(fluid.global_scope().find_var("w").get_tensor()) == 5
+        assert exe.run(fluid.default_main_program().clone(for_test=True), feed=feed, fetch_list=[h])[0] == 5
+    """)

@@ -360,6 +360,40 @@ def test_training_inside_a_fit_is_refused(click_model, clicks):
     assert len(Nested.raised) == 2 and trainer.fit(clicks(), batch_size=100)["epoch"] == [1]
 
 
+def test_what_a_trainer_gave_out_has_the_model_that_was_loaded(click_model, clicks, tmp_path):
+    one, two = (fl.Trainer(click_model(), threads=1, seed=seed) for seed in (1, 2))
+    for trainer in (one, two):
+        trainer.fit(clicks(), batch_size=100)
+    two.save(tmp_path / "two")
+    table, feed = one.table("items"), one.feed()
+    assert not numpy.array_equal(table.values(), two.table("items").values())
+    assert one.load(tmp_path / "two") == []
+    assert numpy.array_equal(table.values(), two.table("items").values())
+    assert numpy.array_equal(table.rows([3]), two.table("items").rows([3]))
+    with feed as step:
+        step(clicks(100))
+    assert not numpy.array_equal(table.values(), two.table("items").values()), "the step was of this model"
+
+    graph = fl.Graph()
+    x = fl.fc(graph.dense("numbers", 2), 2, act="softmax", name="new")
+    model = fl.Model(graph, loss=fl.reduce_mean(fl.cross_entropy(x, graph.label("label"))), optimizer=fl.SGD(0.1))
+    with pytest.raises(fl.Error, match="new"):
+        fl.Trainer(model, threads=1).load(tmp_path / "two")
+    assert sorted(fl.Trainer(model, threads=1).load(tmp_path / "two", allow_missing=True)) == ["new.b_0", "new.w_0"]
+
+
+def test_a_load_inside_a_fit_is_refused(click_model, clicks, tmp_path):
+    class Load(fl.Callback):
+        def on_epoch_end(self, trainer, epoch, metrics):
+            trainer.load(tmp_path / "model")
+
+    trainer = fl.Trainer(click_model(), threads=1)
+    trainer.save(tmp_path / "model")
+    with pytest.raises(fl.FailedPrecondition, match="^load: fit is training this model now"):
+        trainer.fit(clicks(), batch_size=100, callbacks=[Load()])
+    trainer.load(tmp_path / "model")
+
+
 def test_a_forked_child_is_refused(click_model, clicks):
     trainer = fl.Trainer(click_model(), threads=1)
     trainer.fit(clicks())

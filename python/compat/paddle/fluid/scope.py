@@ -139,11 +139,18 @@ class Scope:
         """A parameter, or the state of a metric; None if there is no such variable."""
         for engine in self._engines.values():
             if name in engine.root.lowered.parameters:
-                return ScopeVar(Parameter(engine.root.core, name))
+                return ScopeVar(Parameter(self, name))
             var = engine.program.vars.get(name)
             if var is not None and var.kind == "state":
                 return ScopeVar(MetricState(self, var))
         return None
+
+    def parameter_core(self, name):
+        """What holds a parameter now; another one after a load."""
+        for engine in self._engines.values():
+            if name in engine.root.lowered.parameters:
+                return engine.root.core
+        raise RuntimeError(f"the scope has no parameter {name} any more: run the startup program")
 
     def var(self, name):
         """The same; a name that no program has is a tensor of its own, which nothing reads."""
@@ -169,12 +176,12 @@ class ScopeVar:
 class Parameter:
     """A parameter; of a table, the rows that exist in the order of their ids."""
 
-    def __init__(self, core, name):
-        self._core = core
+    def __init__(self, scope, name):
+        self._scope = scope
         self._name = name
 
     def __array__(self, dtype=None):
-        return numpy.asarray(self._core.parameter(self._name), dtype)
+        return numpy.asarray(self._scope.parameter_core(self._name).parameter(self._name), dtype)
 
     def shape(self):
         """Its dimensions."""
@@ -184,7 +191,7 @@ class Parameter:
 
     def set(self, array, place=None):
         """Replaces a parameter that is not a table."""
-        self._core.set_parameter(self._name, numpy.asarray(array, numpy.float32))
+        self._scope.parameter_core(self._name).set_parameter(self._name, numpy.asarray(array, numpy.float32))
 
 
 class MetricState:
