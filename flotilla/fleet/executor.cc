@@ -300,6 +300,7 @@ void Executor::MakeLoop(bool training, Feeding* feeding) {
       .step = {.seed = options_.seed, .trainer = communicator_->trainer(), .training = training},
       .communicator = communicator_,
       .clock = &clock_,
+      .checked_first = true,
       .next = [this, training, feeding](int, Batch* batch) -> StatusOr<bool> {
         if (feeding->feeds.empty()) return false;
         *batch = feeding->feeds.front();

@@ -9,7 +9,8 @@ Lane GraphParts::MakeLane(int worker, Step* lane_step) const {
           .step = lane_step,
           .communicator = communicator,
           .clock = clock,
-          .missing = plan->training() ? Missing::kCreate : Missing::kDefault};
+          .missing = plan->training() ? Missing::kCreate : Missing::kDefault,
+          .checked_first = checked_first};
 }
 
 StatusOr<bool> GraphParts::Read(int reader, Lane& lane, Batch* batch) const {

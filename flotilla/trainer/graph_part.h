@@ -19,6 +19,7 @@ struct GraphParts {
   StepOptions step;
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
+  bool checked_first = false;  // Lane::checked_first
   // Reads the next batch for a worker; false at the end of the data.
   std::function<StatusOr<bool>(int reader, Batch* batch)> next;
   // Called by any worker for a batch that must not be trained on (bad_batch.h): ok drops it, an

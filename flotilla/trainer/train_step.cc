@@ -117,7 +117,7 @@ Status Compute(Lane& lane, Gradients* gradients) {
   Communicator& communicator = *lane.communicator;
   if (gradients == nullptr) return lane.step->Run(communicator.dense(), nullptr);
   const ModelSpec& spec = communicator.spec();
-  const bool in_place = communicator.dense_in_place() != nullptr &&
+  const bool in_place = communicator.dense_in_place() != nullptr && !lane.checked_first &&
                         spec.optimizer.clip.kind == ClipSpec::Kind::kNone &&
                         HasUsualNumbers(*lane.batch);
   Status status = in_place ? RunInPlace(lane, gradients) : RunAndCheck(lane, gradients);

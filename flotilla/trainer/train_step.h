@@ -46,6 +46,7 @@ struct Lane {
   Communicator* communicator = nullptr;
   const Clock* clock = nullptr;
   Missing missing = Missing::kCreate;  // how missing rows are handled
+  bool checked_first = false;          // all gradients are checked before one is applied
   StageTimes times;
   std::optional<Pending> pull;   // started, but not yet waited for
   const Batch* batch = nullptr;  // of the last Prepare
@@ -62,9 +63,9 @@ Status StartPull(Lane& lane);
 // only.
 //
 // If the loss or a gradient is bad (bad_batch.h), nothing must be pushed: an error for which
-// IsBadBatch is true. In place no bad value is applied. A batch with unusual numbers is computed
-// before any of it is applied; otherwise the layers behind the first bad gradient, which come
-// before it in the backward pass, have been updated.
+// IsBadBatch is true. In place no bad value is applied. A batch with unusual numbers, or of a lane
+// that is checked first, is computed before any of it is applied; otherwise the layers behind the
+// first bad gradient, which come before it in the backward pass, have been updated.
 Status Compute(Lane& lane, Gradients* gradients);
 
 // Like Compute, of a part of a batch whose gradients will be added to those of the other parts:

@@ -439,6 +439,21 @@ def test_evaluate_on_files_and_frames(tmp_path):
         fl.Trainer("lr", rows=tmp_path / "rows.csv")
 
 
+def test_a_bad_batch_of_ones_own_changes_no_parameter():
+    """The gradient of the layer that is computed first is good, that of the other is not."""
+    graph = fl.Graph()
+    x = graph.dense("x", 1)
+    for name, value in (("one", 1e-30), ("two", 1e30)):
+        x = fl.fc(x, 1, name=name, weight=fl.Parameter(name, init=fl.init.constant(value)))
+    model = fl.Model(graph, loss=fl.reduce_mean(fl.square_error(x, graph.label("y"))), optimizer=fl.SGD(0.1))
+    trainer = fl.Trainer(model, threads=1)
+    before = weights(trainer)
+    with trainer.feed() as step:
+        with pytest.raises(fl.BadBatch):
+            step({"x": numpy.ones((4, 1)), "y": numpy.zeros(4)})
+    assert all(map(numpy.array_equal, weights(trainer), before)), weights(trainer)
+
+
 def test_bad_batches_are_left_out_counted_and_named(caplog):
     graph = fl.Graph()
     label = graph.label("label")
