@@ -225,17 +225,18 @@ StatusOr<Report> Executor::train_from_dataset(SlotDataset& dataset,
   return train_from_dataset(*opened, options);
 }
 
-StatusOr<Report> Executor::infer_from_dataset(Dataset& dataset) {
+StatusOr<Report> Executor::infer_from_dataset(Dataset& dataset, const Interrupt* interrupt) {
   FL_RETURN_IF_ERROR(communicator_->Refresh());  // others may have trained since
+  TrainerOptions options{.workers = options_.threads, .seed = options_.seed};
+  if (interrupt != nullptr) options.stop = [interrupt] { return interrupt->raised(); };
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<Trainer> trainer,
-                      Trainer::Make(&model_, communicator_, &clock_,
-                                    {.workers = options_.threads, .seed = options_.seed}));
+                      Trainer::Make(&model_, communicator_, &clock_, std::move(options)));
   return trainer->Evaluate(dataset);
 }
 
-StatusOr<Report> Executor::infer_from_dataset(SlotDataset& dataset) {
+StatusOr<Report> Executor::infer_from_dataset(SlotDataset& dataset, const Interrupt* interrupt) {
   FL_ASSIGN_OR_RETURN(Dataset * opened, dataset.open());
-  return infer_from_dataset(*opened);
+  return infer_from_dataset(*opened, interrupt);
 }
 
 StatusOr<Report> Executor::infer_from_files(const DataOptions& data, int64_t batch_size,
@@ -253,7 +254,7 @@ StatusOr<Report> Executor::infer_from_files(const DataOptions& data, int64_t bat
   FL_ASSIGN_OR_RETURN(const OpenedData opened,
                       OpenData(what, data, parser, terminal.clock,
                                [&](std::string_view line) { terminal.log.info("{}", line); }));
-  return infer_from_dataset(*opened.dataset);
+  return infer_from_dataset(*opened.dataset, interrupt);
 }
 
 StatusOr<Executor::Feeding*> Executor::Prepare(std::span<const Fetch> fetch_list, int workers,

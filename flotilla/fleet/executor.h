@@ -126,11 +126,12 @@ class Executor {
   // the job.
   StatusOr<RunResult> fit(TrainOptions options, std::optional<GivenRows> rows, Terminal& terminal,
                           RunHost host = {});
-  // Forward only, in inference mode. Metrics start at zero.
-  StatusOr<Report> infer_from_dataset(Dataset& dataset);
-  StatusOr<Report> infer_from_dataset(SlotDataset& dataset);
+  // Forward only, in inference mode. Metrics start at zero. `interrupt`, if not null, ends it with
+  // an error, Cancelled, once it is raised.
+  StatusOr<Report> infer_from_dataset(Dataset& dataset, const Interrupt* interrupt = nullptr);
+  StatusOr<Report> infer_from_dataset(SlotDataset& dataset, const Interrupt* interrupt = nullptr);
   // The same over the rows of the files data.test, read as those that were trained on. Errors name
-  // the flag and the file. `interrupt` ends the reading; it may be null.
+  // the flag and the file. `interrupt` ends the reading too; it may be null.
   StatusOr<Report> infer_from_files(const DataOptions& data, int64_t batch_size, Terminal& terminal,
                                     const Interrupt* interrupt);
 

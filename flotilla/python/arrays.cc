@@ -8,6 +8,9 @@
 namespace flotilla::python {
 namespace {
 
+// Their predictions take well below a second.
+constexpr int64_t kPartRows = 1 << 16;
+
 py::array EnsureArray(const py::handle& object, const std::string& what) {
   py::array array = py::array::ensure(object);
   if (!array) {
@@ -234,6 +237,23 @@ Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool wi
   Batch batch;
   FillBatch(inputs, arrays, with_labels, &batch);
   return batch;
+}
+
+int64_t ForEachPart(std::span<const InputSpec> inputs, const py::dict& arrays,
+                    const std::function<void(const Batch& batch)>& visit) {
+  const Arrays rows = ArraysOf(inputs, arrays, /*with_labels=*/false);
+  Batch batch{.fields = std::vector<Field>(inputs.size())};
+  int64_t begin = 0;
+  do {
+    RaiseSignals();
+    const int64_t end = std::min(begin + kPartRows, rows.rows->rows());
+    batch.Clear();
+    rows.rows->AppendTo(begin, end, &batch);
+    Check(batch.Check(inputs));
+    visit(batch);
+    begin = end;
+  } while (begin < rows.rows->rows());
+  return begin;
 }
 
 py::array_t<float> ArrayOf(std::span<const float> values, std::vector<py::ssize_t> shape) {

@@ -3,6 +3,7 @@
 
 #include <pybind11/numpy.h>
 
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -36,6 +37,11 @@ Arrays ArraysOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool 
 Batch BatchOf(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels);
 void FillBatch(std::span<const InputSpec> inputs, const py::dict& arrays, bool with_labels,
                Batch* batch);
+
+// Calls visit with batches of the rows, without labels: one, unless there are very many rows. Looks
+// for signals before each, so that Ctrl-C ends a long call. Returns the number of rows.
+int64_t ForEachPart(std::span<const InputSpec> inputs, const py::dict& arrays,
+                    const std::function<void(const Batch& batch)>& visit);
 
 // An array of one axis in place. InvalidArgument, with `what`, if its type is none of ArrayView's.
 ArrayView ViewOfArray(const py::array& array, const std::string& what);

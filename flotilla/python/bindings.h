@@ -41,6 +41,13 @@ T Check(StatusOr<T> value) {
   return *std::move(value);
 }
 
+// Raises what a signal handler of Python raises, for loops of seconds without the GIL, which it
+// takes. Does nothing on other threads than the main one.
+inline void RaiseSignals() {
+  const py::gil_scoped_acquire acquire;
+  if (PyErr_CheckSignals() != 0) throw py::error_already_set();
+}
+
 // A value with the graph that it belongs to, which it keeps alive.
 struct GraphVar {
   std::shared_ptr<Graph> graph;

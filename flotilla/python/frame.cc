@@ -227,6 +227,7 @@ Status Frame::Write(const std::string& path) const {
     }
     if (text.size() < kWriteBytes) continue;
     FL_RETURN_IF_ERROR(file.Write(text));
+    RaiseSignals();
     text.clear();
   }
   FL_RETURN_IF_ERROR(file.Write(text));

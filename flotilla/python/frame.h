@@ -56,7 +56,7 @@ class Frame {
   // REQUIRES: it is a column of categories.
   void ReadCodes(size_t column, int64_t begin, std::span<int64_t> to) const;
 
-  // Writes a file with a header, separated by commas.
+  // Writes a file with a header, separated by commas. Raises what a signal handler raises.
   Status Write(const std::string& path) const;
 
  private:

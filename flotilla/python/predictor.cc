@@ -21,13 +21,13 @@ class PyPredictor {
   const Predictor& get() const { return *predictor_; }
 
   py::array_t<float> Predict(const py::dict& arrays) const {
-    const Batch batch = BatchOf(predictor_->inputs(), arrays, /*with_labels=*/false);
-    std::vector<float> scores;
-    {
+    std::vector<float> scores, some;
+    const int64_t rows = ForEachPart(predictor_->inputs(), arrays, [&](const Batch& batch) {
       const py::gil_scoped_release release;
-      Check(Score(batch, &scores));
-    }
-    return Shaped(scores, batch.rows);
+      Check(Score(batch, &some));
+      scores.insert(scores.end(), some.begin(), some.end());
+    });
+    return Shaped(scores, rows);
   }
 
   py::array_t<float> PredictFrame(const Frame& frame) {
@@ -58,12 +58,14 @@ class PyPredictor {
   // The rows of a data frame, by the schema that the model was trained with.
   Status ScoreFrame(const Frame& frame, std::vector<float>* scores) {
     constexpr int64_t kRows = 1024;
+    constexpr int64_t kLookForSignals = 64 * kRows;
     StatusOr<std::shared_ptr<const Encoder>> encoder = encoders_.For(frame, /*scoring=*/true);
     if (!encoder.ok()) return Annotate(encoder.status(), predictor_->dir());
     FL_ASSIGN_OR_RETURN(const auto rows, FrameRows::Make(&frame, *std::move(encoder)));
     Batch batch{.fields = std::vector<Field>(predictor_->inputs().size())};
     std::vector<float> some;
     for (int64_t begin = 0; begin < frame.rows(); begin += kRows) {
+      if (begin % kLookForSignals == 0) RaiseSignals();
       const int64_t end = std::min(begin + kRows, frame.rows());
       FL_RETURN_IF_ERROR(rows->AppendTo(begin, end, &batch));
       FL_RETURN_IF_ERROR(Score(batch, &some));

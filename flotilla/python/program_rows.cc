@@ -113,49 +113,66 @@ void GeneratedRows::Rethrow() {
   throw raised;
 }
 
+namespace {
+
+// Rows that `make` makes generators of, in memory. What a signal handler raises ends the loading.
+using MakeRows = std::function<StatusOr<RowGenerator>()>;
+std::unique_ptr<InMemoryDataset> LoadInterruptibly(const std::vector<InputSpec>& inputs,
+                                                   const MakeRows& make) {
+  std::unique_ptr<InMemoryDataset> dataset;
+  RunInterruptibly([&](StopRequest& stop) -> Status {
+    FL_ASSIGN_OR_RETURN(const RowGenerator next, make());
+    const RowGenerator stoppable = [&](Batch* to) -> StatusOr<bool> {
+      if (stop.made()) return absl::CancelledError("stopped by the program");
+      return next(to);
+    };
+    FL_ASSIGN_OR_RETURN(dataset, InMemoryDataset::FromGenerator(inputs, stoppable, {}));
+    return absl::OkStatus();
+  });
+  return dataset;
+}
+
+}  // namespace
+
 std::shared_ptr<ProgramRows> RowsOfArrays(const ModelHandle& model, const py::dict& arrays,
                                           bool copy) {
   const std::vector<InputSpec>& inputs = InputsOf(model);
   Arrays rows = ArraysOf(inputs, arrays, /*with_labels=*/true);
-  auto dataset = Released<StatusOr<std::unique_ptr<InMemoryDataset>>>([&] {
-    const Status numbers = rows.rows->CheckNumbers(inputs);
-    if (!numbers.ok()) return StatusOr<std::unique_ptr<InMemoryDataset>>(numbers);
-    return copy ? InMemoryDataset::FromGenerator(inputs, rows.rows->Generate(), {})
-                : InMemoryDataset::FromStored(inputs, rows.rows, {});
-  });
-  if (copy) rows.owners.clear();
-  return std::make_shared<MemoryRows>(Check(std::move(dataset)), std::move(rows.owners));
+  std::unique_ptr<InMemoryDataset> dataset;
+  if (copy) {
+    dataset = LoadInterruptibly(inputs, [&]() -> StatusOr<RowGenerator> {
+      FL_RETURN_IF_ERROR(rows.rows->CheckNumbers(inputs));
+      return rows.rows->Generate();
+    });
+    rows.owners.clear();
+  } else {
+    dataset = Check(Released<StatusOr<std::unique_ptr<InMemoryDataset>>>(
+        [&]() -> StatusOr<std::unique_ptr<InMemoryDataset>> {
+          FL_RETURN_IF_ERROR(rows.rows->CheckNumbers(inputs));
+          return InMemoryDataset::FromStored(inputs, rows.rows, {});
+        }));
+  }
+  return std::make_shared<MemoryRows>(std::move(dataset), std::move(rows.owners));
 }
 
 std::shared_ptr<ProgramRows> RowsOfFrame(const ModelHandle& model, const Frame& frame) {
-  std::shared_ptr<InMemoryDataset> dataset;
-  std::string note;
-  RunInterruptibly([&](StopRequest& stop) -> Status {
+  std::unique_ptr<FrameRows> rows;
+  auto dataset = LoadInterruptibly(InputsOf(model), [&]() -> StatusOr<RowGenerator> {
     FrameEncoders encoders(InputsOf(model), model.model.format);
     FL_ASSIGN_OR_RETURN(auto encoder, encoders.For(frame, /*scoring=*/false));
-    FL_ASSIGN_OR_RETURN(const auto rows, FrameRows::Make(&frame, std::move(encoder)));
-    const RowGenerator stoppable = [&stop, next = rows->Generate()](Batch* to) -> StatusOr<bool> {
-      if (stop.made()) return absl::CancelledError("stopped by the program");
-      return next(to);
-    };
-    FL_ASSIGN_OR_RETURN(dataset, InMemoryDataset::FromGenerator(InputsOf(model), stoppable, {}));
-    note = rows->TakeNote();
-    return absl::OkStatus();
+    FL_ASSIGN_OR_RETURN(rows, FrameRows::Make(&frame, std::move(encoder)));
+    return rows->Generate();
   });
   return std::make_shared<MemoryRows>(std::move(dataset), std::vector<py::object>(),
-                                      std::move(note));
+                                      rows->TakeNote());
 }
 
 std::shared_ptr<ProgramRows> RowsOfStream(const ModelHandle& model, const py::object& object) {
   const std::vector<InputSpec>& inputs = InputsOf(model);
   const auto [capsule, stream] = StreamOf(object);
   ArrowArrayStream* const moved = stream;
-  auto dataset = Released<StatusOr<std::unique_ptr<InMemoryDataset>>>(
-      [&]() -> StatusOr<std::unique_ptr<InMemoryDataset>> {
-        FL_ASSIGN_OR_RETURN(const RowGenerator rows, MakeArrowGenerator(moved, inputs));
-        return InMemoryDataset::FromGenerator(inputs, rows, {});
-      });
-  return std::make_shared<MemoryRows>(Check(std::move(dataset)), std::vector<py::object>());
+  auto dataset = LoadInterruptibly(inputs, [&] { return MakeArrowGenerator(moved, inputs); });
+  return std::make_shared<MemoryRows>(std::move(dataset), std::vector<py::object>());
 }
 
 void BindRows(py::module_& m) {

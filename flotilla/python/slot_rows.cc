@@ -2,25 +2,30 @@
 
 #include <pybind11/stl.h>
 
+#include "flotilla/python/listener.h"
+
 namespace flotilla::python {
 namespace {
 
-template <typename Call>
-void Released(SlotRows& rows, Call call) {
-  Status status;
-  {
-    const py::gil_scoped_release release;
-    status = call(rows.dataset());
-  }
-  Check(std::move(status));
+void RunOn(SlotRows& rows, Status (SlotDataset::*method)()) {
+  rows.Run([method](SlotDataset& dataset, StopRequest&) { return (dataset.*method)(); });
 }
 
 }  // namespace
 
-SlotRows::SlotRows(const std::string& kind, Interrupt* interrupt)
-    : interrupt_(interrupt != nullptr ? interrupt : &own_),
-      dataset_(Check(DatasetFactory().create_dataset(kind))) {
-  dataset_->set_interrupt(interrupt_);
+SlotRows::SlotRows(const std::string& kind, const Interrupt* job)
+    : job_(job), dataset_(Check(DatasetFactory().create_dataset(kind))) {
+  dataset_->set_interrupt(&interrupt_.emplace());
+}
+
+void SlotRows::Run(const Work& work, const std::function<void()>& deliver) {
+  interrupt_.emplace();
+  RunInterruptibly([&](StopRequest& stop) { return work(*dataset_, stop); },
+                   [&] {
+                     if (job_ != nullptr && job_->raised()) interrupt_->Raise(job_->status());
+                     if (deliver) deliver();
+                   },
+                   [&] { interrupt_->Raise(absl::CancelledError("stopped by the program")); });
 }
 
 void SlotRows::SetInputs(const ModelHandle& handle, const std::vector<std::string>& names) {
@@ -56,10 +61,8 @@ void BindSlotRows(py::class_<SlotRows>& rows) {
             r.dataset().set_filelist(std::move(files));
           },
           py::arg("files"))
-      .def("load_into_memory",
-           [](SlotRows& r) { Released(r, [](SlotDataset& d) { return d.load_into_memory(); }); })
-      .def("local_shuffle",
-           [](SlotRows& r) { Released(r, [](SlotDataset& d) { return d.local_shuffle(); }); })
+      .def("load_into_memory", [](SlotRows& r) { RunOn(r, &SlotDataset::load_into_memory); })
+      .def("local_shuffle", [](SlotRows& r) { RunOn(r, &SlotDataset::local_shuffle); })
       .def("release_memory", [](SlotRows& r) { r.dataset().release_memory(); })
       .def("memory_data_size", [](SlotRows& r) { return r.dataset().get_memory_data_size(); });
 }

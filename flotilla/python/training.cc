@@ -2,8 +2,11 @@
 #include <pybind11/stl.h>
 
 #include <algorithm>
+#include <atomic>
+#include <chrono>
 #include <deque>
 #include <sstream>
+#include <thread>
 
 #include "flotilla/base/nearest_name.h"
 #include "flotilla/fleet/executor.h"
@@ -23,6 +26,9 @@ namespace flotilla::python {
 namespace {
 
 using RowsPointer = std::shared_ptr<ProgramRows>;
+
+// How long a call of a job may go on after a signal, so that most of them need not end the job.
+constexpr std::chrono::milliseconds kMayEnd(500);
 
 void BindOptions(py::module_& m) {
   py::class_<TrainOptions>(m, "TrainOptions", "The options of a run, as plain values.")
@@ -165,19 +171,40 @@ class PyJob {
   void Leave(const std::string& error) {
     const Status outcome = error.empty() ? absl::OkStatus() : absl::AbortedError(error);
     Status status;
-    {
-      const py::gil_scoped_release release;
-      status = fleet_.stop_worker(outcome);
-    }
+    Call("the end of its part", [&] { status = fleet_.stop_worker(outcome); });
     if (error.empty()) Check(std::move(status));
   }
   void Barrier() {
     Status status;
-    {
-      const py::gil_scoped_release release;
-      status = fleet_.barrier();
-    }
+    Call("barrier", [&] { status = fleet_.barrier(); });
     Check(std::move(status));
+  }
+  // A call that may wait for other processes, without the GIL. If a signal handler raises
+  // meanwhile, and the call does not end soon, it can end only with the job.
+  void Call(const char* name, const std::function<void()>& call) {
+    if (fleet_.server_num() == 0) {
+      const py::gil_scoped_release release;
+      call();
+      return;
+    }
+    std::atomic<bool> ended = false;
+    RunInterruptibly(
+        [&](StopRequest&) {
+          call();
+          ended = true;
+          return absl::OkStatus();
+        },
+        {},
+        [&] {
+          const py::gil_scoped_release release;
+          const auto until = std::chrono::steady_clock::now() + kMayEnd;
+          while (!ended && std::chrono::steady_clock::now() < until) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(10));
+          }
+          if (ended) return;
+          fleet_.job().Abort(absl::CancelledError(fmt::format(
+              "{} was interrupted while it waited in {}", fleet_.role().ToString(), name)));
+        });
   }
   Fleet& fleet() { return fleet_; }
   Interrupt* interrupt() { return &interrupt_; }
@@ -330,7 +357,7 @@ class PyExecutor {
         return executor_->infer_from_files(data, batch_size, terminal, interrupt);
       }
       FL_ASSIGN_OR_RETURN(const auto view, rows->Open()({.batch_size = batch_size}, interrupt));
-      return executor_->infer_from_dataset(*view);
+      return executor_->infer_from_dataset(*view, interrupt);
     };
     Report report;
     Rethrowing({rows}, [&] {
@@ -380,10 +407,10 @@ class PyExecutor {
         mail.Put(values);
       };
     }
-    RunInterruptibly(
-        [&](StopRequest& stop) -> Status {
+    rows.Run(
+        [&](SlotDataset& dataset, StopRequest& stop) -> Status {
           options.stop = [&stop] { return stop.made(); };
-          FL_ASSIGN_OR_RETURN(report, executor_->train_from_dataset(rows.dataset(), options));
+          FL_ASSIGN_OR_RETURN(report, executor_->train_from_dataset(dataset, options));
           return absl::OkStatus();
         },
         [&] {
@@ -393,27 +420,22 @@ class PyExecutor {
             for (const auto& [name, value] : values) arrays[py::str(name)] = ArrayOf(value);
             arguments.handler(arrays);
           }
-        },
-        [&rows] { rows.interrupt().Raise(absl::CancelledError("stopped by the program")); });
+        });
     return TrainReportDict(report);
   }
 
   py::dict InferFromDataset(SlotRows& rows) {
     Report report;
-    RunInterruptibly([&](StopRequest&) -> Status {
-      FL_ASSIGN_OR_RETURN(report, executor_->infer_from_dataset(rows.dataset()));
+    rows.Run([&](SlotDataset& dataset, StopRequest&) -> Status {
+      FL_ASSIGN_OR_RETURN(report, executor_->infer_from_dataset(dataset, &rows.interrupt()));
       return absl::OkStatus();
     });
     return ReportDict(report);
   }
 
   std::vector<double> MetricState(const std::string& metric) {
-    StatusOr<std::vector<double>> state = absl::UnknownError("");
-    {
-      const py::gil_scoped_release release;  // another thread may train meanwhile
-      state = executor_->metric_state(metric);
-    }
-    return Check(std::move(state));
+    // Another thread may train meanwhile.
+    return Check(Away("metric_state", [&] { return executor_->metric_state(metric); }));
   }
 
   // The prediction of the model: its last column, or all of them if there are more than two.
@@ -425,41 +447,38 @@ class PyExecutor {
     if (predict < 0) {
       Check(FailedPrecondition("the model has no prediction: pass predict= to Model, or a metric"));
     }
-    const Batch batch = BatchOf(inputs(), arrays, /*with_labels=*/false);
     const std::vector<Fetch> fetches = {Fetch(Var(def(), predict))};
-    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
-    {
-      const py::gil_scoped_release release;
-      values = executor_->infer(batch, fetches);
-    }
-    const Tensor tensor = Check(std::move(values)).front();
-    const int64_t columns = batch.rows == 0 ? 1 : tensor.data.size() / batch.rows;
-    if (columns > 2) return ArrayOf(tensor.data, {batch.rows, columns});
-    std::vector<float> last(batch.rows);
-    for (int64_t row = 0; row < batch.rows; ++row) last[row] = tensor.data[(row + 1) * columns - 1];
-    return ArrayOf(last, {batch.rows});
+    std::vector<float> values;
+    const int64_t rows = ForEachPart(inputs(), arrays, [&](const Batch& batch) {
+      const Tensor tensor =
+          Check(Away("predict", [&] { return executor_->infer(batch, fetches); })).front();
+      values.insert(values.end(), tensor.data.begin(), tensor.data.end());
+    });
+    const int64_t columns = rows == 0 ? 1 : values.size() / rows;
+    if (columns > 2) return ArrayOf(values, {rows, columns});
+    std::vector<float> last(rows);
+    for (int64_t row = 0; row < rows; ++row) last[row] = values[(row + 1) * columns - 1];
+    return ArrayOf(last, {rows});
   }
 
   py::array_t<float> Parameter(const std::string& name) {
-    return ArrayOf(Check(executor_->parameter(name)));
+    return ArrayOf(Check(Away("parameter", [&] { return executor_->parameter(name); })));
   }
 
   py::array_t<float> TableRows(const std::string& table, const py::object& ids) {
-    return ArrayOf(Check(executor_->rows(table, IdsOf(ids, "ids"))));
+    const std::vector<uint64_t> wanted = IdsOf(ids, "ids");
+    return ArrayOf(Check(Away("rows", [&] { return executor_->rows(table, wanted); })));
   }
 
   void SetParameter(const std::string& name,
                     const py::array_t<float, py::array::c_style | py::array::forcecast>& values) {
-    Check(executor_->set_parameter(name, {values.data(), static_cast<size_t>(values.size())}));
+    const std::span<const float> span(values.data(), static_cast<size_t>(values.size()));
+    Check(Away("set_parameter", [&] { return executor_->set_parameter(name, span); }));
   }
 
-  template <typename Call>
-  void Released(Call call) {
-    Status status;
-    {
-      const py::gil_scoped_release release;
-      status = call(*executor_);
-    }
+  template <typename Work>
+  void Released(const char* name, Work work) {
+    Status status = Away(name, [&] { return work(*executor_); });
     Print();
     Check(std::move(status));
   }
@@ -468,6 +487,20 @@ class PyExecutor {
   std::span<const InputSpec> inputs() const { return executor_->model().graph.def().inputs; }
 
  private:
+  // The result of a call without the GIL; in a job, of one of its calls.
+  template <typename Work>
+  auto Away(const char* name, Work work) -> decltype(work()) {
+    decltype(work()) result = absl::UnknownError("");
+    const auto call = [&] { result = work(); };
+    if (job_ != nullptr) {
+      job_->Call(name, call);
+    } else {
+      const py::gil_scoped_release release;
+      call();
+    }
+    return result;
+  }
+
   void Print() {
     for (const std::string& text : printed_.TakeAll()) {
       py::print(text, py::arg("end") = "", py::arg("flush") = true);
@@ -478,11 +511,8 @@ class PyExecutor {
   py::list Fetched(const std::vector<FetchArgument>& fetch, Run run) {
     std::vector<Fetch> fetches;
     for (const auto& each : fetch) fetches.push_back(FetchOf(each));
-    StatusOr<std::vector<Tensor>> values = absl::UnknownError("");
-    {
-      const py::gil_scoped_release release;
-      values = run(std::span<const Fetch>(fetches));
-    }
+    StatusOr<std::vector<Tensor>> values =
+        Away("a step", [&] { return run(std::span<const Fetch>(fetches)); });
     py::list arrays;
     for (const Tensor& value : Check(std::move(values))) arrays.append(ArrayOf(value));
     return arrays;
@@ -576,7 +606,8 @@ void BindTraining(py::module_& m) {
            py::arg("arguments"))
       .def("infer_from_dataset", &PyExecutor::InferFromDataset, py::arg("rows"))
       .def("metric_state", &PyExecutor::MetricState, py::arg("metric"))
-      .def("end_pass", [](PyExecutor& e) { e.Released([](Executor& x) { return x.end_pass(); }); })
+      .def("end_pass",
+           [](PyExecutor& e) { e.Released("end_pass", [](Executor& x) { return x.end_pass(); }); })
       .def("reset_metrics",
            [](PyExecutor& e) {
              const py::gil_scoped_release release;  // another thread may train meanwhile
@@ -589,7 +620,7 @@ void BindTraining(py::module_& m) {
       .def(
           "save",
           [](PyExecutor& e, const std::string& dir, bool inference) {
-            e.Released([&](Executor& x) {
+            e.Released("save", [&](Executor& x) {
               return inference ? x.save_inference_model(dir) : x.save_persistables(dir);
             });
           },
@@ -598,7 +629,7 @@ void BindTraining(py::module_& m) {
           "load",
           [](PyExecutor& e, const std::string& dir, bool allow_missing, bool optimizer_state) {
             std::vector<std::string> missing;
-            e.Released([&](Executor& x) {
+            e.Released("load", [&](Executor& x) {
               LoadOptions options;
               options.allow_missing = allow_missing;
               options.optimizer_state = optimizer_state;
@@ -610,7 +641,7 @@ void BindTraining(py::module_& m) {
       .def(
           "check_idle",
           [](PyExecutor& e, const std::string& call) {
-            e.Released([&](Executor& x) { return x.check_idle(call.c_str()); });
+            e.Released("check_idle", [&](Executor& x) { return x.check_idle(call.c_str()); });
           },
           py::arg("call"))
       .def_property_readonly("epoch", [](PyExecutor& e) { return e.executor().epoch(); });

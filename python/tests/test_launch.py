@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -112,3 +113,28 @@ def test_a_function_of_a_prompt_needs_cloudpickle(tmp_path):
     pytest.importorskip("cloudpickle")
     done = run(tmp_path, "-", "guarded", input=SCRIPT)
     assert "[40, 41]" in done.stdout, done.stderr
+
+
+def interrupted(job, call):
+    """Trainer 0 waits for the other one, which never comes, and is interrupted."""
+    trainer = fl.Trainer(click_model(), job=job, mode="sync", seed=4)
+    with trainer:
+        if job.index == 1:
+            time.sleep(1.5)  # until the job has ended
+            job._core.barrier()
+        signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("alarm")))
+        signal.setitimer(signal.ITIMER_REAL, 0.3)
+        start = time.monotonic()
+        try:
+            if call == "barrier":
+                job._core.barrier()
+            else:
+                trainer.feed()({"item": [1], "label": [0]})
+        except TimeoutError:
+            raise TimeoutError(f"after {time.monotonic() - start:.2f} s") from None
+
+
+@pytest.mark.parametrize("call", ["barrier", "step"])
+def test_a_signal_ends_a_call_that_waits_for_other_trainers(call):
+    with pytest.raises(TimeoutError, match="after (0|1.[0-2])"):
+        fl.launch(interrupted, servers=1, workers=2, args=[call])

@@ -408,3 +408,58 @@ def test_a_tensor_of_a_parameter_has_what_was_loaded(run):
         assert np.array(fluid.global_scope().find_var("w").get_tensor()) == 5
         assert exe.run(fluid.default_main_program().clone(for_test=True), feed=feed, fetch_list=[h])[0] == 5
     """)
+
+
+def test_a_signal_ends_a_call_on_a_dataset_which_can_be_used_again(run):
+    run("""
+        import signal
+        import time
+        import paddle.fluid as fluid
+        from net import network
+
+        def alarm(*_):
+            raise TimeoutError("alarm")
+
+        def interrupted(call):
+            signal.setitimer(signal.ITIMER_REAL, 0.3)
+            start = time.monotonic()
+            try:
+                call()
+            except TimeoutError:
+                assert time.monotonic() - start < 1.3, time.monotonic() - start
+            else:
+                raise AssertionError("not interrupted")
+
+        signal.signal(signal.SIGALRM, alarm)
+        inputs, p, loss, auc, batch_auc = network()
+        program = fluid.default_main_program()
+        test = program.clone(for_test=True)
+        fluid.optimizer.Adam(0.01).minimize(loss)
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        for kind in ("QueueDataset", "InMemoryDataset"):
+            dataset = fluid.DatasetFactory().create_dataset(kind)
+            dataset.set_use_var(inputs)
+            dataset.set_batch_size(100)
+            dataset.set_filelist(["rows/part-0"])
+            dataset.set_pipe_command("sleep 5; python gen.py")
+            interrupted(lambda: exe.train_from_dataset(program, dataset))
+            interrupted(lambda: exe.infer_from_dataset(test, dataset))
+            if kind == "InMemoryDataset":
+                interrupted(dataset.load_into_memory)
+            # Shown by a command that waits at its first use only.
+            dataset.set_pipe_command("test -e %s || { touch %s; sleep 5; }; python gen.py" % (kind, kind))
+            interrupted(lambda: exe.train_from_dataset(program, dataset))
+            exe.train_from_dataset(program, dataset)
+            exe.infer_from_dataset(test, dataset, fetch_list=[auc])
+
+        class Broken(fluid.executor.FetchHandler):
+            def handler(self, values):
+                raise ZeroDivisionError("mine")
+
+        try:
+            exe.train_from_dataset(program, dataset, fetch_handler=Broken([loss.name], 0.001, True))
+        except ZeroDivisionError:
+            print("raised")
+        exe.train_from_dataset(program, dataset)
+    """)

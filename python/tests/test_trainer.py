@@ -271,6 +271,34 @@ def test_ctrl_c_stops_within_a_second_and_is_resumed(tmp_path, click_model, clic
             assert numpy.array_equal(one, two)
 
 
+@pytest.mark.parametrize("call", ["evaluate", "evaluate in place", "predict", "fit", "load", "Predictor"])
+def test_a_signal_ends_every_long_call_within_a_second(click_model, clicks, tmp_path, call):
+    def alarm(*_):
+        raise TimeoutError("alarm")
+
+    trainer = fl.Trainer(click_model(), threads=1)
+    trainer.fit(clicks(100))
+    trainer.save(tmp_path / "model")
+    predictor = fl.Predictor(tmp_path / "model", threads=1)
+    rows = {name: numpy.repeat(array, 4000, axis=0) for name, array in clicks(1000).items()}  # seconds of work
+    in_place = fl.Dataset.from_numpy(rows, copy=False)
+    work = {"evaluate": lambda: trainer.evaluate(rows), "evaluate in place": lambda: trainer.evaluate(in_place),
+            "predict": lambda: [trainer.predict(rows) for _ in range(9)],
+            "fit": lambda: trainer.fit(rows, batch_size=10),
+            "load": lambda: [fl._core.Rows.of_arrays(trainer.model, rows, True) for _ in range(9)],
+            "Predictor": lambda: [predictor.predict(rows) for _ in range(9)]}[call]
+    former = signal.signal(signal.SIGALRM, alarm)
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        start = time.monotonic()
+        with pytest.raises(TimeoutError, match="alarm"):
+            work()
+        assert time.monotonic() - start < 1.1
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, former)
+
+
 def test_threads_predict_at_once(tmp_path, click_model, clicks):
     trainer = fl.Trainer(click_model(), threads=1)
     trainer.fit(clicks(), batch_size=100)
