@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "flotilla/base/status.h"
@@ -39,6 +40,14 @@ template <typename T>
 T Check(StatusOr<T> value) {
   Check(value.status());
   return *std::move(value);
+}
+
+// A text of the engine, which may name files and values that are not UTF-8.
+inline py::str TextOf(std::string_view text) {
+  PyObject* const decoded =
+      PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (decoded == nullptr) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
 }
 
 // Raises what a signal handler of Python raises, for loops of seconds without the GIL, which it

@@ -171,7 +171,7 @@ void ListenedRun::Deliver() {
   }
   for (const auto& message : messages) {
     if (const auto* log = std::get_if<LogMessage>(&message)) {
-      Guarded([&] { listener_.attr("on_log")(static_cast<int>(log->level), log->text); });
+      Guarded([&] { listener_.attr("on_log")(static_cast<int>(log->level), TextOf(log->text)); });
       continue;
     }
     const auto& epoch = std::get<EpochMessage>(message);

@@ -6,8 +6,8 @@ namespace {
 
 void RaiseStatus(const Status& status) {
   const std::string code = absl::StatusCodeToString(status.code());
-  const py::object error = py::module_::import("flotilla.errors")
-                               .attr("from_status")(code, std::string(Message(status)));
+  const py::object error =
+      py::module_::import("flotilla.errors").attr("from_status")(code, TextOf(Message(status)));
   PyErr_SetObject(py::type::of(error).ptr(), error.ptr());
 }
 

@@ -503,7 +503,7 @@ class PyExecutor {
 
   void Print() {
     for (const std::string& text : printed_.TakeAll()) {
-      py::print(text, py::arg("end") = "", py::arg("flush") = true);
+      py::print(TextOf(text), py::arg("end") = "", py::arg("flush") = true);
     }
   }
 

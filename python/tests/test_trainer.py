@@ -505,3 +505,18 @@ def test_bad_batches_are_left_out_counted_and_named(caplog):
         assert numpy.array_equal(trainer.parameter("fc_0.w_0"), before)
         step({name: array[80:90] for name, array in rows.items()})
     assert not numpy.array_equal(trainer.parameter("fc_0.w_0"), before)
+
+
+def test_messages_and_errors_may_name_what_is_not_utf8(tmp_path, caplog):
+    caplog.set_level("INFO", logger="flotilla")
+    rows = b"click,shop,size\n" + b"".join(b"%d,s%d,%d.5\n" % (i % 2, i % 7, i) for i in range(300))
+    path = os.fsencode(tmp_path) + b"/\xe9.csv"
+    with open(path, "wb") as file:
+        file.write(rows)
+    trainer = fl.Trainer("lr", threads=1)
+    assert trainer.fit(tmp_path)["rows"] == [300]
+    assert "\ufffd.csv" in caplog.text
+    with open(path, "wb") as file:
+        file.write(rows + b"1,caf\xe9,caf\xe9\n")
+    with pytest.raises(ValueError, match="\ufffd.csv.*caf\ufffd"):
+        trainer.fit(tmp_path)
