@@ -24,6 +24,29 @@ int64_t Nanos(double seconds) { return static_cast<int64_t>(seconds * 1e9); }
 
 std::string HostOf(const std::string& address) { return address.substr(0, address.rfind(':')); }
 
+// While it lives, exit codes can be read. Where SIGCHLD is ignored they could not; a handler of the
+// program stays.
+class ReadableExits {
+ public:
+  ReadableExits() {
+    sigaction(SIGCHLD, nullptr, &former_);
+    if (former_.sa_handler != SIG_IGN && (former_.sa_flags & SA_NOCLDWAIT) == 0) return;
+    struct sigaction action = {};
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGCHLD, &action, nullptr);
+    changed_ = true;
+  }
+  ~ReadableExits() {
+    if (changed_) sigaction(SIGCHLD, &former_, nullptr);
+  }
+  ReadableExits(const ReadableExits&) = delete;
+  ReadableExits& operator=(const ReadableExits&) = delete;
+
+ private:
+  struct sigaction former_ = {};
+  bool changed_ = false;
+};
+
 }  // namespace
 
 struct LocalCluster::Member {
@@ -39,7 +62,7 @@ LocalCluster::~LocalCluster() = default;
 
 StatusOr<ClusterResult> LocalCluster::Run(const std::function<int()>& stop,
                                           const std::function<void()>& idle) {
-  signal(SIGCHLD, SIG_DFL);  // if it were ignored, exit codes could not be read
+  const ReadableExits readable;
   FL_RETURN_IF_ERROR(StartAll());
   while (!AllEnded()) {
     WaitForEvent();

@@ -232,5 +232,18 @@ TEST_F(LocalClusterTest, ACommandThatIsNotThereIsAnError) {
               HasSubstr("server 0: cannot run no-such-program: No such file"));
 }
 
+TEST_F(LocalClusterTest, TheProgramsHandlerOfEndedChildrenStaysAndOneThatIgnoresThemComesBack) {
+  struct sigaction former = {};
+  sigaction(SIGCHLD, nullptr, &former);
+  for (sighandler_t handler : {static_cast<sighandler_t>([](int) {}), SIG_IGN}) {
+    signal(SIGCHLD, handler);
+    const auto result = Run("exit 3");
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->exit_code, 3);
+    EXPECT_EQ(signal(SIGCHLD, SIG_DFL), handler);
+  }
+  sigaction(SIGCHLD, &former, nullptr);
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -138,3 +138,15 @@ def interrupted(job, call):
 def test_a_signal_ends_a_call_that_waits_for_other_trainers(call):
     with pytest.raises(TimeoutError, match="after (0|1.[0-2])"):
         fl.launch(interrupted, servers=1, workers=2, args=[call])
+
+
+def test_the_programs_handler_of_ended_children_stays(tmp_path):
+    heard = []
+    former = signal.signal(signal.SIGCHLD, lambda *_: heard.append(1))
+    try:
+        assert fl._core.launch_local(["true"], 1, 1, str(tmp_path), {}, 1.0) == (0, "")
+        heard.clear()
+        subprocess.run(["true"], check=True)
+        assert heard
+    finally:
+        signal.signal(signal.SIGCHLD, former)
