@@ -463,3 +463,34 @@ def test_a_signal_ends_a_call_on_a_dataset_which_can_be_used_again(run):
             print("raised")
         exe.train_from_dataset(program, dataset)
     """)
+
+
+def test_what_changes_after_the_first_run_counts_or_raises(run):
+    run("""
+        import numpy as np
+        import paddle.fluid as fluid
+        x, y = fluid.layers.data("x", [1]), fluid.layers.data("y", [1])
+        half = fluid.initializer.Constant(0.5)
+        first = fluid.layers.fc(x, 1, bias_attr=False, param_attr=fluid.ParamAttr("first", initializer=half))
+        second = fluid.layers.fc(first, 1, bias_attr=False, param_attr=fluid.ParamAttr("second", initializer=half))
+        loss = fluid.layers.mean(fluid.layers.square_error_cost(second, y))
+        fluid.optimizer.SGD(0.5).minimize(loss)
+        fluid.optimizer.SGD(0.1).minimize(loss)  # nothing has been trained: this one counts
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        feed = {"x": np.ones((1, 1), "float32"), "y": np.ones((1, 1), "float32")}
+        weights = lambda: [np.array(fluid.global_scope().find_var(name).get_tensor()).item() for name in ("first", "second")]
+        exe.run(feed=feed)
+        before = weights()
+        assert np.allclose(before, [0.575, 0.575]), before
+        first.stop_gradient = True
+        exe.run(feed=feed)
+        assert weights()[0] == before[0] and weights()[1] != before[1], (before, weights())
+        other = fluid.layers.mean(first)
+        for call in (lambda: fluid.optimizer.SGD(0.0).minimize(loss), lambda: fluid.optimizer.SGD(0.1).minimize(other)):
+            try:
+                call()
+            except NotImplementedError:
+                continue
+            raise AssertionError("accepted")
+    """)

@@ -127,14 +127,16 @@ class Program:
         self.vars = {}
         self.random_seed = 0
         self.minimized = None  # (loss, optimizer)
+        self.trained = False  # an engine with the optimizer has been made
         self.reader = None  # feeds run() when no feed is given
         self.dataset_inputs = set()  # names of inputs that rows of datasets have
         self.mains = []  # of a startup program: the programs whose parameters it initialises
 
     @property
     def version(self):
-        """Changes whenever the program does."""
-        return len(self.calls), self.minimized is not None, len(self.dataset_inputs)
+        """Changes whenever the program does, as far as its graph and its optimizer are concerned."""
+        stopped = tuple(name for name, var in self.vars.items() if var.stop_gradient)
+        return len(self.calls), self.minimized is not None, len(self.dataset_inputs), stopped
 
     @property
     def data(self):
@@ -156,6 +158,7 @@ class Program:
         twin.dataset_inputs = set(self.dataset_inputs)
         if for_test:
             twin.minimized = None
+            twin.trained = False
         return twin
 
     def global_block(self):

@@ -23,7 +23,14 @@ class Optimizer:
         """The program of `loss` trains from now on."""
         if parameter_list or no_grad_set or grad_clip:
             raise NotImplementedError("minimize: parameter_list, no_grad_set and grad_clip are not available")
-        loss.program.minimized = (loss, self)
+        program = loss.program
+        if program.minimized is not None and program.minimized[0] is not loss:
+            raise NotImplementedError(f"minimize: the program minimizes {program.minimized[0].name} already, and a second "
+                                      f"loss, {loss.name}, in one program is not available: minimize their sum")
+        if program.trained and program.minimized[1] is not self:
+            raise NotImplementedError("minimize: the program has trained with another optimizer, which cannot be replaced: "
+                                      "make a program of the same parameters")
+        program.minimized = (loss, self)
         return [], []
 
     def make(self, program):

@@ -77,6 +77,7 @@ class Scope:
         from .fleet import fleet
 
         lowered = lower(program)
+        program.trained = program.trained or program.minimized is not None
         root = fleet.engine(program, lowered)
         if root is not None:
             if root not in self._roots:
