@@ -494,3 +494,24 @@ def test_what_changes_after_the_first_run_counts_or_raises(run):
                 continue
             raise AssertionError("accepted")
     """)
+
+
+def test_arguments_of_losses_that_have_no_effect_raise(run):
+    run("""
+        import paddle.fluid as fluid
+        layers = fluid.layers
+        x, label, y = layers.data("x", [3]), layers.data("label", [1], dtype="int64"), layers.data("y", [3])
+        p = layers.softmax(x)
+        layers.cross_entropy(p, label, ignore_index=-100)
+        layers.softmax_with_cross_entropy(x, label, axis=1)
+        for call in (lambda: layers.cross_entropy(p, label, ignore_index=2),
+                     lambda: layers.softmax_with_cross_entropy(x, label, ignore_index=0),
+                     lambda: layers.softmax_with_cross_entropy(x, label, axis=0),
+                     lambda: layers.sigmoid_cross_entropy_with_logits(x, y, ignore_index=-1)):
+            try:
+                call()
+            except NotImplementedError as error:
+                assert "ignore_index" in str(error) or "axis 0" in str(error), error
+            else:
+                raise AssertionError("accepted")
+    """)

@@ -259,27 +259,32 @@ def mean(x, name=None):
 
 def cross_entropy(input, label, soft_label=False, ignore_index=-100):
     """-log of the probability of the label, (B, 1)."""
-    _no_soft_labels("cross_entropy", soft_label)
+    _only_usual_labels("cross_entropy", soft_label, ignore_index)
     return _record("cross_entropy", x=input, label=label)
 
 
 def softmax_with_cross_entropy(logits, label, soft_label=False, ignore_index=-100, numeric_stable_mode=True,
                                return_softmax=False, axis=-1):
     """The same from the input of the softmax."""
-    _no_soft_labels("softmax_with_cross_entropy", soft_label)
+    _only_usual_labels("softmax_with_cross_entropy", soft_label, ignore_index)
+    if axis != -1 and axis != len(logits.shape) - 1:
+        raise NotImplementedError(f"softmax_with_cross_entropy: axis {axis}: only the last dimension is available")
     loss = _record("softmax_with_cross_entropy", x=logits, label=label)
     return (loss, softmax(logits)) if return_softmax else loss
 
 
-def _no_soft_labels(layer, soft_label):
+def _only_usual_labels(layer, soft_label, ignore_index):
     if soft_label:
         raise NotImplementedError(f"{layer}: soft_label is not available")
+    if ignore_index != -100:
+        raise NotImplementedError(f"{layer}: ignore_index {ignore_index} is not available: leave such rows out")
 
 
 def sigmoid_cross_entropy_with_logits(x, label, ignore_index=-100, name=None, normalize=False):
     """Cross entropy of sigmoid(x) and label, elementwise."""
     if normalize:
         raise NotImplementedError("sigmoid_cross_entropy_with_logits: normalize is not available")
+    _only_usual_labels("sigmoid_cross_entropy_with_logits", False, ignore_index)
     return _record("sigmoid_cross_entropy_with_logits", x=x, label=label)
 
 
