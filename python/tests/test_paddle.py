@@ -515,3 +515,23 @@ def test_arguments_of_losses_that_have_no_effect_raise(run):
             else:
                 raise AssertionError("accepted")
     """)
+
+
+def test_logsigmoid_of_any_number_and_its_gradient(run):
+    run("""
+        import numpy as np
+        import paddle.fluid as fluid
+        x, y = fluid.layers.data("x", [2]), fluid.layers.data("y", [1])
+        weight = fluid.ParamAttr("w", initializer=fluid.initializer.Constant(0.0))
+        values = fluid.layers.logsigmoid(x)
+        # At 0, where initial weights are.
+        fluid.optimizer.SGD(1.0).minimize(fluid.layers.mean(fluid.layers.logsigmoid(
+            fluid.layers.fc(x, 1, bias_attr=False, param_attr=weight))))
+        exe = fluid.Executor(fluid.CPUPlace())
+        exe.run(fluid.default_startup_program())
+        numbers = np.array([[-1000, -100], [-50, 3], [0, 100]], "float32")
+        found, = exe.run(feed={"x": numbers}, fetch_list=[values])
+        np.testing.assert_allclose(found, -np.logaddexp(0, -numbers.astype("float64")), rtol=1e-5, atol=1e-30)
+        found = np.array(fluid.global_scope().find_var("w").get_tensor()).ravel()
+        np.testing.assert_allclose(found, -0.5 * numbers.mean(axis=0), rtol=1e-5)
+    """)

@@ -448,10 +448,15 @@ def _absolute(x):
     return fl.relu(x) + fl.relu(-x)
 
 
+def _log_sigmoid(x):
+    """By the loss of a click, whose value and gradient are right for any x."""
+    return -fl.sigmoid_cross_entropy_with_logits(x, fl.fill_like_batch(x, list(x.shape[1:]), 1.0))
+
+
 #: Layers of one value.
 _UNARY = {"relu": fl.relu, "sigmoid": fl.sigmoid, "tanh": fl.tanh, "square": fl.square, "sqrt": fl.sqrt, "exp": fl.exp,
           "log": fl.log, "softmax": fl.softmax, "abs": _absolute, "softsign": lambda x: x / (_absolute(x) + 1.0),
-          "logsigmoid": lambda x: fl.log(fl.sigmoid(x))}
+          "logsigmoid": _log_sigmoid}
 
 
 def _define_unary(op, make):
