@@ -244,6 +244,8 @@ else:
                 batches += len(losses)
                 if ending == "fails" and fleet.worker_index() == 1:
                     raise ZeroDivisionError("of trainer 1")
+                if ending == "exits" and fleet.worker_index() == 1:
+                    sys.exit(3)
         except fluid.core.EOFException:
             reader.reset()
     if fleet.is_first_worker():
@@ -266,10 +268,11 @@ def test_jobs_of_servers_and_trainers(run, tmp_path, monkeypatch, mode, ending):
     assert (tmp_path / "model").is_dir()
 
 
-def test_an_exception_of_a_trainer_ends_the_job_with_its_cause(run, tmp_path):
+@pytest.mark.parametrize("ending, cause", [("fails", "ZeroDivisionError: of trainer 1"), ("exits", "SystemExit: 3")])
+def test_a_failure_of_a_trainer_ends_the_job_with_its_cause(run, tmp_path, ending, cause):
     (tmp_path / "job.py").write_text(JOB)
-    run(["-m", "paddle.distributed.launch_ps", "--log_dir", "log", "job.py", "sync", "fails"], fails=True)
-    assert "ZeroDivisionError: of trainer 1" in (tmp_path / "log" / "workerlog.0").read_text()
+    run(["-m", "paddle.distributed.launch_ps", "--log_dir", "log", "job.py", "sync", ending], fails=True)
+    assert cause in (tmp_path / "log" / "workerlog.0").read_text()
 
 
 def test_lists_of_ids_are_pooled_or_kept_as_they_are_used(run):

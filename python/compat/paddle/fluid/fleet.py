@@ -2,8 +2,10 @@
 paddle.fluid.incubate.fleet and paddle.distributed.fleet name."""
 
 import atexit
+import builtins
 import os
 import sys
+import threading
 
 from flotilla import _core
 
@@ -317,7 +319,7 @@ fleet = Fleet()
 
 
 def _stop_at_exit():
-    """Scripts that end without stop_worker: a normal end is one for the job too."""
+    """Scripts that end without stop_worker: a normal end is one for the job too, an exit code is a failure."""
     fleet.stop_worker(_failure)
 
 
@@ -332,5 +334,17 @@ def _note_failure(kind, error, traceback):
     _excepthook(kind, error, traceback)
 
 
+_exit = sys.exit
+
+
+def _noting_exit(code=None):
+    """Neither the hook for exceptions nor what runs at the end of a script is told its exit code."""
+    global _failure
+    if threading.current_thread() is threading.main_thread():
+        _failure = "" if code in (None, 0) else f"SystemExit: {code}"
+    _exit(code)
+
+
 sys.excepthook = _note_failure
+sys.exit = builtins.exit = builtins.quit = _noting_exit
 atexit.register(_stop_at_exit)
