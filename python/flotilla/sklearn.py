@@ -21,7 +21,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, column_or_1d 
 from . import _core
 from .callbacks import Listener
 from .dataset import Dataset
-from .frames import _column, is_frame
+from .frames import _column, check_names, is_frame
 from .predictor import Predictor
 from .trainer import Trainer, _cores
 
@@ -53,8 +53,14 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         if is_frame(rows):
             if len(rows) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
+            check_names(rows)
             names: Optional[list[str]] = [str(name) for name in rows.columns]
             checked = rows
+            for name, column in zip(names, (rows.iloc[:, i] for i in range(rows.shape[1]))):
+                if getattr(column.dtype, "kind", "O") == "f" and numpy.isinf(column.to_numpy(dtype=float,
+                                                                                             na_value=numpy.nan)).any():
+                    raise ValueError(f"Input X contains infinity, in column {name!r}: make it a missing value (NaN) or "
+                                     "a large number")
         else:
             names = None
             checked = check_array(rows, accept_sparse="csr", force_all_finite="allow-nan" if not _is_sparse(rows)
@@ -76,7 +82,7 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             missing = [name for name in self.feature_names_in_ if name not in names]
             if missing:
                 raise ValueError(f"the data frame lacks the columns {missing}")
-            checked = rows[list(self.feature_names_in_)]
+            checked = rows.iloc[:, [names.index(name) for name in self.feature_names_in_]]
         return checked
 
     def _columns(self, rows: Any) -> list[Any]:
@@ -93,16 +99,18 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
         return columns
 
     def _categories(self) -> set[int]:
-        """The numbers of the columns that are categories by the user's word."""
+        """The numbers of the columns that are categories by the user's word: a name, also one that is a number, or the
+        number of a column."""
         names = list(getattr(self, "feature_names_in_", []))
         found = set()
         for each in self.categorical:
-            if isinstance(each, str):
-                if each not in names:
-                    raise ValueError(f"categorical: there is no column {each!r}")
-                found.add(names.index(each))
-            else:
+            if str(each) in names:
+                found.add(names.index(str(each)))
+            elif isinstance(each, (int, numpy.integer)) and 0 <= each < self.n_features_in_:
                 found.add(int(each))
+            else:
+                raise ValueError(f"categorical: there is no column {each!r}; the columns are "
+                                 f"{', '.join(map(repr, names)) or f'0 to {self.n_features_in_ - 1}'}")
         return found
 
     def _schema(self, path: str, columns: list[Any], listener: Listener) -> str:

@@ -72,3 +72,31 @@ def test_a_regression_and_sparse_rows():
     matrix = sparse.random(2000, 50, density=0.2, format="csr", random_state=1)
     clicks = (matrix @ random.normal(size=50) > 0).astype(int)
     assert Classifier("lr", epochs=20).fit(matrix, clicks).score(matrix, clicks) > 0.8
+
+
+def test_columns_are_checked_and_found_by_name_or_number():
+    pandas = pytest.importorskip("pandas")
+    rows, label = load_breast_cancer(return_X_y=True)
+    frame = pandas.DataFrame(rows[:, :4])  # their names are numbers
+    model = Classifier("lr", threads=1, epochs=2).fit(frame, label)
+    assert numpy.array_equal(model.predict_proba(frame[[3, 2, 1, 0]]), model.predict_proba(frame))
+    for wrong in (99, -1, 1.5, "mean"):
+        for given in (rows, frame):
+            with pytest.raises(ValueError, match=f"categorical: there is no column {wrong!r}"):
+                Classifier("lr", threads=1, epochs=1, categorical=[wrong]).fit(given, label)
+    # A name counts before a number, also one that is a number.
+    shop = numpy.arange(3000) % 20
+    shops = pandas.DataFrame({1: numpy.ones(3000), 0: shop})
+    for given in (shops, shops.to_numpy()[:, ::-1]):
+        model = Classifier("lr", threads=1, epochs=5, categorical=[0]).fit(given, shop % 2)
+        assert (model.predict(given) == shop % 2).mean() > 0.95
+    for row in (3, 500):
+        broken = frame.rename(columns=str).astype({"1": "float32"})
+        broken.iloc[row, 1] = numpy.inf
+        with pytest.raises(ValueError, match="Input X contains infinity, in column '1'"):
+            Classifier("lr", threads=1, epochs=1).fit(broken, label)
+        with pytest.raises(ValueError, match="Input X contains infinity, in column '1'"):
+            model.predict(broken.iloc[:, 1:3])
+    missing = frame.astype({1: "Float64"})
+    missing.iloc[3, 1] = None
+    Classifier("lr", threads=1, epochs=1).fit(missing, label)
