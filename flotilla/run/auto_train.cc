@@ -107,6 +107,7 @@ class Race {
 
  private:
   Status MakeRacers(const DescribedRows& rows);
+  StatusOr<bool> NewestAreLast(const Rows& rows) const;
   Status Choose(const Rows& rows);
   // The names of racers and the numbers of their epochs.
   std::string NamesOf(const std::vector<RaceMember>& members) const;
@@ -157,12 +158,23 @@ Status Race::MakeRacers(const DescribedRows& rows) {
   return absl::OkStatus();
 }
 
+StatusOr<bool> Race::NewestAreLast(const Rows& rows) const {
+  const ParserSpec& format = rows.described.format;
+  std::vector<std::string> files;
+  if (!options_.data.train.empty()) {
+    FL_ASSIGN_OR_RETURN(files, FindFiles("--data", options_.data.train, options_.data));
+  }
+  if (!FilesInTimeOrder(files, format, SourceOf(options_.data))) return false;
+  return InTimeOrder(*rows.loaded.train, format);
+}
+
 Status Race::Run(Rows* rows, const std::function<bool()>& stop) {
   FL_RETURN_IF_ERROR(MakeRacers(rows->described));
   all_rows_ = rows->loaded.train->rows();
-  FL_ASSIGN_OR_RETURN(const bool in_order,
-                      InTimeOrder(*rows->loaded.train, rows->described.format));
-  last_ = race_.last.value_or(in_order);
+  last_ = race_.last.value_or(false);
+  if (!race_.last) {
+    FL_ASSIGN_OR_RETURN(last_, NewestAreLast(*rows));
+  }
   parts_ = HoldBack(all_rows_, race_.holdout, last_, race_.max_rows);
   FL_ASSIGN_OR_RETURN(watched_, WatchedMetricOf(racers_[0].model));
   terminal_.log.info("{} models race on {} rows, {} {} are held back", racers_.size(),

@@ -49,5 +49,47 @@ TEST(TimeOrderTest, IsSeenInATimeColumn) {
   EXPECT_FALSE(IsInOrder(TimeRows(hours), kSchema));
 }
 
+// One row of each of `times`, which are ISO times.
+std::string IsoRows(const std::vector<std::string>& times) {
+  std::string text = "t,y\n";
+  for (size_t i = 0; i < times.size(); ++i) text += fmt::format("{},{}\n", times[i], i % 2);
+  return text;
+}
+
+TEST(TimeOrderTest, DescendingTimesAreNotInOrder) {
+  // 600 rows an hour, the last hour of the day first: the hour never goes "back" but at each of its
+  // changes.
+  std::vector<int> hours;
+  for (int i = 0; i < 12000; ++i) hours.push_back(19 - i / 600);
+  EXPECT_FALSE(IsInOrder(TimeRows(hours), "t:time(hour) y:label c:ignore"));
+  EXPECT_FALSE(IsInOrder(TimeRows(hours), "t:time y:label c:ignore"));
+  std::reverse(hours.begin(), hours.end());
+  EXPECT_TRUE(IsInOrder(TimeRows(hours), "t:time(hour) y:label c:ignore"));
+  // Hours wrap once a day in both directions.
+  hours.clear();
+  for (int i = 0; i < 12000; ++i) hours.push_back(239 - i / 50);
+  EXPECT_FALSE(IsInOrder(TimeRows(hours), "t:time(hour) y:label c:ignore"));
+  EXPECT_FALSE(IsInOrder(TimeRows(hours), "t:time(weekday) y:label c:ignore"));
+}
+
+TEST(TimeOrderTest, AFewRowsADayAreInOrder) {
+  std::vector<int> hours;
+  for (int i = 0; i < 80; ++i) hours.push_back(i * 3);
+  EXPECT_TRUE(IsInOrder(TimeRows(hours), "t:time y:label c:ignore"));
+}
+
+TEST(TimeOrderTest, AnOlderFileMayNotFollow) {
+  const TempDir dir;
+  const std::string day9 = dir.Write("a", IsoRows({"2026-09-09 00:10:00", "2026-09-09 23:00:00"}));
+  const std::string day10 = dir.Write("b", IsoRows({"2026-09-10 00:10:00", "2026-09-10 23:00:00"}));
+  const ParserSpec format{.format = "csv", .params = {{"schema", "header=yes t:time y:label"}}};
+  const auto in_order = [&](const std::vector<std::string>& files) {
+    return FilesInTimeOrder(files, format, {});
+  };
+  EXPECT_TRUE(in_order({day9, day10}));
+  EXPECT_FALSE(in_order({day10, day9}));
+  EXPECT_TRUE(in_order({day9, "-", dir.Write("c", "t,y\n"), day10}));
+}
+
 }  // namespace
 }  // namespace flotilla

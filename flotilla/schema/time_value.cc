@@ -22,7 +22,10 @@ int WeekdayOf(int64_t days) { return static_cast<int>(((days + 3) % 7 + 7) % 7);
 
 bool FromDate(int64_t year, int64_t month, int64_t day, int64_t hour, TimeOfWeek* time) {
   if (month < 1 || month > 12 || day < 1 || day > 31 || hour > 23) return false;
-  *time = {.hour = static_cast<int>(hour), .weekday = WeekdayOf(DaysOf(year, month, day))};
+  const int64_t days = DaysOf(year, month, day);
+  *time = {.hour = static_cast<int>(hour),
+           .weekday = WeekdayOf(days),
+           .hours_since_1970 = days * 24 + hour};
   return true;
 }
 
@@ -66,7 +69,8 @@ bool ReadUnix(std::string_view text, int64_t per_second, TimeOfWeek* time) {
   if (stop == nullptr || (stop != end && *stop != '.') || value >= uint64_t{1} << 62) return false;
   const int64_t seconds = static_cast<int64_t>(value) / per_second;
   *time = {.hour = static_cast<int>(seconds % kSecondsOfDay / 3600),
-           .weekday = WeekdayOf(seconds / kSecondsOfDay)};
+           .weekday = WeekdayOf(seconds / kSecondsOfDay),
+           .hours_since_1970 = seconds / 3600};
   return true;
 }
 

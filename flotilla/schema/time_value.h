@@ -18,6 +18,7 @@ enum class TimeFormat {
 struct TimeOfWeek {
   int hour = 0;     // 0 .. 23
   int weekday = 0;  // 0 Monday .. 6 Sunday
+  int64_t hours_since_1970 = 0;
 };
 
 // Returns false when the text is not a time in that form. A zone (Z, +02:00) at the end of an ISO
