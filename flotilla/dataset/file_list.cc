@@ -3,6 +3,7 @@
 #include <glob.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -13,6 +14,35 @@ namespace {
 
 namespace fs = std::filesystem;
 using Files = std::vector<std::string>;
+
+// Compares runs of digits by their numbers, everything else bytewise.
+bool NaturalLess(std::string_view a, std::string_view b) {
+  const auto digits = [](std::string_view text, size_t at) {
+    size_t end = at;
+    while (end < text.size() && text[end] >= '0' && text[end] <= '9') ++end;
+    return text.substr(at, end - at);
+  };
+  size_t i = 0, j = 0;
+  while (i < a.size() && j < b.size()) {
+    const std::string_view x = digits(a, i), y = digits(b, j);
+    if (x.empty() || y.empty()) {
+      if (a[i] != b[j]) return static_cast<unsigned char>(a[i]) < static_cast<unsigned char>(b[j]);
+      ++i, ++j;
+      continue;
+    }
+    const std::string_view m = x.substr(std::min(x.find_first_not_of('0'), x.size()));
+    const std::string_view n = y.substr(std::min(y.find_first_not_of('0'), y.size()));
+    if (m.size() != n.size()) return m.size() < n.size();
+    if (m != n) return m < n;
+    i += x.size(), j += y.size();
+  }
+  if (a.size() - i != b.size() - j) return a.size() - i < b.size() - j;
+  return a < b;  // 07 and 7
+}
+
+void SortFrom(size_t first, Files* files) {
+  std::sort(files->begin() + static_cast<std::ptrdiff_t>(first), files->end(), NaturalLess);
+}
 
 bool IsHidden(const fs::path& path) {
   const std::string name = path.filename().string();
@@ -34,6 +64,7 @@ Status AddDirectory(const std::string& directory, Files* files) {
   if (error)
     return InvalidArgument("{}: cannot list the directory: {}", directory, error.message());
   if (files->size() == before) return NotFound("{}: the directory has no files", directory);
+  SortFrom(before, files);
   return absl::OkStatus();
 }
 
@@ -50,6 +81,7 @@ Status AddMatches(const std::string& pattern, Files* files) {
     return InvalidArgument("{}: cannot search for matching files", pattern);
   }
   if (files->size() == before) return NotFound("{}: no file matches", pattern);
+  SortFrom(before, files);
   return absl::OkStatus();
 }
 
@@ -112,7 +144,6 @@ StatusOr<std::vector<std::string>> ExpandFiles(std::span<const std::string> name
                                              : AddName(name, schemes, &files));
   }
   if (files.empty()) return InvalidArgument("no files given");
-  std::sort(files.begin(), files.end());
   return files;
 }
 

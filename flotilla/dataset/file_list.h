@@ -30,7 +30,9 @@ std::string_view SchemeOf(std::string_view name);
 //                 with # are ignored
 //   -             standard input
 //   SCHEME:..     itself, when `schemes` has a command for it
-// The result is sorted bytewise, so that trainers that name the same files in any order agree.
+// The result has the order of the names, and of the lines of a list, so that rows can be given in
+// the order of time. The files of a directory and of a pattern are sorted, runs of digits by their
+// numbers: part-9 before part-10.
 // Errors name the offending argument: no such file, a directory without files, a pattern without
 // match, a list within a list, a scheme without a command.
 StatusOr<std::vector<std::string>> ExpandFiles(std::span<const std::string> names,

@@ -35,12 +35,28 @@ TEST(FileListTest, DirectoryGivesItsFilesSortedWithoutHiddenOnesAndDirectories) 
   EXPECT_THAT(*files, ElementsAre(a, b));
 }
 
-TEST(FileListTest, AllNamesTogetherAreSorted) {
+TEST(FileListTest, NamesKeepTheirOrder) {
   TempDir dir;
   const std::string a = dir.Write("a", ""), b = dir.Write("b", ""), c = dir.Write("c", "");
   const auto files = Expand({c, "-", "hdfs://host/x", b, a});
   ASSERT_TRUE(files.ok()) << files.status();
-  EXPECT_THAT(*files, ElementsAre("-", a, b, c, "hdfs://host/x"));
+  EXPECT_THAT(*files, ElementsAre(c, "-", "hdfs://host/x", b, a));
+  const auto listed = Expand({"@" + dir.Write("list.txt", c + "\n" + a + "\n"), b});
+  ASSERT_TRUE(listed.ok()) << listed.status();
+  EXPECT_THAT(*listed, ElementsAre(c, a, b));
+}
+
+TEST(FileListTest, DigitsAreSortedByTheirNumbers) {
+  TempDir dir;
+  std::vector<std::string> sorted;
+  for (const char* name : {"day-9.csv", "day-10.csv", "day-010b.csv", "day-100.csv", "dayb"}) {
+    sorted.push_back(dir.Write(name, ""));
+  }
+  const auto directory = Expand({dir.path()}), pattern = Expand({dir.path() + "/day*"});
+  ASSERT_TRUE(directory.ok()) << directory.status();
+  EXPECT_EQ(*directory, sorted);
+  ASSERT_TRUE(pattern.ok()) << pattern.status();
+  EXPECT_EQ(*pattern, sorted);
 }
 
 TEST(FileListTest, PatternGivesTheFilesThatMatch) {

@@ -18,6 +18,11 @@ std::string_view Text(const std::string& description) {
   return std::string_view(description).substr(0, description.find('\n'));
 }
 
+// All but the order of the files.
+std::string_view FilesInAnyOrder(const std::string& description) {
+  return std::string_view(description).substr(0, description.rfind('\n'));
+}
+
 // Of shares whose number is chosen. Text rows mostly have 50 to 500 bytes.
 constexpr int64_t kMinBytes = 4 << 20;
 constexpr int64_t kBytesPerBatchRow = 4096;
@@ -28,14 +33,17 @@ constexpr int kMaxPerTrainer = 32;
 std::string DescribeFiles(std::span<const std::string> files) {
   uint64_t bytes = 0;
   std::string list;
+  uint64_t in_any_order = 0;
   for (const std::string& file : files) {
     std::error_code error;
     const uint64_t size = std::filesystem::file_size(file, error);
     bytes += error ? 0 : size;
-    list += fmt::format("{}\t{}\n", file, error ? 0 : size);
+    const std::string line = fmt::format("{}\t{}\n", file, error ? 0 : size);
+    list += line;
+    in_any_order += HashBytes(line);
   }
-  return fmt::format("{} {} of {} bytes\n{:016x}", files.size(),
-                     files.size() == 1 ? "file" : "files", bytes, HashBytes(list));
+  return fmt::format("{} {} of {} bytes\n{:016x}\n{:016x}", files.size(),
+                     files.size() == 1 ? "file" : "files", bytes, in_any_order, HashBytes(list));
 }
 
 std::string FilesText(std::span<const std::string> files) {
@@ -59,6 +67,14 @@ std::string SplitWarning(std::string_view flag, std::span<const std::string> des
   const auto other =
       std::find_if(descriptions.begin(), descriptions.end(),
                    [&](const std::string& description) { return description != descriptions[0]; });
+  if (split && other != descriptions.end() &&
+      FilesInAnyOrder(*other) == FilesInAnyOrder(descriptions[0])) {
+    return fmt::format(
+        "{}: trainer {} has the {} of trainer 0 in another order, and each reads only its share of "
+        "its list, so that some rows are read twice and others not at all: name the files in the "
+        "same order on all trainers",
+        flag, other - descriptions.begin(), Text(*other));
+  }
   if (split && other != descriptions.end()) {
     return fmt::format(
         "{}: trainer {} has other files ({}) than trainer 0 ({}), and each reads only its share of "

@@ -11,7 +11,8 @@
 namespace flotilla {
 
 // The description of its files that a trainer sends to the others before they are split: number and
-// size in readable form, and a hash of names and sizes. Remote files count with size 0.
+// size in readable form, a hash of names and sizes, and one that depends on their order. Remote
+// files count with size 0.
 std::string DescribeFiles(std::span<const std::string> files);
 
 // A description of files that people can compare: "3 files, 1200 bytes (part-0 .. part-2)".

@@ -31,6 +31,14 @@ TEST_F(FileSharesTest, TheSameFilesMayBeSplitAndOthersMayNot) {
   EXPECT_THAT(warning, HasSubstr("--data_split none"));
 }
 
+TEST_F(FileSharesTest, AnotherOrderIsNamed) {
+  const std::vector<std::string> reversed(two_.rbegin(), two_.rend());
+  EXPECT_THAT(
+      SplitWarning("--data", std::vector<std::string>{DescribeFiles(two_), DescribeFiles(reversed)},
+                   true),
+      HasSubstr("trainer 1 has the 2 files of 6 bytes of trainer 0 in another order"));
+}
+
 TEST_F(FileSharesTest, AFileOfTheSameNameAndAnotherSizeIsAnotherFile) {
   const std::string before = DescribeFiles(one_);
   dir_.Write("a", "12345");

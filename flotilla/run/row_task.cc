@@ -5,6 +5,7 @@
 #include <system_error>
 #include <utility>
 
+#include "flotilla/base/hash.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/communicator/mode.h"
 #include "flotilla/dataset/shuffle.h"
@@ -18,6 +19,17 @@
 namespace flotilla {
 namespace {
 
+// The names of the files in their order, which a position depends on.
+std::string OrderText(const std::vector<std::string>& files) {
+  constexpr size_t kLong = 100;
+  std::string names;
+  for (const std::string& file : files) {
+    names += (names.empty() ? "" : ", ") + std::filesystem::path(file).filename().string();
+  }
+  if (names.size() <= kLong) return names;
+  return fmt::format("{}.. (hash {:016x})", names.substr(0, kLong), HashBytes(names));
+}
+
 // Task::Settings over these files.
 std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
                                                     const std::vector<std::string>& files,
@@ -27,6 +39,7 @@ std::map<std::string, std::string> PositionSettings(const TrainOptions& options,
   std::map<std::string, std::string> settings = {
       {"--batch_size", fmt::to_string(options.batch_size)},
       {"--data", files.empty() ? "rows of the program" : FilesText(files)},
+      {"the order of --data", OrderText(files)},
       {"--format", format.format},
       {"--drop_last", flag(data.drop_last)},
       {"--no_in_memory", flag(!data.in_memory)}};
