@@ -54,6 +54,29 @@ class TrainSchemaTest : public ::testing::Test {
   const std::string test_ = dir_.Write("test.csv", ClickRows(2, 1000));
 };
 
+TEST_F(TrainSchemaTest, TheLabelAndItsTaskAreNamed) {
+  const std::string schema = dir_.Write("s", "header=yes user:category item:category click:label");
+  const auto log_of = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> args = {"--data", train_, "--epochs", "1"};
+    args.insert(args.end(), more.begin(), more.end());
+    return Train("lr", std::move(args)).err;
+  };
+  EXPECT_THAT(log_of({}), HasSubstr("label click (its name says so): a click, 2"));
+  EXPECT_THAT(log_of({}), HasSubstr(" % of the rows are 1; --label changes it"));
+  EXPECT_THAT(log_of({"--schema", schema}), HasSubstr("label click (the schema says so): a click"));
+  EXPECT_THAT(log_of({"--label", "price"}),
+              HasSubstr("label price (--label says so): a regression, mean 3."));
+  const std::string rows = dir_.Write("rows.svm", "1 2:1\n-1 3:1\n-1 2:1\n");
+  EXPECT_THAT(Train("lr", {"--data", rows, "--epochs", "1"}).err,
+              HasSubstr("label (the first number of a row): a click, 33.3 % of the rows are 1"));
+}
+
+TEST_F(TrainSchemaTest, AStrayValueOfTheLabelIsNamed) {
+  const std::string rows = dir_.Write("stray.csv", ClickRows(1, 6000) + "u1,i1,2.5,2\n");
+  const std::string log = Train("lr", {"--data", rows, "--epochs", "1"}).err;
+  EXPECT_THAT(log, HasSubstr("label click: '2' has 1 of 6001 rows, and the task is regression"));
+}
+
 TEST_F(TrainSchemaTest, ACsvFileNeedsNothingElse) {
   const json linear = Json("lr", {"--data", train_, "--test", test_});
   const json pairs = Json("fm", {"--data", train_, "--test", test_, "--epochs", "6", "--optimizer",

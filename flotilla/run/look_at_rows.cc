@@ -82,7 +82,7 @@ StatusOr<TableSummary> LookAtColumns(const std::vector<std::string>& files, cons
 
 StatusOr<std::string> InferSchemaText(const std::vector<std::string>& files,
                                       const std::string& label, const LookOptions& options,
-                                      Terminal& terminal) {
+                                      Terminal& terminal, LabelChoice* choice) {
   FL_RETURN_IF_ERROR(CheckReadTwice(files));
   FL_ASSIGN_OR_RETURN(const std::string file, FileToLookAt(files, options));
   const StatusOr<DetectedFormat> format = LookAtFormat(file, options);
@@ -94,8 +94,11 @@ StatusOr<std::string> InferSchemaText(const std::vector<std::string>& files,
   } else {
     FL_ASSIGN_OR_RETURN(const DetectedCsv form, LookAtForm(file, options, terminal));
     FL_ASSIGN_OR_RETURN(const TableSummary table, LookAtColumns(files, form, options, terminal));
-    StatusOr<std::string> inferred = InferSchema(table, form, label);
+    LabelChoice chosen;
+    StatusOr<std::string> inferred = InferSchema(table, form, label, &chosen);
     if (!inferred.ok()) return Annotate(inferred.status(), file);
+    if (!chosen.warning.empty()) terminal.log.warn("{}", chosen.warning);
+    if (choice != nullptr) *choice = std::move(chosen);
     text = *std::move(inferred);
   }
   // What was written must be readable, whatever the columns are called.

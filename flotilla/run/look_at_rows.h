@@ -9,6 +9,7 @@
 #include "flotilla/base/status.h"
 #include "flotilla/dataset/detect_format.h"
 #include "flotilla/dataset/prepare/describe_columns.h"
+#include "flotilla/dataset/prepare/infer_schema.h"
 #include "flotilla/run/terminal.h"
 #include "flotilla/run/train_options.h"
 
@@ -41,7 +42,7 @@ StatusOr<TableSummary> LookAtColumns(const std::vector<std::string>& files, cons
 // is given, otherwise the one inferred from the columns (dataset/prepare/infer_schema.h).
 StatusOr<std::string> InferSchemaText(const std::vector<std::string>& files,
                                       const std::string& label, const LookOptions& options,
-                                      Terminal& terminal);
+                                      Terminal& terminal, LabelChoice* choice = nullptr);
 
 // InvalidArgument if one of the files is standard input, which cannot be read twice.
 Status CheckReadTwice(const std::vector<std::string>& files);

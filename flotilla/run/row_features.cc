@@ -65,6 +65,8 @@ class Finder {
   StatusOr<bool> AdaptLabel(Schema* schema) const;
   // Refuses flags that say something else than the saved model does about its rows.
   Status CheckFlags(const ParserSpec& format, const Features& saved) const;
+  // Logs what the labels are and why: a wrong one is learned as readily as the right one.
+  void SayLabels(const FittedSchema& fitted) const;
   StatusOr<FittedSchema> Fit(const Schema& schema, const std::string& statistics_path);
 
   const TrainOptions& options_;
@@ -73,6 +75,8 @@ class Finder {
   Terminal& terminal_;
   const Interrupt* const interrupt_;
   std::vector<std::string> files_;
+  LabelChoice choice_;  // of an inferred schema
+  bool saved_ = false;  // the format is that of a saved model
 };
 
 StatusOr<std::optional<ParserSpec>> Finder::SavedFormat() {
@@ -146,6 +150,22 @@ StatusOr<bool> Finder::AdaptLabel(Schema* schema) const {
   return changed;
 }
 
+void Finder::SayLabels(const FittedSchema& fitted) const {
+  const std::vector<Column>& columns = fitted.schema().columns;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].role != Column::Role::kLabel) continue;
+    const std::string task = TaskText(fitted, c);
+    const std::string_view reason = saved_                    ? "as in the saved model"
+                                    : !choice_.reason.empty() ? std::string_view(choice_.reason)
+                                    : !data_.label.empty()    ? "--label says so"
+                                                              : "the schema says so";
+    const std::string_view how = saved_ || !data_.label.empty() ? ""
+                                 : data_.schema.empty()         ? "; --label changes it"
+                                                                : "; edit the schema to change it";
+    terminal_.log.info("label {} ({}): {}{}", columns[c].name, reason, task, how);
+  }
+}
+
 StatusOr<FittedSchema> Finder::Fit(const Schema& schema, const std::string& statistics_path) {
   TaskProgress progress(terminal_, "rows");
   CollectOptions collect{.threads = options_.threads, .max_bad_rows = data_.max_bad_rows};
@@ -162,6 +182,7 @@ StatusOr<DescribedRows> Finder::OfSchema(const ParserSpec& format) {
   // The model's own statistics, or those that were given.
   if (format.params.contains("statistics") || format.params.contains("statistics_file")) {
     FL_ASSIGN_OR_RETURN(const FittedSchema fitted, SchemaOfSpec(format));
+    SayLabels(fitted);
     return DescribedRows{.format = SpecOf(fitted), .features = fitted.features()};
   }
   const auto file = format.params.find("schema_file");
@@ -169,7 +190,7 @@ StatusOr<DescribedRows> Finder::OfSchema(const ParserSpec& format) {
   std::string statistics_path;
   if (file == format.params.end() && !format.params.contains("schema")) {
     FL_ASSIGN_OR_RETURN(const std::string text,
-                        InferSchemaText(files_, data_.label, look(), terminal_));
+                        InferSchemaText(files_, data_.label, look(), terminal_, &choice_));
     FL_ASSIGN_OR_RETURN(schema, Schema::FromText(text));
     terminal_.log.info(
         "inferred a schema; to see and edit it: flotilla data schema {} --out FILE, then --schema "
@@ -193,10 +214,12 @@ StatusOr<DescribedRows> Finder::OfSchema(const ParserSpec& format) {
     FL_ASSIGN_OR_RETURN(Statistics statistics, ReadStatistics(statistics_path));
     FL_ASSIGN_OR_RETURN(const FittedSchema fitted,
                         FittedSchema::Make(std::move(schema), std::move(statistics)));
+    SayLabels(fitted);
     return DescribedRows{.format = SpecOf(fitted), .features = fitted.features()};
   }
   FL_RETURN_IF_ERROR(CheckReadTwice(files_));
   FL_ASSIGN_OR_RETURN(const FittedSchema fitted, Fit(schema, statistics_path));
+  SayLabels(fitted);
   return DescribedRows{.format = SpecOf(fitted), .features = fitted.features()};
 }
 
@@ -217,7 +240,13 @@ StatusOr<DescribedRows> Finder::OfRows(const ParserSpec& format) {
   describe.on_progress = [&](const PassProgress& pass) {
     progress.Update(pass.lines, pass.fraction, "look");
   };
-  return DescribeRows(format, files_, describe);
+  StatusOr<DescribedRows> rows = DescribeRows(format, files_, describe);
+  if (!rows.ok()) return rows.status();
+  for (const LabelFeature& label : rows->features.labels) {
+    terminal_.log.info("label (the first number of a row): {}; --task changes it",
+                       TaskText(label, "1"));
+  }
+  return rows;
 }
 
 Status Finder::CheckFlags(const ParserSpec& format, const Features& saved) const {
@@ -266,15 +295,15 @@ StatusOr<DescribedRows> Finder::Find() {
   if (!data_.train.empty() || !data_.format.params.contains("statistics_file")) {
     FL_ASSIGN_OR_RETURN(files_, FindFiles("--data", data_.train, data_));
   }
-  const bool saved = format.has_value();
-  if (!saved) {
+  saved_ = format.has_value();
+  if (!saved_) {
     FL_ASSIGN_OR_RETURN(format, ChooseFormat());
     FL_RETURN_IF_ERROR(CheckFormat(*format));
   } else {
     terminal_.log.info("rows are read as the saved model's were ({})", format->format);
   }
   FL_ASSIGN_OR_RETURN(DescribedRows rows, OfFormat(*format));
-  if (saved) FL_RETURN_IF_ERROR(CheckFlags(*format, rows.features));
+  if (saved_) FL_RETURN_IF_ERROR(CheckFlags(*format, rows.features));
   return rows;
 }
 

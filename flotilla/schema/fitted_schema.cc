@@ -1,6 +1,9 @@
 #include "flotilla/schema/fitted_schema.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -179,6 +182,37 @@ StatusOr<FittedSchema> FittedSchema::FromText(std::string_view text) {
   FL_RETURN_IF_ERROR(status);
   FL_ASSIGN_OR_RETURN(Schema schema, Schema::FromText(schema_text));
   return Make(std::move(schema), std::move(statistics));
+}
+
+std::string TaskText(const LabelFeature& label, std::string_view one) {
+  switch (label.task) {
+    case LabelTask::kRegression:
+      if (label.deviation == 0) return "a regression";
+      return fmt::format("a regression, mean {:.4g}, deviation {:.4g}", label.mean,
+                         label.deviation);
+    case LabelTask::kClasses:
+      return fmt::format("{} classes", label.classes);
+    case LabelTask::kClick:
+      break;
+  }
+  if (label.mean == 0) return "a click";
+  return fmt::format("a click, {:.3g} % of the rows are {}", 100 * label.mean, one);
+}
+
+std::string TaskText(const FittedSchema& fitted, size_t column) {
+  const Schema& schema = fitted.schema();
+  const auto label = std::count_if(schema.columns.begin(),
+                                   schema.columns.begin() + static_cast<std::ptrdiff_t>(column),
+                                   [](const Column& each) { return each.role == Role::kLabel; });
+  const auto& listed = schema.columns[column].classes;
+  std::string one = "1";
+  if (listed.size() == 2) {
+    one = listed[1][0];
+  } else if (const Statistics* const statistics = fitted.statistics();
+             statistics != nullptr && statistics->labels[column].classes.size() == 2) {
+    one = statistics->labels[column].classes[1];
+  }
+  return TaskText(fitted.features().labels[label], one);
 }
 
 }  // namespace flotilla

@@ -1,5 +1,7 @@
 #include "flotilla/dataset/prepare/collect_statistics.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>
@@ -336,6 +338,13 @@ class Collector {
           return InvalidArgument("label {}: {}", PlaceOf(schema_, c), Message(decided.status()));
         }
         label = *decided;
+        const std::string rare = total_.labels[c].RareValues(column);
+        if (!rare.empty() && options_.log) {
+          options_.log(fmt::format(
+              "label {}: {}, and the task is {}: if these rows are errors, remove them, or list "
+              "the classes in the schema, label(A,B), and skip the rows with --max_bad_rows",
+              column.name, rare, NameOf(label.task)));
+        }
       }
       if (total_.cut[c] > 0 && options_.log) {
         options_.log(

@@ -45,7 +45,52 @@ bool HasTwoValues(const ColumnSummary& column) {
   return column.distinct == 2 || (column.words() > 0 && SpellingsOf(column).size() == 2);
 }
 
-StatusOr<size_t> FindLabel(const TableSummary& table, const std::string& label) {
+// The values of a column that would have two values without those that nearly no row has; empty: it
+// is no such column.
+std::string NearlyTwoValues(const ColumnSummary& column) {
+  std::vector<std::string> rare;
+  for (const auto& [value, count] : column.top) {
+    if (!LabelTally::IsRare(count, column.count)) continue;
+    rare.push_back(fmt::format("'{}' ({} of {} rows)", ShownUtf8(value, 26), count, column.count));
+  }
+  const bool few = !column.at_least && column.distinct <= 10;
+  if (!few || rare.empty() || column.distinct - static_cast<int64_t>(rare.size()) != 2) return "";
+  return fmt::format("{}", fmt::join(rare, ", "));
+}
+
+// What the columns that may be the label lack.
+std::string NearMisses(const TableSummary& table) {
+  std::string text;
+  for (const ColumnSummary* column : {&table.columns.back(), &table.columns.front()}) {
+    const std::string rare = NearlyTwoValues(*column);
+    if (rare.empty()) continue;
+    text += fmt::format("; {} has two values but for {}", column->name, rare);
+    if (table.columns.size() == 1) break;
+  }
+  return text;
+}
+
+// Other columns that fit the rule by which column `chosen` was taken.
+std::string OtherLabels(const TableSummary& table, size_t chosen, bool by_name) {
+  constexpr size_t kShown = 4;
+  std::vector<std::string> names;
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    const ColumnSummary& column = table.columns[c];
+    const bool fits =
+        by_name ? column.distinct > 1 && std::find(kLabelNames.begin(), kLabelNames.end(),
+                                                   Lower(column.name)) != kLabelNames.end()
+                : HasTwoValues(column);
+    if (c != chosen && fits) names.push_back(column.name);
+  }
+  if (names.empty()) return "";
+  const bool more = names.size() > kShown;
+  names.resize(std::min(names.size(), kShown));
+  return fmt::format("{} is taken for the label, but {}{} could be it as well: --label says which",
+                     table.columns[chosen].name, fmt::join(names, ", "), more ? ", .." : "");
+}
+
+StatusOr<size_t> FindLabel(const TableSummary& table, const std::string& label,
+                           LabelChoice* choice) {
   std::vector<std::string> names;
   for (const ColumnSummary& column : table.columns) names.push_back(column.name);
   if (!label.empty()) {
@@ -54,17 +99,29 @@ StatusOr<size_t> FindLabel(const TableSummary& table, const std::string& label) 
       return InvalidArgument("there is no column '{}'; the columns are {}", label,
                              fmt::join(names, ", "));
     }
+    choice->reason = "--label says so";
     return static_cast<size_t>(found - names.begin());
   }
+  const auto choose = [&](size_t c, bool by_name, std::string_view reason) {
+    choice->reason = reason;
+    choice->warning = OtherLabels(table, c, by_name);
+    return c;
+  };
   for (const std::string_view name : kLabelNames) {
     for (size_t c = 0; c < names.size(); ++c) {
-      if (Lower(names[c]) == name && table.columns[c].distinct > 1) return c;
+      if (Lower(names[c]) == name && table.columns[c].distinct > 1) {
+        return choose(c, true, "its name says so");
+      }
     }
   }
-  if (HasTwoValues(table.columns.back())) return names.size() - 1;
-  if (HasTwoValues(table.columns.front())) return 0;
-  return InvalidArgument("no column looks like the label: give --label with one of {}",
-                         fmt::join(names, ", "));
+  if (HasTwoValues(table.columns.back())) {
+    return choose(names.size() - 1, false, "the last column, and it has two values");
+  }
+  if (HasTwoValues(table.columns.front())) {
+    return choose(0, false, "the first column, and it has two values");
+  }
+  return InvalidArgument("no column looks like the label: give --label with one of {}{}",
+                         fmt::join(names, ", "), NearMisses(table));
 }
 
 std::string LabelWord(const ColumnSummary& column) {
@@ -148,8 +205,11 @@ std::string TypeOf(const ColumnSummary& column) {
 }
 
 StatusOr<std::string> InferSchema(const TableSummary& table, const DetectedCsv& form,
-                                  const std::string& label) {
-  FL_ASSIGN_OR_RETURN(const size_t label_column, FindLabel(table, label));
+                                  const std::string& label, LabelChoice* choice) {
+  LabelChoice chosen;
+  FL_ASSIGN_OR_RETURN(const size_t label_column, FindLabel(table, label, &chosen));
+  chosen.column = table.columns[label_column].name;
+  if (choice != nullptr) *choice = std::move(chosen);
   for (const auto& [value, count] : table.columns[label_column].top) {
     if (IsUtf8(value)) continue;
     return InvalidArgument(

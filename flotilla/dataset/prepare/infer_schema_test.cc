@@ -163,5 +163,32 @@ TEST_F(InferSchemaTest, LooksAtNoMoreRowsThanTold) {
   EXPECT_LT(table->rows, 20000);
 }
 
+TEST_F(InferSchemaTest, OtherColumnsThatFitAreNamed) {
+  std::string text = "age,bought,mobile\n";
+  for (int i = 0; i < 300; ++i) {
+    text += fmt::format("{},{},{}\n", i % 50, i % 3 == 0 ? "yes" : "no", i % 2);
+  }
+  Write(text);
+  const StatusOr<TableSummary> table = Describe();
+  LabelChoice choice;
+  ASSERT_TRUE(InferSchema(*table, form_, "", &choice).ok());
+  EXPECT_EQ(choice.column, "mobile");
+  EXPECT_EQ(choice.reason, "the last column, and it has two values");
+  EXPECT_EQ(choice.warning,
+            "mobile is taken for the label, but bought could be it as well: --label says which");
+  ASSERT_TRUE(InferSchema(*table, form_, "bought", &choice).ok());
+  EXPECT_EQ(choice.reason + choice.warning, "--label says so");
+}
+
+TEST_F(InferSchemaTest, AFewStrayValuesOfTheLabelAreNamed) {
+  std::string text = "age,bought\n";
+  for (int i = 0; i < 6000; ++i) {
+    text += fmt::format("{},{}\n", i % 50, i % 1700 == 7 ? "maybe" : i % 3 == 0 ? "yes" : "no");
+  }
+  Write(text);
+  EXPECT_THAT(Inferred(), HasSubstr("give --label with one of age, bought; bought has two values "
+                                    "but for 'maybe' (4 of 6000 rows)"));
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -1,6 +1,11 @@
 #include "flotilla/dataset/prepare/label_tally.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cctype>
+#include <utility>
+#include <vector>
 
 #include "flotilla/base/scan_number.h"
 #include "flotilla/schema/schema_words.h"
@@ -91,6 +96,27 @@ Status LabelTally::DecideNumbers(LabelStatistics* label) const {
   for (const auto& [number, count] : numbers_) label->classes.push_back(CanonicalText(number));
   label->mean = static_cast<double>(numbers_.rbegin()->second) / static_cast<double>(count_);
   return absl::OkStatus();
+}
+
+std::string LabelTally::RareValues(const Column& column) const {
+  constexpr size_t kFewValues = 20, kShown = 4;
+  std::vector<std::pair<int64_t, std::string>> rare;
+  const auto add = [&](std::string_view text, int64_t rows) {
+    if (IsRare(rows, count_)) rare.emplace_back(rows, text);
+  };
+  // Many numbers are a regression, where each has few rows.
+  if (numbers_.size() <= kFewValues) {
+    for (const auto& [number, rows] : numbers_) add(CanonicalText(number), rows);
+  }
+  for (const auto& [word, rows] : words_) add(word, rows);
+  for (const auto& [k, rows] : classes_) add(column.classes[k][0], rows);
+  std::sort(rare.begin(), rare.end());
+  std::string text;
+  for (size_t i = 0; i < std::min(rare.size(), kShown); ++i) {
+    const auto& [rows, value] = rare[i];
+    text += fmt::format("{}'{}' has {} of {} rows", i == 0 ? "" : ", ", value, rows, count_);
+  }
+  return text + (rare.size() > kShown ? ", .." : "");
 }
 
 StatusOr<LabelStatistics> LabelTally::Decide(const Column& column) const {

@@ -23,6 +23,9 @@ class LabelTally {
  public:
   static constexpr size_t kMaxClasses = 1000;
 
+  // Whether a value has so few of the rows that it may be an error: less than .1 %.
+  static bool IsRare(int64_t count, int64_t rows) { return count * 1000 < rows; }
+
   // The text of one label that is not missing, or the number of its class if the schema lists them.
   void AddText(std::string_view text);
   void AddClass(int64_t k);
@@ -35,6 +38,9 @@ class LabelTally {
   // and what to do: one value, words and numbers, more than kMaxClasses words, two words that look
   // like spellings of the same, a task that does not fit.
   StatusOr<LabelStatistics> Decide(const Column& column) const;
+
+  // The rare ones among few values, as text: "'maybe' has 4 of 12000 rows"; empty: none.
+  std::string RareValues(const Column& column) const;
 
  private:
   Status DecideWords(LabelStatistics* label) const;

@@ -91,5 +91,14 @@ TEST(LabelTallyTest, WhatCannotBeALabelIsNamed) {
   EXPECT_THAT(DecideError(many), HasSubstr("more than 1000 different words"));
 }
 
+TEST(LabelTallyTest, RareValuesAreNamed) {
+  LabelTally tally;
+  for (int i = 0; i < 12000; ++i) tally.AddText(i % 3000 == 5 ? "2" : i % 4 == 0 ? "1" : "0");
+  EXPECT_EQ(tally.RareValues({}), "'2' has 4 of 12000 rows");
+  LabelTally regression;
+  for (int i = 0; i < 12000; ++i) regression.AddText(fmt::to_string(i % 6000));
+  EXPECT_EQ(regression.RareValues({}), "");
+}
+
 }  // namespace
 }  // namespace flotilla
