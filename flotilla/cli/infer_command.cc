@@ -122,6 +122,8 @@ StatusOr<InferResult> InferModel(const std::string& model, const InferFlags& fla
   result.absent = opened.absent;
   EvaluateOptions options{.threads = flags.threads,
                           .predictions = flags.predictions,
+                          .score_columns = flags.predictions.empty() ? std::vector<std::string>()
+                                                                     : ClassColumns(*predictor),
                           .kept_columns = opened.kept_columns,
                           .kept = opened.kept};
   if (ToStandardOutput(flags)) options.predictions_stream = &terminal.out;
@@ -201,9 +203,9 @@ void AddFlags(CLI::App& command, InferFlags* flags) {
   command
       .add_option(
           "--predictions", flags->predictions,
-          "Write the scores to this file, one per line, in the order of the rows; if the schema "
-          "has "
-          "columns to keep, tab-separated with these columns and a header; -: to standard output, "
+          "Write the scores to this file, one per line, in the order of the rows; of a model of "
+          "classes one column per class, and the columns that the schema keeps, tab-separated with "
+          "a header; -: to standard output, "
           "the report then goes to standard error")
       ->type_name("FILE");
   command.add_flag("--json", flags->json, "Print the results as JSON (see below)");

@@ -7,6 +7,7 @@
 
 #include "flotilla/base/text_file.h"
 #include "flotilla/dataset/detect_format.h"
+#include "flotilla/dataset/label_rule.h"
 
 namespace flotilla {
 namespace {
@@ -21,7 +22,48 @@ bool HasKept(const Schema& schema) {
                      [](const Column& column) { return column.role == Column::Role::kKeep; });
 }
 
+// The classes of the label of CSV rows; whether it has classes at all, which two columns do not
+// tell.
+std::vector<std::string> ClassesOfSchema(const FittedSchema& fitted, bool* has_classes) {
+  const std::vector<Column>& columns = fitted.schema().columns;
+  size_t label = 0;
+  std::vector<std::string> names;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].role != Column::Role::kLabel) continue;
+    const LabelTask task = fitted.features().labels[label++].task;
+    if (label > 1) return {};  // which of them is predicted is not known
+    *has_classes = task == LabelTask::kClasses;
+    for (const auto& spellings : columns[c].classes) names.push_back(spellings[0]);
+    if (names.empty() && fitted.statistics() != nullptr) {
+      names = fitted.statistics()->labels[c].classes;
+    }
+  }
+  return names;
+}
+
+std::vector<std::string> ClassesOf(const ParserSpec& format, bool* has_classes) {
+  if (format.format == "csv" || format.format == "tsv") {
+    const StatusOr<FittedSchema> fitted = SchemaOfSpec(format);
+    return fitted.ok() ? ClassesOfSchema(*fitted, has_classes) : std::vector<std::string>();
+  }
+  const auto labels = format.params.find("labels");
+  if (labels == format.params.end()) return {};
+  const StatusOr<LabelRule> rule = LabelRule::FromText(labels->second);
+  return rule.ok() ? rule->ClassNames() : std::vector<std::string>();
+}
+
 }  // namespace
+
+std::vector<std::string> ClassColumns(const Predictor& predictor) {
+  const auto columns = static_cast<size_t>(predictor.columns());
+  bool has_classes = false;
+  std::vector<std::string> names = ClassesOf(predictor.format(), &has_classes);
+  if (columns < 2 || (columns == 2 && !has_classes)) return {};
+  if (names.size() == columns) return names;
+  names.clear();
+  for (size_t k = 0; k < columns; ++k) names.push_back(fmt::to_string(k));
+  return names;
+}
 
 Status InferRows::CheckFormat(const Predictor& predictor) const {
   const ParserSpec& trained = predictor.format();

@@ -35,6 +35,10 @@ struct InferredRows {
   std::shared_ptr<KeptTexts> kept;
 };
 
+// The names of the columns of a prediction, if they are the probabilities of classes: as the
+// training files write the classes, else their numbers. Empty for a click or a number.
+std::vector<std::string> ClassColumns(const Predictor& predictor);
+
 // The rows of --data, opened once for all models that parse them the same way.
 class InferRows {
  public:

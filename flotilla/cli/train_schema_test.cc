@@ -178,6 +178,27 @@ TEST_F(TrainSchemaTest, LongSequencesAreCutAndCounted) {
               HasSubstr("--data: 60 sequences were longer than the length in the schema"));
 }
 
+TEST_F(TrainSchemaTest, PredictionsOfClassesHaveAColumnForEach) {
+  std::string text = "item,size\n";
+  for (int i = 0; i < 300; ++i) {
+    text += fmt::format("i{},{}\n", i % 3, i % 3 == 0 ? "small" : i % 3 == 1 ? "large" : "medium");
+  }
+  const std::string rows = dir_.Write("sizes.csv", text), out = Path("sizes");
+  ASSERT_EQ(Train("lr", {"--data", rows, "--label", "size", "--out", out}).code, kSuccess);
+  const std::string scores = Path("scores");
+  const ProgramRun run = RunForTest({"infer", out, "--data", rows, "--predictions", scores});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  std::istringstream lines(*ReadWholeFile(scores, 1 << 20));
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "large\tmedium\tsmall");
+  double large = 0, medium = 0, small = 0;
+  ASSERT_TRUE(lines >> large >> medium >> small);
+  EXPECT_NEAR(large + medium + small, 1, 1e-5);
+  EXPECT_GT(small, large) << "the first row is small";
+  EXPECT_GT(small, medium);
+}
+
 TEST_F(TrainSchemaTest, TheModelKnowsItsSchema) {
   const std::string out = Path("model");
   const json trained = Json("lr", {"--data", train_, "--test", test_, "--out", out});

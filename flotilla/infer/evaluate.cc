@@ -65,7 +65,7 @@ Status CheckInputs(std::span<const InputSpec> model, std::span<const InputSpec> 
 
 // One pass over a dataset. `file` may be null, and so may `kept`.
 StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int threads, KeptTexts* kept,
-                        WorkerMetrics* metrics, PredictionFile* file) {
+                        bool all_columns, WorkerMetrics* metrics, PredictionFile* file) {
   FL_RETURN_IF_ERROR(dataset.StartEpoch(0));
   FirstError error;
   std::atomic<int64_t> rows = 0;
@@ -82,7 +82,12 @@ StatusOr<int64_t> Score(const Predictor& predictor, Dataset& dataset, int thread
       }
       FL_RETURN_IF_ERROR(predictor.Run(batch, [&](std::span<const FetchedValue> values) {
         metrics->Add(worker, batch.rows, values);
-        if (file != nullptr) CopyScores(values[0], &scores);
+        if (file == nullptr) return;
+        if (all_columns) {
+          CopyColumns(values[0], &scores);
+        } else {
+          CopyScores(values[0], &scores);
+        }
       }));
       rows += batch.rows;
       if (file != nullptr) FL_RETURN_IF_ERROR(file->Add(worker, batch.ordinal, scores, texts));
@@ -111,8 +116,8 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   FL_ASSIGN_OR_RETURN(const std::unique_ptr<WorkerMetrics> metrics,
                       WorkerMetrics::Make(specs, predictor.fetches(), options.threads));
   std::unique_ptr<PredictionFile> file;
-  const PredictionFileOptions file_options{.workers = options.threads,
-                                           .columns = options.kept_columns};
+  const PredictionFileOptions file_options{
+      .workers = options.threads, .scores = options.score_columns, .columns = options.kept_columns};
   if (options.predictions_stream != nullptr) {
     file = PredictionFile::ToStream(options.predictions_stream, file_options);
   } else if (!options.predictions.empty()) {
@@ -120,8 +125,9 @@ StatusOr<Evaluation> Evaluate(const Predictor& predictor, Dataset& dataset, cons
   }
   const int64_t start = clock.NowNanos();
   Evaluation result;
-  FL_ASSIGN_OR_RETURN(result.rows, Score(predictor, dataset, options.threads, options.kept.get(),
-                                         metrics.get(), file.get()));
+  FL_ASSIGN_OR_RETURN(result.rows,
+                      Score(predictor, dataset, options.threads, options.kept.get(),
+                            !options.score_columns.empty(), metrics.get(), file.get()));
   result.seconds = static_cast<double>(clock.NowNanos() - start) * 1e-9;
   DatasetCounts counts = dataset.counts();
   result.skipped = counts.skipped;

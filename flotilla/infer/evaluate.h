@@ -28,6 +28,9 @@ struct EvaluateOptions {
   // Alternatively, the stream to write the scores to, which receives the scores computed before an
   // error.
   std::ostream* predictions_stream = nullptr;
+  // Names of the columns of the prediction, all of which are then written; empty: only the last
+  // column is. REQUIRES: none, or predictor.columns() of them.
+  std::vector<std::string> score_columns;
   // Columns to write beside the scores (prediction_file.h), and their texts. The dataset then has
   // one more input than the model, the last one, with the keys of the texts (CsvOptions::kept).
   std::vector<std::string> kept_columns;

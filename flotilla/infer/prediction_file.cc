@@ -14,11 +14,13 @@ namespace {
 constexpr int64_t kStart = -1;  // before all ordinals
 constexpr int64_t kLeft = std::numeric_limits<int64_t>::max();
 
-std::string TextOf(std::span<const float> scores, std::span<const std::string> texts) {
+std::string TextOf(std::span<const float> scores, size_t row_scores,
+                   std::span<const std::string> texts) {
   fmt::memory_buffer text;
-  for (size_t i = 0; i < scores.size(); ++i) {
-    fmt::format_to(std::back_inserter(text), "{}", scores[i]);
-    if (!texts.empty()) fmt::format_to(std::back_inserter(text), "\t{}", texts[i]);
+  for (size_t row = 0; row < scores.size() / row_scores; ++row) {
+    const auto own = scores.subspan(row * row_scores, row_scores);
+    fmt::format_to(std::back_inserter(text), "{}", fmt::join(own, "\t"));
+    if (!texts.empty()) fmt::format_to(std::back_inserter(text), "\t{}", texts[row]);
     text.push_back('\n');
   }
   return fmt::to_string(text);
@@ -46,13 +48,17 @@ std::unique_ptr<PredictionFile> PredictionFile::ToStream(std::ostream* stream,
 
 PredictionFile::PredictionFile(const PredictionFileOptions& options)
     : window_(options.window),
+      row_scores_(std::max<size_t>(1, options.scores.size())),
       has_columns_(!options.columns.empty()),
       floors_(options.workers, kStart) {
   FL_CHECK(options.workers >= 1);
   // The header precedes all batches.
-  if (has_columns_) {
-    waiting_.emplace(kStart, fmt::format("score\t{}\n", fmt::join(options.columns, "\t")));
-  }
+  if (row_scores_ == 1 && !has_columns_) return;
+  std::vector<std::string> names = options.scores;
+  if (names.empty()) names.emplace_back("score");
+  names.insert(names.end(), options.columns.begin(), options.columns.end());
+  for (std::string& name : names) std::replace(name.begin(), name.end(), '\t', ' ');
+  waiting_.emplace(kStart, fmt::format("{}\n", fmt::join(names, "\t")));
 }
 
 Status PredictionFile::Write(std::string_view text) {
@@ -77,8 +83,9 @@ void PredictionFile::WriteReady() {
 
 Status PredictionFile::Add(int worker, int64_t ordinal, std::span<const float> scores,
                            std::span<const std::string> texts) {
-  FL_CHECK(texts.size() == (has_columns_ ? scores.size() : 0));
-  std::string text = TextOf(scores, texts);
+  FL_CHECK(scores.size() % row_scores_ == 0);
+  FL_CHECK(texts.size() == (has_columns_ ? scores.size() / row_scores_ : 0));
+  std::string text = TextOf(scores, row_scores_, texts);
   MutexLock lock(mutex_);
   FL_CHECK(ordinal > floors_[worker]);
   floors_[worker] = ordinal;

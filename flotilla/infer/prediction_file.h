@@ -1,8 +1,9 @@
 // Writes scores as text, one per line, in the order of the rows, while several workers compute
 // batches out of order. Memory is bounded: a worker that is far ahead of the slowest one waits.
 //
-// With columns beside the scores the file is tab-separated: a header line with `score` and the
-// names of the columns, then lines of the score and the texts of the row.
+// With several scores per row, or columns beside the scores, the file is tab-separated: a header
+// line with the names of the scores (`score` if there is one) and of the columns, then lines of the
+// scores and the texts of the row.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +26,10 @@ struct PredictionFileOptions {
   int workers = 1;
   // Maximum number of batches that may wait for an earlier one.
   size_t window = 64;
-  // Names of the columns beside the scores; empty: the file has neither columns nor a header.
+  // Names of the scores of a row; empty: there is one score.
+  std::vector<std::string> scores;
+  // Names of the columns beside the scores; empty: none. With one score and without columns the
+  // file has no header.
   std::vector<std::string> columns;
 };
 
@@ -43,11 +47,11 @@ class PredictionFile {
   PredictionFile(const PredictionFile&) = delete;
   PredictionFile& operator=(const PredictionFile&) = delete;
 
-  // Adds the scores of the batch with this ordinal. texts[i] has the columns of row i, separated by
-  // tabs. May wait for workers that are behind; those must go on to call Add or Leave. The first
-  // disk error is returned by every later call. REQUIRES: the ordinals of one worker ascend (gaps
-  // are fine), and it has not left; there are as many texts as scores if there are columns, none
-  // otherwise.
+  // Adds the scores of the batch with this ordinal, those of a row one after another. texts[i] has
+  // the columns of row i, separated by tabs. May wait for workers that are behind; those must go on
+  // to call Add or Leave. The first disk error is returned by every later call. REQUIRES: the
+  // ordinals of one worker ascend (gaps are fine), and it has not left; there are as many texts as
+  // rows if there are columns, none otherwise.
   Status Add(int worker, int64_t ordinal, std::span<const float> scores,
              std::span<const std::string> texts = {});
 
@@ -66,6 +70,7 @@ class PredictionFile {
   Status Write(std::string_view text) FL_REQUIRES(mutex_);
 
   const size_t window_;
+  const size_t row_scores_;
   const bool has_columns_;
   std::ostream* stream_ = nullptr;  // null: there is a file
 

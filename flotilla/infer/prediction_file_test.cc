@@ -55,6 +55,17 @@ TEST(PredictionFileTest, EveryFloatReadsBackAsItself) {
   }
 }
 
+TEST(PredictionFileTest, SeveralScoresOfARowHaveNamesInAHeader) {
+  std::ostringstream stream;
+  auto file = PredictionFile::ToStream(&stream, {.scores = {"a", "b\tb", "c"}, .columns = {"id"}});
+  const std::vector<float> scores = {0.5f, 0.25f, 0.25f, 0, 0, 1};
+  const std::vector<std::string> texts = {"x", "y"};
+  ASSERT_TRUE(file->Add(0, 0, scores, texts).ok());
+  file->Leave(0);
+  ASSERT_TRUE(file->Finish().ok());
+  EXPECT_EQ(stream.str(), "a\tb b\tc\tid\n0.5\t0.25\t0.25\tx\n0\t0\t1\ty\n");
+}
+
 // A window of one batch, and a worker that is far behind: the others must wait for it, and none
 // forever.
 TEST(PredictionFileTest, WorkersWaitForTheSlowestAndNeverForEver) {

@@ -32,6 +32,10 @@ void CopyScores(const FetchedValue& predict, std::vector<float>* scores) {
   }
 }
 
+void CopyColumns(const FetchedValue& predict, std::vector<float>* scores) {
+  scores->assign(predict.values.begin(), predict.values.end());
+}
+
 Predictor::Predictor(std::string dir, ModelSections model, Manifest manifest, bool with_metrics)
     : dir_(std::move(dir)),
       model_(std::move(model)),
@@ -169,9 +173,7 @@ Status Predictor::Predict(const Batch& batch, std::vector<float>* scores) const 
 }
 
 Status Predictor::PredictColumns(const Batch& batch, std::vector<float>* scores) const {
-  return Run(batch, [&](std::span<const FetchedValue> values) {
-    scores->assign(values[0].values.begin(), values[0].values.end());
-  });
+  return Run(batch, [&](std::span<const FetchedValue> values) { CopyColumns(values[0], scores); });
 }
 
 }  // namespace flotilla

@@ -41,6 +41,8 @@ struct PredictorOptions {
 
 // The last column of a prediction, one score per row.
 void CopyScores(const FetchedValue& predict, std::vector<float>* scores);
+// All columns, row by row.
+void CopyColumns(const FetchedValue& predict, std::vector<float>* scores);
 
 // Thread-safe; constant after Load except for a lock-free pool of steps.
 class Predictor {
