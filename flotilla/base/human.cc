@@ -39,4 +39,9 @@ std::string HumanShare(double share) {
   return fmt::format("{:.0f} %", percent);
 }
 
+std::string HumanFigure(double figure) {
+  constexpr double kLarge = 1e6;
+  return std::fabs(figure) < kLarge ? fmt::format("{:.4f}", figure) : fmt::format("{:.4g}", figure);
+}
+
 }  // namespace flotilla

@@ -17,4 +17,8 @@ std::string HumanSeconds(double seconds);
 // A fraction in [0, 1] as whole percent, never rounded up to 100 %: "43 %".
 std::string HumanShare(double share);
 
+// A loss or a metric with four decimals: "0.4312"; in the form of %g where that would be a long row
+// of digits, as of a model that has diverged: "1.923e+29".
+std::string HumanFigure(double figure);
+
 }  // namespace flotilla

@@ -44,5 +44,12 @@ TEST(HumanTest, AShareIsFullOnlyWhenAllIsDone) {
   EXPECT_EQ(HumanShare(-0.1), "0 %");
 }
 
+TEST(HumanFigureTest, LongNumbersHaveAnExponent) {
+  EXPECT_EQ(HumanFigure(0.43125), "0.4313");
+  EXPECT_EQ(HumanFigure(-123456.5), "-123456.5000");
+  EXPECT_EQ(HumanFigure(192254163055331991997841932288.0), "1.923e+29");
+  EXPECT_EQ(HumanFigure(std::nan("")), "nan");
+}
+
 }  // namespace
 }  // namespace flotilla

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "flotilla/base/human.h"
+
 namespace flotilla {
 namespace {
 
@@ -35,7 +37,9 @@ std::string RunText(const RunState& run) {
   std::string text =
       fmt::format("{}{}after epoch {}", inside, inside.empty() ? "" : ", ", run.epoch - 1);
   const auto test = [&](double value) {
-    return std::isnan(value) ? "" : fmt::format(" (test {} {:.4f})", DisplayName(run.watch), value);
+    return std::isnan(value)
+               ? ""
+               : fmt::format(" (test {} {})", DisplayName(run.watch), HumanFigure(value));
   };
   text += test(run.last);
   if (run.best_epoch < 0) return text;
@@ -66,13 +70,13 @@ std::string InferTable(const InferResult& result) {
   if (result.run) text += fmt::format("{:<14}{}\n", "saved", RunText(*result.run));
   text += fmt::format("{:<14}{}\n", "examples", evaluation.rows);
   for (const auto& [name, value] : evaluation.metrics) {
-    text += fmt::format("{:<14}{:.4f}\n", name, value);
+    text += fmt::format("{:<14}{}\n", name, HumanFigure(value));
   }
   for (const auto& [name, value] : evaluation.metric_details) {
     text += fmt::format("{:<22}{}\n", name, value);
   }
   if (AddsCalibration(evaluation)) {
-    text += fmt::format("{:<14}{:.4f}\n", "calibration", evaluation.calibration);
+    text += fmt::format("{:<14}{}\n", "calibration", HumanFigure(evaluation.calibration));
   }
   text += fmt::format("{:<14}{}\n", "skipped", evaluation.skipped);
   text += fmt::format("{:<14}{:.2f} s, {:.0f} examples/s\n", "time", result.seconds(),
@@ -84,9 +88,9 @@ std::string InferLine(const InferResult& result) {
   const Evaluation& evaluation = result.evaluation;
   std::string text = fmt::format("{}:", result.model);
   for (const auto& [name, value] : evaluation.metrics)
-    text += fmt::format(" {}={:.4f}", name, value);
+    text += fmt::format(" {}={}", name, HumanFigure(value));
   if (AddsCalibration(evaluation))
-    text += fmt::format(" calibration={:.4f}", evaluation.calibration);
+    text += fmt::format(" calibration={}", HumanFigure(evaluation.calibration));
   return text + fmt::format(" examples={} skipped={}, {:.2f} s\n", evaluation.rows,
                             evaluation.skipped, result.seconds());
 }

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/human.h"
 #include "flotilla/base/output_file.h"
 #include "flotilla/report/plot_axis.h"
 
@@ -252,10 +253,10 @@ void DrawLastFigure(const Frame& frame, const Panel& panel, Picture* out) {
   const Series& series = panel.series.back();
   for (auto it = series.points.rbegin(); it != series.points.rend(); ++it) {
     if (!std::isfinite(it->y)) continue;
-    out->Add(R"(<text class="last" x="{:.1f}" y="{:.1f}" style="fill:{}">{:.4f}</text>)",
+    out->Add(R"(<text class="last" x="{:.1f}" y="{:.1f}" style="fill:{}">{}</text>)",
              frame.left + frame.width + 8,
              std::clamp(frame.Y(it->y), frame.top, frame.top + frame.height) + 4, series.colour,
-             it->y);
+             HumanFigure(it->y));
     return;
   }
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "flotilla/base/human.h"
 #include "flotilla/report/progress.h"
 
 namespace flotilla {
@@ -14,7 +15,8 @@ constexpr size_t kMaxElements = 20;
 
 std::string MetricsText(const Report& report) {
   std::string text;
-  for (const auto& [name, value] : report.metrics) text += fmt::format(", {}={:.4f}", name, value);
+  for (const auto& [name, value] : report.metrics)
+    text += fmt::format(", {}={}", name, HumanFigure(value));
   return text;
 }
 
@@ -28,13 +30,13 @@ std::string EpochFinishedLine(int64_t epoch, const Report& report, std::string_v
           : "";
   const std::string bad =
       report.bad_batches > 0 ? fmt::format(", bad_batches={}", report.bad_batches) : "";
-  return fmt::format("epoch {} finished, use time={:.2f}{}, loss={:.4f}{}{}", epoch, report.seconds,
-                     rate, report.loss, MetricsText(report), bad);
+  return fmt::format("epoch {} finished, use time={:.2f}{}, loss={}{}{}", epoch, report.seconds,
+                     rate, HumanFigure(report.loss), MetricsText(report), bad);
 }
 
 std::string EpochTestLine(int64_t epoch, const Report& report) {
-  return fmt::format("epoch {} test, use time={:.2f}, loss={:.4f}{}", epoch, report.seconds,
-                     report.loss, MetricsText(report));
+  return fmt::format("epoch {} test, use time={:.2f}, loss={}{}", epoch, report.seconds,
+                     HumanFigure(report.loss), MetricsText(report));
 }
 
 std::string FetchedText(std::string_view info, std::string_view name, std::span<const int64_t> dims,

@@ -64,7 +64,8 @@ void AddMetricFields(const Progress& progress, std::vector<TaskField>* fields) {
     const auto same = [&](const TaskField& field) { return field.key == key; };
     if (std::any_of(fields->begin(), fields->end(), same)) return;
     const std::string text =
-        std::isnan(value) ? "" : fmt::format("{}{} {:.4f}", prefix, DisplayName(name), value);
+        std::isnan(value) ? ""
+                          : fmt::format("{}{} {}", prefix, DisplayName(name), HumanFigure(value));
     fields->push_back({std::move(key), value, text, rank});
   };
   bool first = true;
@@ -117,7 +118,7 @@ TaskMoment TrainingMoment(const Progress& progress, std::string_view unit) {
        fmt::format("{} {}", HumanCount(Number(progress.rows)), unit), kRows},
       {fmt::format("{}_per_second", RateUnit(unit)), rate,
        std::isnan(rate) ? "" : fmt::format("{} {}/s", HumanCount(rate), RateUnit(unit))},
-      {"loss", progress.loss, fmt::format("loss {:.4f}", progress.loss)},
+      {"loss", progress.loss, fmt::format("loss {}", HumanFigure(progress.loss))},
   };
   AddMetricFields(progress, &moment.fields);
   const double learning_rate = progress.learning_rate;

@@ -84,6 +84,10 @@ class RowTask : public Task {
   // The predictions of the last Test, (rows, columns), in the order of the rows; only of given
   // rows, by a model that has a prediction (Model::predict).
   const std::vector<float>& test_predictions() const { return test_predictions_; }
+  // Of the labels of a regression over the training rows; 0 if it is not known.
+  double deviation() const {
+    return rows_ && !rows_->features.labels.empty() ? rows_->features.labels[0].deviation : 0;
+  }
   StatusOr<Sections> sections() const override;
 
  private:

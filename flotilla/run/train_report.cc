@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "flotilla/base/human.h"
 #include "flotilla/communicator/mode.h"
 
 namespace flotilla {
@@ -48,7 +49,7 @@ std::string KeptText(const TrainOptions& options, const RunResult& result) {
   const auto line = [&](const char* name, int64_t epoch, double value, const char* link) {
     std::string text = fmt::format("{:<14}epoch {}", name, epoch);
     if (!std::isnan(value)) {
-      text += fmt::format(", test {} {:.4f}", DisplayName(result.watch), value);
+      text += fmt::format(", test {} {}", DisplayName(result.watch), HumanFigure(value));
     }
     if (!out.empty()) text += fmt::format(", {}/{}", out, link);
     return text + "\n";
@@ -66,9 +67,27 @@ std::string KeptText(const TrainOptions& options, const RunResult& result) {
   return text;
 }
 
+// A line for a model that predicts worse than the mean of the labels does; empty otherwise. The
+// usual cause is that training has diverged, which the loss alone does not tell.
+std::string WorseThanMean(const RunResult& result, double deviation) {
+  const Report& quality = result.test ? *result.test : result.train;
+  const double ne = quality.Metric("ne"), rmse = quality.Metric("rmse");
+  std::string figures;
+  if (ne > 1) {
+    figures = fmt::format("ne {}, above 1", HumanFigure(ne));
+  } else if (deviation > 0 && rmse > deviation) {
+    figures = fmt::format("rmse {}, above {}", HumanFigure(rmse), HumanFigure(deviation));
+  }
+  if (figures.empty()) return "";
+  return fmt::format(
+      "{:<14}the model is worse than always predicting the mean ({} {}): lower --learning_rate, or "
+      "train fewer --epochs\n",
+      "poor model", result.test ? "test" : "train", figures);
+}
+
 }  // namespace
 
-std::string ResultTable(const TrainOptions& options, const RunResult& result) {
+std::string ResultTable(const TrainOptions& options, const RunResult& result, double deviation) {
   std::string text;
   size_t width = 14;
   for (const auto& [name, value] : result.train.metrics) width = std::max(width, name.size() + 2);
@@ -78,7 +97,7 @@ std::string ResultTable(const TrainOptions& options, const RunResult& result) {
     text += '\n';
   };
   const auto figures = [&](const std::string& name, double train, double test) {
-    row(name, fmt::format("{:.4f}", train), fmt::format("{:.4f}", test));
+    row(name, HumanFigure(train), HumanFigure(test));
   };
   const Report empty;
   const Report& test = result.test ? *result.test : empty;
@@ -89,6 +108,7 @@ std::string ResultTable(const TrainOptions& options, const RunResult& result) {
   if (trained && !HasMetric(result.train.metrics, "loss")) {
     figures("loss", result.train.loss, test.loss);
   }
+  text += WorseThanMean(result, deviation);
   return text + KeptText(options, result) + SummaryText(result.summary, WordsFor(options));
 }
 
@@ -144,7 +164,7 @@ Status TrainAndReport(const TrainOptions& options, MakeRowModel make, Terminal& 
   RowTask task(options, std::move(make));
   const auto text = [&](const RunResult& result) {
     const TrainOptions& used = task.options();
-    return used.view.json ? ResultJson(used, result) : ResultTable(used, result);
+    return used.view.json ? ResultJson(used, result) : ResultTable(used, result, task.deviation());
   };
   return RunAndReport(options, task, text, terminal);
 }

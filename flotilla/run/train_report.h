@@ -12,8 +12,10 @@
 namespace flotilla {
 
 // A table with a column for the training rows and one for the test rows: every metric of the model
-// and the loss; then the last and the best epoch; then how the time was spent.
-std::string ResultTable(const TrainOptions& options, const RunResult& result);
+// and the loss; then a line if always predicting the mean of the labels would be better; then the
+// last and the best epoch; then how the time was spent. `deviation`: of the labels of a regression,
+// 0 if it is not known.
+std::string ResultTable(const TrainOptions& options, const RunResult& result, double deviation = 0);
 
 // One object on one line; kTrainJsonHelp documents its keys. A figure that is not defined is null.
 std::string ResultJson(const TrainOptions& options, const RunResult& result);

@@ -27,6 +27,21 @@ TEST(TrainReportTest, TheTableHasEveryMetricOfTheModelAndNoOther) {
   EXPECT_THAT(ResultTable({}, result), HasSubstr("auc                       0.7500      0.5000\n"));
 }
 
+TEST(TrainReportTest, AModelThatIsWorseThanTheMeanIsNamed) {
+  RunResult result;
+  result.train = {.rows = 100, .loss = 1.9225416e29};
+  result.train.metrics = {{"ne", 3e29}};
+  const std::string table = ResultTable({}, result);
+  EXPECT_THAT(table, HasSubstr("loss             1.923e+29\n"));
+  EXPECT_THAT(table, HasSubstr("worse than always predicting the mean (train ne 3e+29, above 1): "
+                               "lower --learning_rate"));
+  result.train.metrics = {{"ne", 0.99}};
+  EXPECT_THAT(ResultTable({}, result), Not(HasSubstr("mean")));
+  result.train.metrics = {{"rmse", 2.5}};
+  EXPECT_THAT(ResultTable({}, result), Not(HasSubstr("mean")));
+  EXPECT_THAT(ResultTable({}, result, 2), HasSubstr("(train rmse 2.5000, above 2.0000)"));
+}
+
 TEST(TrainReportTest, AModelWithoutMetricsHasItsLoss) {
   RunResult result;
   result.train = {.rows = 100, .loss = 0.5};
