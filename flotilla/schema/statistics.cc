@@ -2,9 +2,11 @@
 
 #include <absl/strings/escaping.h>
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "flotilla/base/hash.h"
 #include "flotilla/base/json_value.h"
@@ -173,24 +175,31 @@ Status CheckFits(const Statistics& statistics, const Schema& schema) {
     return absl::OkStatus();
   }
   return FailedPrecondition(
-      "the statistics were made for another schema: remove them, so that they are collected again, "
-      "or take back the change of the schema");
+      "the statistics were made for another schema: collect them again with `flotilla data stats "
+      "TRAINING_FILES --schema FILE`, or take back the change of the schema");
 }
 
-Status CheckMadeFrom(const Statistics& statistics, std::span<const Statistics::File> files) {
-  constexpr std::string_view kRemedy =
-      "remove the statistics, so that they are collected again, or give the same files";
+std::string DifferenceOfFiles(const Statistics& statistics,
+                              std::span<const Statistics::File> files) {
   if (statistics.files.size() != files.size()) {
-    return FailedPrecondition("the statistics were made from {} files, not {}: {}",
-                              statistics.files.size(), files.size(), kRemedy);
+    return fmt::format("it was made from {} file{}, not {}", statistics.files.size(),
+                       statistics.files.size() == 1 ? "" : "s", files.size());
   }
-  for (size_t i = 0; i < files.size(); ++i) {
-    const Statistics::File& old = statistics.files[i];
-    if (old == files[i]) continue;
-    return FailedPrecondition("the statistics were made from {} ({} bytes), not {} ({} bytes): {}",
-                              old.name, old.bytes, files[i].name, files[i].bytes, kRemedy);
+  // Statistics do not depend on the order of the files.
+  const auto sorted = [](std::span<const Statistics::File> list) {
+    std::vector<Statistics::File> copy(list.begin(), list.end());
+    std::sort(copy.begin(), copy.end(), [](const Statistics::File& a, const Statistics::File& b) {
+      return std::tie(a.name, a.bytes) < std::tie(b.name, b.bytes);
+    });
+    return copy;
+  };
+  const std::vector<Statistics::File> then = sorted(statistics.files), now = sorted(files);
+  for (size_t i = 0; i < now.size(); ++i) {
+    if (then[i] == now[i]) continue;
+    return fmt::format("it was made from {} ({} bytes), not {} ({} bytes)", then[i].name,
+                       then[i].bytes, now[i].name, now[i].bytes);
   }
-  return absl::OkStatus();
+  return "";
 }
 
 }  // namespace flotilla

@@ -93,8 +93,9 @@ Status WriteStatistics(const std::string& path, const Statistics& statistics);
 
 // Whether the statistics belong to the schema: FailedPrecondition with what to do otherwise.
 Status CheckFits(const Statistics& statistics, const Schema& schema);
-// Whether the statistics were made from these files: FailedPrecondition that names the first that
-// differs, and what to do.
-Status CheckMadeFrom(const Statistics& statistics, std::span<const Statistics::File> files);
+// How the files differ from those that the statistics were made from, as a text that names the
+// first difference; empty: they do not, in any order.
+std::string DifferenceOfFiles(const Statistics& statistics,
+                              std::span<const Statistics::File> files);
 
 }  // namespace flotilla

@@ -430,10 +430,13 @@ StatusOr<FittedSchema> FitSchema(const Schema& schema, const std::string& statis
                                  const CollectOptions& options) {
   if (!statistics_path.empty() && StampOf(statistics_path).ok()) {
     FL_ASSIGN_OR_RETURN(Statistics statistics, ReadStatistics(statistics_path));
-    FL_RETURN_IF_ERROR(Annotate(CheckFits(statistics, schema), statistics_path));
-    FL_RETURN_IF_ERROR(
-        Annotate(CheckMadeFrom(statistics, FilesOfStatistics(files)), statistics_path));
-    return FittedSchema::Make(schema, std::move(statistics));
+    std::string reason = CheckFits(statistics, schema).ok()
+                             ? DifferenceOfFiles(statistics, FilesOfStatistics(files))
+                             : "the schema has changed since it was made";
+    if (reason.empty()) return FittedSchema::Make(schema, std::move(statistics));
+    if (options.log) {
+      options.log(fmt::format("{}: collecting the statistics again: {}", statistics_path, reason));
+    }
   }
   FL_ASSIGN_OR_RETURN(Statistics statistics, CollectStatistics(files, schema, options));
   if (!statistics_path.empty()) {

@@ -38,9 +38,9 @@ StatusOr<Statistics> CollectStatistics(const std::vector<std::string>& files, co
 // The files as the statistics name them: without directories.
 std::vector<Statistics::File> FilesOfStatistics(const std::vector<std::string>& files);
 
-// The schema with its statistics from the file `statistics_path` if there is one, which must fit
-// the schema and the training files; otherwise collects them and writes them there. With an empty
-// path they are collected and not written.
+// The schema with its statistics from the file `statistics_path` if there is one that fits the
+// schema and the training files; otherwise collects them and writes them there, and the log says
+// why a file was replaced. With an empty path they are collected and not written.
 StatusOr<FittedSchema> FitSchema(const Schema& schema, const std::string& statistics_path,
                                  const std::vector<std::string>& files,
                                  const CollectOptions& options);
