@@ -22,6 +22,10 @@ inline constexpr char kManifestName[] = "manifest.json";
 // Opaque here; names and texts must be UTF-8.
 using Sections = std::map<std::string, std::string>;
 
+// The section with the name of the model, "ffm"; models of programs and of earlier versions lack
+// it.
+inline constexpr char kModelNameSection[] = "model_name";
+
 // A dense parameter. Its state is an array (states, shape..).
 struct SavedParameter {
   std::string name;

@@ -10,6 +10,7 @@
 #include "flotilla/cli/commands.h"
 #include "flotilla/infer/find_model.h"
 #include "flotilla/infer/model_sections.h"
+#include "flotilla/schema/fitted_schema.h"
 #include "flotilla/tensor/shape.h"
 
 namespace flotilla {
@@ -73,6 +74,27 @@ std::string RowsText(const Sections& sections) {
   return text;
 }
 
+// The name of the model; empty: unknown.
+std::string NameOfModel(const Sections& sections) {
+  const auto name = sections.find(kModelNameSection);
+  return name == sections.end() ? "" : name->second;
+}
+
+// The labels, by name, and what each of them asks, as far as the format of the rows tells.
+std::vector<std::pair<std::string, std::string>> LabelsOf(const Sections& sections) {
+  std::vector<std::pair<std::string, std::string>> labels;
+  const StatusOr<ParserSpec> format = FormatFromSections(sections);
+  if (!format.ok()) return labels;
+  const StatusOr<FittedSchema> fitted = SchemaOfSpec(*format);
+  if (!fitted.ok()) return labels;
+  const std::vector<Column>& columns = fitted->schema().columns;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (columns[c].role != Column::Role::kLabel) continue;
+    labels.emplace_back(columns[c].name, TaskText(*fitted, c));
+  }
+  return labels;
+}
+
 std::string InspectText(const std::string& dir, const Manifest& manifest) {
   const CheckpointInfo& info = manifest.info;
   std::string text;
@@ -80,6 +102,10 @@ std::string InspectText(const std::string& dir, const Manifest& manifest) {
     text += fmt::format("{:<16}{}\n", key, value);
   };
   line("model", dir);
+  if (const std::string name = NameOfModel(info.sections); !name.empty()) line("kind", name);
+  for (const auto& [label, task] : LabelsOf(info.sections)) {
+    line("label", fmt::format("{}: {}", label, task));
+  }
   line("step", fmt::to_string(info.step));
   line("seed", fmt::to_string(info.seed));
   line("optimizer", OptimizerText(info.optimizer));
@@ -106,7 +132,14 @@ std::string InspectText(const std::string& dir, const Manifest& manifest) {
 
 std::string InspectJson(const std::string& dir, const Manifest& manifest) {
   const CheckpointInfo& info = manifest.info;
+  Json labels = Json::array();
+  for (const auto& [label, task] : LabelsOf(info.sections)) {
+    labels.push_back({{"name", label}, {"task", task}});
+  }
+  const std::string kind = NameOfModel(info.sections);
   Json json{{"model", dir},
+            {"kind", kind.empty() ? Json() : Json(kind)},
+            {"labels", labels},
             {"step", info.step},
             {"seed", info.seed},
             {"optimizer_state", info.optimizer_state},

@@ -236,6 +236,20 @@ TEST_F(TrainSchemaTest, ARunThatStartsFromAModelReadsRowsAsItDid) {
   EXPECT_THAT(resumed.err, HasSubstr("epoch 3 finished"));
 }
 
+TEST_F(TrainSchemaTest, AnotherModelIsNamedBeforeItsOptimizer) {
+  const std::string out = Path("model");
+  ASSERT_EQ(Train("fm", {"--data", train_, "--out", out, "--epochs", "1"}).code, kSuccess);
+  EXPECT_THAT(Train("lr", {"--data", train_, "--out", out, "--resume", "--optimizer", "sgd"}).err,
+              HasSubstr("it holds fm, which does not fit this model: not in this model: "));
+  const ProgramRun run = RunForTest({"inspect", out});
+  ASSERT_EQ(run.code, kSuccess) << run.err;
+  EXPECT_THAT(run.out, HasSubstr("kind            fm\n"));
+  EXPECT_THAT(run.out, HasSubstr("label           click: a click, "));
+  const json inspected = json::parse(RunForTest({"inspect", out, "--json"}).out);
+  EXPECT_EQ(inspected["kind"], "fm");
+  EXPECT_EQ(inspected["labels"][0]["name"], "click");
+}
+
 TEST_F(TrainSchemaTest, EpochsThatAreNotGivenDependOnTheNumberOfRows) {
   EXPECT_EQ(Json("lr", {"--data", train_})["epochs"], 15) << "few rows";
   EXPECT_EQ(Json("lr", {"--data", train_, "--epochs", "2"})["epochs"], 2);

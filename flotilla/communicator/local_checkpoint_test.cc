@@ -290,6 +290,24 @@ TEST(LocalCheckpointTest, TheStateOfAnotherOptimizerIsRefusedUnlessItIsLeftOut) 
   EXPECT_EQ(loaded->global_step(), 0);
 }
 
+TEST(LocalCheckpointTest, AnotherModelIsNamedBeforeItsOptimizer) {
+  TempDir temp;
+  const std::string dir = temp.path() + "/model";
+  auto local = MakeToSave(SavedSpec());
+  TrainSteps(*local, 1, 2);
+  auto save = local->BeginSave({});
+  ASSERT_TRUE(save.ok()) << save.status();
+  ASSERT_TRUE((*save)->Write(dir, {{kModelNameSection, "ffm"}}).ok());
+  ModelSpec other = SavedSpec(Sgd(0.1));
+  for (ParameterSpec& parameter : other.parameters) {
+    if (parameter.name == "w") parameter.name = "other";
+  }
+  const std::string error = LoadError(other, dir, {});
+  EXPECT_THAT(error,
+              HasSubstr("it holds ffm, which does not fit this model: missing there: other"));
+  EXPECT_THAT(error, HasSubstr("not in this model: w"));
+}
+
 TEST(LocalCheckpointTest, ATableThatIsFrozenNowLoadsWithoutItsState) {
   TempDir temp;
   const std::string dir = temp.path() + "/model";

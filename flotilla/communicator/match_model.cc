@@ -91,7 +91,6 @@ StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
   }
   const bool with_state = options.optimizer_state && manifest.info.optimizer_state;
   if (with_state) {
-    FL_RETURN_IF_ERROR(CheckSameRule(manifest.info.optimizer, spec.optimizer));
     FL_ASSIGN_OR_RETURN(const auto rule, MakeUpdateRule(spec.optimizer));
     states = rule->states();
   }
@@ -107,9 +106,17 @@ StatusOr<ModelMatch> MatchModel(const ModelSpec& spec, const Manifest& manifest,
   if (!match.left_out.empty() && !options.allow_missing) {
     problems.push_back("not in this model: " + Names(match.left_out));
   }
+  // Another model mostly has another optimizer too, which would be the wrong thing to change.
+  if (with_state && problems.empty()) {
+    FL_RETURN_IF_ERROR(CheckSameRule(manifest.info.optimizer, spec.optimizer));
+  }
   if (!differ.empty()) problems.push_back("of another shape: " + Names(differ));
   if (problems.empty()) return match;
-  return InvalidArgument("it does not fit this model: {}", fmt::join(problems, "; "));
+  const auto name = manifest.info.sections.find(kModelNameSection);
+  return InvalidArgument(
+      "{} does not fit this model: {}",
+      name == manifest.info.sections.end() ? "it" : fmt::format("it holds {}, which", name->second),
+      fmt::join(problems, "; "));
 }
 
 StatusOr<ChosenParameters> ChooseParameters(const ModelSpec& spec, const SaveContents& contents) {

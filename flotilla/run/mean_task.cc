@@ -126,7 +126,10 @@ Status MeanTask::Combine() {
 }
 
 StatusOr<Sections> MeanTask::sections() const {
-  return ToSections(DescribeModel(mean_, FormatOf(mean_, options_.data)));
+  FL_ASSIGN_OR_RETURN(Sections sections,
+                      ToSections(DescribeModel(mean_, FormatOf(mean_, options_.data))));
+  if (!options_.model_name.empty()) sections[kModelNameSection] = options_.model_name;
+  return sections;
 }
 
 }  // namespace flotilla

@@ -403,6 +403,10 @@ StatusOr<Report> RowTask::Test() {
   return trainer_->Evaluate(*test_.dataset, keep ? &test_predictions_ : nullptr);
 }
 
-StatusOr<Sections> RowTask::sections() const { return ToSections(DescribeModel(model_, format())); }
+StatusOr<Sections> RowTask::sections() const {
+  FL_ASSIGN_OR_RETURN(Sections sections, ToSections(DescribeModel(model_, format())));
+  if (!options_.model_name.empty()) sections[kModelNameSection] = options_.model_name;
+  return sections;
+}
 
 }  // namespace flotilla
