@@ -315,6 +315,13 @@ Status ValidateCross(const Schema& schema, const Column& column) {
   return absl::OkStatus();
 }
 
+// An entry of the schema in messages. Entries are counted only where they have no name: a column
+// that is used in several ways has several.
+std::string EntryOf(const Schema& schema, size_t c) {
+  const std::string& name = schema.columns[c].name;
+  return name.empty() ? fmt::format("entry {}", c + 1) : fmt::format("column {}", name);
+}
+
 // What columns say together.
 Status ValidateTogether(const Schema& schema) {
   bool has_numbers = false, has_ranges = false;
@@ -322,7 +329,7 @@ Status ValidateTogether(const Schema& schema) {
   std::set<std::string> names;
   for (size_t c = 0; c < schema.columns.size(); ++c) {
     const Column& column = schema.columns[c];
-    const std::string place = fmt::format("schema: column {} ({})", c + 1, column.name);
+    const std::string place = fmt::format("schema: {}", EntryOf(schema, c));
     if (column.also && (c == 0 || schema.columns[c - 1].name != column.name ||
                         schema.columns[c - 1].role == Role::kCross)) {
       return InvalidArgument("{}: also needs an entry of the same column before it", place);
@@ -429,8 +436,8 @@ Status Schema::Validate() const {
     return InvalidArgument("schema: more than {} columns", kMaxSchemaColumns);
   }
   for (size_t c = 0; c < columns.size(); ++c) {
-    FL_RETURN_IF_ERROR(Annotate(ValidateColumn(columns[c]),
-                                fmt::format("schema: column {} ({})", c + 1, columns[c].name)));
+    FL_RETURN_IF_ERROR(
+        Annotate(ValidateColumn(columns[c]), fmt::format("schema: {}", EntryOf(*this, c))));
   }
   FL_RETURN_IF_ERROR(ValidateInputs(*this));
   return ValidateTogether(*this);
@@ -529,9 +536,7 @@ std::string Schema::ToJson() const {
 }
 
 std::string PlaceOf(const Schema& schema, size_t column) {
-  const int source = schema.Sources()[column];
-  if (source < 0) return fmt::format("column {}", schema.columns[column].name);
-  return fmt::format("column {} ({})", source + 1, schema.columns[column].name);
+  return fmt::format("column {}", schema.columns[column].name);
 }
 
 StatusOr<Schema> LoadSchema(const std::string& path_or_name) {

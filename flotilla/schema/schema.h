@@ -163,7 +163,8 @@ struct Schema {
   bool operator==(const Schema&) const = default;
 };
 
-// "column 3 (age)": a column in error messages, where 3 is its place among the fields.
+// "column age": a column in error messages. Its place in the file is that of the row's error, line
+// and byte; the entries of a schema are in another order and number than the fields of a line.
 std::string PlaceOf(const Schema& schema, size_t column);
 
 // The whole text of a schema file. Errors start with the path.

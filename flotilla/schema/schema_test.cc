@@ -117,8 +117,7 @@ TEST(SchemaTest, ErrorsNameTheWord) {
   EXPECT_THAT(SchemaError("a:id(log)"), HasSubstr("'a:id(log)': unknown argument 'log'"));
   EXPECT_THAT(SchemaError("a:id(number"), HasSubstr("the parenthesis is not closed"));
   EXPECT_THAT(SchemaError("a:dense(min=x)"), HasSubstr("'x' is not a finite number"));
-  EXPECT_THAT(SchemaError("a:dense(diff=0)"),
-              HasSubstr("column 1 (a): min and diff must be finite"));
+  EXPECT_THAT(SchemaError("a:dense(diff=0)"), HasSubstr("column a: min and diff must be finite"));
   EXPECT_THAT(SchemaError("headers=yes a:id"), HasSubstr("'headers=yes': expected"));
   EXPECT_THAT(SchemaError("header=maybe a:id"), HasSubstr("'maybe' is neither yes nor no"));
   EXPECT_THAT(SchemaError("delimiter=ab a:id"),
@@ -145,14 +144,14 @@ TEST(SchemaTest, ErrorsNameTheMember) {
   EXPECT_THAT(SchemaError(R"({"columns": ["a:id", {"name": 5}]})"),
               HasSubstr("columns: column 2: name: expected a string"));
   EXPECT_THAT(SchemaError(R"({"columns": [{"rol": "id"}]})"), HasSubstr("rol: unknown member"));
-  EXPECT_THAT(SchemaError(R"({"columns": [{"role": "id"}]})"), HasSubstr("column 1 (): no name"));
+  EXPECT_THAT(SchemaError(R"({"columns": [{"role": "id"}]})"), HasSubstr("entry 1: no name"));
   EXPECT_THAT(SchemaError(R"({"hash_dim": -5, "columns": ["a:id"]})"),
               HasSubstr("hash_dim: expected a whole number"));
   for (const char* member :
        {"\"min\": 1", "\"log\": true", "\"separator\": \",\"", "\"classes\": [[\"x\"]]"}) {
     EXPECT_THAT(SchemaError(fmt::format(
                     "{{\"columns\": [{{\"name\": \"a\", \"role\": \"id\", {}}}]}}", member)),
-                HasSubstr("column 1 (a): a member does not apply to a column of role id"));
+                HasSubstr("column a: a member does not apply to a column of role id"));
   }
   EXPECT_THAT(SchemaError(R"({"header": 1})"), HasSubstr("header: expected true or false"));
   EXPECT_THAT(SchemaError(R"({"columns": ["-*", {"name": "a", "role": "id"}]})"),
@@ -244,7 +243,7 @@ TEST(SchemaTest, ContradictionsOfTheNewRolesAreNamed) {
       {"a:group b:group c:id", "more than one column is the group"},
       {"a:sequence(input=x) b:category(input=x)", "input x is filled by two columns, a and b"},
       {"a:weight(input=x) b:number(input=x)", "input x has columns of different kinds"},
-      {"header=yes a:id b:id a:dense(input=z)", "column 3 (a): the column is listed twice"},
+      {"header=yes a:id b:id a:dense(input=z)", "column a: the column is listed twice"},
       {"a:label(x,y,task=regression) b:id", "a regression has no classes"},
       {"a:time(weeks)", "unknown argument 'weeks'"},
       {"a:keep(input=x)", "unknown argument 'input=x'"},

@@ -94,7 +94,7 @@ TEST_F(CollectStatisticsTest, SequencesOfHashesAreCutAndCountedToo) {
       Collect("h:sequence(hash,length=2) y:label", "a|b|c,1\na|b,0\na|a|a,1\n");
   ASSERT_TRUE(found.ok()) << found.status();
   EXPECT_EQ(found->cut[0], 2);
-  EXPECT_THAT(log, ElementsAre(HasSubstr("column 1 (h): 2 of 3 sequences are longer than 2")));
+  EXPECT_THAT(log, ElementsAre(HasSubstr("column h: 2 of 3 sequences are longer than 2")));
 }
 
 TEST_F(CollectStatisticsTest, ColumnsToKeepMayBeAbsentWhereThereIsAHeader) {
@@ -142,7 +142,7 @@ TEST_F(CollectStatisticsTest, VocabularyThatDoesNotFitIsHashed) {
 TEST_F(CollectStatisticsTest, BadRowsAreErrorsOrDoNotCount) {
   const std::string text = "x,1,0\ny,no,1\nz,3,1\n";
   EXPECT_THAT(CollectError("a:category n:number y:label", text),
-              HasSubstr("rows.csv:2:3: column 2 (n): expected a number, found 'no'"));
+              HasSubstr("rows.csv:2:3: column n: expected a number, found 'no'"));
   options_.max_bad_rows = 1;
   const StatusOr<Statistics> found = Collect("a:category n:number y:label", text);
   ASSERT_TRUE(found.ok()) << found.status();
@@ -150,11 +150,11 @@ TEST_F(CollectStatisticsTest, BadRowsAreErrorsOrDoNotCount) {
   EXPECT_EQ(found->vocabularies[0].distinct, 2);
   options_.max_bad_rows = 0;
   EXPECT_THAT(CollectError("a:category w:weight y:label", "x,-1,0\n"),
-              HasSubstr(":1:3: column 2 (w): expected a weight of at least 0, found '-1'"));
+              HasSubstr(":1:3: column w: expected a weight of at least 0, found '-1'"));
   EXPECT_THAT(CollectError("a:category y:label", "x,\n"),
-              HasSubstr("column 2 (y): expected a label"));
+              HasSubstr("column y: expected a label"));
   EXPECT_THAT(CollectError("a:category y:label", "x,1\ny,1\n"),
-              HasSubstr("label column 2 (y): every row has the same value, '1'"));
+              HasSubstr("label column y: every row has the same value, '1'"));
   EXPECT_THAT(CollectError("header=yes a:category y:label", "b,y\n1,1\n"),
               HasSubstr("rows.csv:1:1: the file has no column 'a'"));
   EXPECT_THAT(CollectError("a:category y:label", "\n"), HasSubstr("no row"));
