@@ -1,8 +1,11 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "flotilla/cli/builtin_models.h"
 #include "flotilla/cli/commands.h"
@@ -10,9 +13,12 @@
 #include "flotilla/dataset/input_text.h"
 #include "flotilla/dataset/make_parser.h"
 #include "flotilla/dataset/prepare/check_rows.h"
+#include "flotilla/dataset/prepare/collect_statistics.h"
 #include "flotilla/fleet/data_flags.h"
+#include "flotilla/run/look_at_rows.h"
 #include "flotilla/run/open_data.h"
 #include "flotilla/run/task_progress.h"
+#include "flotilla/schema/builtin_schemas.h"
 
 namespace flotilla {
 namespace {
@@ -24,6 +30,7 @@ struct CheckFlags {
   int threads = 1;
   std::string model;
   std::string inputs;
+  std::string schema;
   bool json = false;
   std::shared_ptr<const Parser> parser;  // made by Check
 };
@@ -35,7 +42,7 @@ Examples:
   ./generator < log.txt | flotilla data check - --format multislot --model ctr_dnn
   flotilla data check log.txt --pipe_command ./generator --format multislot \
       --inputs "user:id words:ids price:dense:1 click:label"
-  flotilla data check adult.data --format csv --format_param schema_file=adult.json
+  flotilla data check adult.data --schema adult.schema
 
 A bad row is reported as FILE:LINE:COLUMN: what was expected, what was found. With a pipe command,
 LINE is a line of its output. The exit code is 1 if there is a bad row.
@@ -88,6 +95,18 @@ Status Check(CheckFlags* flags) {
     return InvalidArgument("--model and --inputs both define the inputs: give one of them");
   }
   SettleDataFlags(flags->data_flags, &flags->data);
+  if (!flags->schema.empty()) {
+    const std::string& format = flags->data.format.format;
+    if (!format.empty() && format != "csv" && format != "tsv") {
+      return InvalidArgument(
+          "--schema describes csv and tsv rows, and --format is {}: leave one out", format);
+    }
+    if (!flags->model.empty() || !flags->inputs.empty()) {
+      return InvalidArgument("--schema defines the inputs: leave out --model and --inputs");
+    }
+    // Its statistics may have to be collected.
+    return absl::OkStatus();
+  }
   FL_ASSIGN_OR_RETURN(flags->parser, ParserOf(*flags));
   return absl::OkStatus();
 }
@@ -131,9 +150,47 @@ std::string JsonOf(const CheckReport& report, const Parser& parser, double secon
   return json.dump() + "\n";
 }
 
+// The schema with the statistics beside it, or with those of the files that are checked: bad rows
+// are left out of them and reported by the check.
+StatusOr<FittedSchema> FittedFor(const Schema& schema, const CheckFlags& flags,
+                                 const std::vector<std::string>& files) {
+  if (!schema.NeedsStatistics()) return FittedSchema::Make(schema, std::nullopt);
+  const std::string path = flags.schema + ".stats";
+  if (std::filesystem::exists(path)) {
+    FL_ASSIGN_OR_RETURN(Statistics statistics, ReadStatistics(path));
+    if (CheckFits(statistics, schema).ok()) {
+      return FittedSchema::Make(schema, std::move(statistics));
+    }
+  }
+  FL_RETURN_IF_ERROR(CheckReadTwice(files));
+  CollectOptions collect{.threads = flags.threads,
+                         .max_bad_rows = std::numeric_limits<int64_t>::max()};
+  collect.reader.source = SourceOf(flags.data);
+  FL_ASSIGN_OR_RETURN(Statistics statistics, CollectStatistics(files, schema, collect));
+  return FittedSchema::Make(schema, std::move(statistics));
+}
+
+StatusOr<std::shared_ptr<const Parser>> SchemaParser(const CheckFlags& flags,
+                                                     const std::vector<std::string>& files) {
+  ParserSpec format = flags.data.format;
+  if (format.format.empty()) format.format = "csv";
+  format.params[BuiltinSchema(flags.schema).empty() ? "schema_file" : "schema"] = flags.schema;
+  StatusOr<Schema> schema = SchemaTextOfSpec(format);
+  if (!schema.ok()) return Annotate(schema.status(), "--schema");
+  FL_ASSIGN_OR_RETURN(const FittedSchema fitted, FittedFor(*schema, flags, files));
+  DataOptions data = flags.data;
+  data.format = SpecOf(fitted);
+  FL_ASSIGN_OR_RETURN(const std::vector<InputSpec> inputs, InputsOfFormat(data.format));
+  return MakeModelParser({}, inputs, data);
+}
+
 Status Run(const CheckFlags& flags, Terminal& terminal) {
   FL_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                       FindFiles("PATH", flags.paths, flags.data));
+  std::shared_ptr<const Parser> parser = flags.parser;
+  if (parser == nullptr) {
+    FL_ASSIGN_OR_RETURN(parser, SchemaParser(flags, files));
+  }
   TaskProgress progress(terminal, "rows");
   CheckRowsOptions options{.max_bad_rows = flags.data.max_bad_rows, .threads = flags.threads};
   options.reader.source = SourceOf(flags.data);
@@ -141,10 +198,9 @@ Status Run(const CheckFlags& flags, Terminal& terminal) {
   options.on_progress = [&](const PassProgress& pass) {
     progress.Update(pass.lines, pass.fraction, "check");
   };
-  FL_ASSIGN_OR_RETURN(const CheckReport report, CheckRows(files, *flags.parser, options));
+  FL_ASSIGN_OR_RETURN(const CheckReport report, CheckRows(files, *parser, options));
   const double seconds = progress.Seconds();
-  terminal.out << (flags.json ? JsonOf(report, *flags.parser, seconds)
-                              : Table(report, *flags.parser, seconds));
+  terminal.out << (flags.json ? JsonOf(report, *parser, seconds) : Table(report, *parser, seconds));
   if (report.bad.empty()) return absl::OkStatus();
   if (report.bad.size() == 1) return InvalidArgument("{}", report.bad[0]);
   return InvalidArgument("{} bad rows{}:\n  {}", report.bad.size(),
@@ -162,6 +218,12 @@ void AddInputFlags(CLI::App& command, CheckFlags& flags) {
                   "stands for 26 inputs (default: those that the format itself defines, for "
                   "criteo, csv and tsv)")
       ->type_name("SPEC");
+  command
+      .add_option("--schema", flags.schema,
+                  "What the columns of csv and tsv rows mean (`flotilla data schema`), or the name "
+                  "of a built-in schema (criteo); FILE.stats has its statistics, without it they "
+                  "are collected from the rows first")
+      ->type_name("FILE");
 }
 
 }  // namespace

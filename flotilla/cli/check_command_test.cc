@@ -55,6 +55,22 @@ TEST(CheckCommandTest, BadRowsAreFailuresWithTheirPlaces) {
   EXPECT_EQ(json["samples"].size(), 2u);
 }
 
+TEST(CheckCommandTest, ASchemaSaysWhatTheColumnsAre) {
+  const TempDir dir;
+  const std::string file = dir.Write("rows", "item,price,click\na,1,0\nb,2,1\nc,x,1\n");
+  const std::string schema =
+      dir.Write("s", "header=yes item:category price:number(standardise) click:label");
+  const ProgramRun bad = Check({file, "--schema", schema});
+  EXPECT_EQ(bad.code, kFailure);
+  EXPECT_THAT(bad.err, HasSubstr(file + ":4:3: column price: expected a number, found 'x'"));
+  dir.Write("rows", "item,price,click\na,1,0\nb,2,1\n");
+  const ProgramRun good = Check({file, "--schema", schema, "--json"});
+  EXPECT_EQ(good.code, kSuccess) << good.err;
+  EXPECT_EQ(nlohmann::json::parse(good.out)["rows"], 2);
+  EXPECT_THAT(Check({file, "--schema", schema, "--format", "libsvm"}).err,
+              HasSubstr("--schema describes csv and tsv rows"));
+}
+
 TEST(CheckCommandTest, InputsComeFromTheModelOrTheFormat) {
   const TempDir dir;
   std::string text;

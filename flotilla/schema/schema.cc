@@ -381,8 +381,13 @@ Status ValidateInputs(const Schema& schema) {
       return InvalidArgument("schema: input {} has columns of different kinds", found->first);
     }
     if (IsAlone(other.role) || IsAlone(column.role)) {
-      return InvalidArgument("schema: input {} is filled by two columns, {} and {}", found->first,
-                             other.name, column.name);
+      const std::string columns =
+          other.name == column.name
+              ? fmt::format("two uses of the column {}", column.name)
+              : fmt::format("two columns, {} and {}", other.name, column.name);
+      return InvalidArgument(
+          "schema: input {} is filled by {}: give one of them another input, with input=NAME",
+          found->first, columns);
     }
     if (other.weighted != column.weighted) {
       return InvalidArgument("schema: input {} has columns with and without weights", found->first);

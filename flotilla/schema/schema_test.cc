@@ -245,10 +245,22 @@ TEST(SchemaTest, ContradictionsOfTheNewRolesAreNamed) {
       {"a:weight(input=x) b:number(input=x)", "input x has columns of different kinds"},
       {"header=yes a:id b:id a:dense(input=z)", "column a: the column is listed twice"},
       {"a:label(x,y,task=regression) b:id", "a regression has no classes"},
-      {"a:time(weeks)", "unknown argument 'weeks'"},
+      {"a:sequence+category(input=a)", "filled by two uses of the column a"},
+      {"a:time(weeks)", "unknown argument 'weeks', did you mean weekday?"},
+      {"a:category(mincount=3)", "unknown argument 'mincount=3', did you mean min_count?"},
+      {"a:number(standardize)", "unknown argument 'standardize', did you mean standardise?"},
+      {"mincount=3 a:category", "unknown setting, did you mean min_count?"},
       {"a:keep(input=x)", "unknown argument 'input=x'"},
       {"a:label(task=what)", "'what' is not one of click, regression, classes"}};
   for (const auto& [text, error] : cases) EXPECT_THAT(SchemaError(text), HasSubstr(error)) << text;
+}
+
+TEST(SchemaTest, TheGroupOfACategoryHasAnInputOfItsOwn) {
+  const Schema both = SchemaOf("user:category+group y:label");
+  ASSERT_EQ(both.Inputs().size(), 3u);
+  EXPECT_EQ(both.Inputs()[0].name, "user");
+  EXPECT_EQ(both.Inputs()[1].name, "user.group");
+  EXPECT_EQ(SchemaOf("user:group+category(input=u) y:label").Inputs()[0].name, "user");
 }
 
 TEST(SchemaTest, BuiltinSchemaReadsRawCriteoRows) {

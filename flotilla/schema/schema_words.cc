@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "flotilla/base/nearest_name.h"
 #include "flotilla/base/scan_number.h"
 
 namespace flotilla {
@@ -270,6 +271,38 @@ StatusOr<bool> ReadRoleArgument(const Argument& argument, Column* column) {
   }
 }
 
+// The names of the arguments of a role, for suggestions.
+std::vector<std::string> ArgumentsOf(Role role) {
+  const std::vector<std::string> coding = {"hash", "hash_dim", "min_count", "vocabulary"};
+  std::vector<std::string> names;
+  switch (role) {
+    case Role::kDense:
+      names = {"log", "standardise", "minmax", "min", "max", "diff"};
+      break;
+    case Role::kLabel:
+      names = {"task"};
+      break;
+    case Role::kBucket:
+      names = {"quantiles", "borders"};
+      [[fallthrough]];
+    case Role::kId:
+    case Role::kCross:
+      names.insert(names.end(), coding.begin(), coding.end());
+      break;
+    case Role::kSequence:
+      names = {"length"};
+      [[fallthrough]];
+    case Role::kBag:
+      names.insert(names.end(), {"separator", "weighted"});
+      names.insert(names.end(), coding.begin(), coding.end());
+      break;
+    default:
+      break;
+  }
+  if (role != Role::kIgnore && role != Role::kKeep) names.emplace_back("input");
+  return names;
+}
+
 Status ReadArgument(std::string_view text, Column* column) {
   const size_t equals = text.find('=');
   const bool has_value = equals != std::string_view::npos;
@@ -283,7 +316,11 @@ Status ReadArgument(std::string_view text, Column* column) {
     return absl::OkStatus();
   }
   FL_ASSIGN_OR_RETURN(const bool known, ReadRoleArgument(argument, column));
-  if (!known) return InvalidArgument("unknown argument '{}'", text);
+  if (!known) {
+    const std::vector<std::string> names = ArgumentsOf(column->role);
+    return InvalidArgument("unknown argument '{}'{}", text,
+                           names.empty() ? "" : DidYouMean(argument.key, names));
+  }
   return absl::OkStatus();
 }
 
@@ -321,7 +358,9 @@ Status ReadTimeRole(const std::string& name, const std::vector<std::string_view>
     } else if (const auto format = ReadTimeFormat(argument); format.ok()) {
       column.time = *format;
     } else {
-      return InvalidArgument("unknown argument '{}'", argument);
+      std::vector<std::string> names(kPartNames.begin(), kPartNames.end());
+      names.insert(names.end(), kTimeNames.begin(), kTimeNames.end());
+      return InvalidArgument("unknown argument '{}'{}", argument, DidYouMean(argument, names));
     }
   }
   if (parts.empty()) parts = {Column::TimePart::kHour, Column::TimePart::kWeekday};
@@ -376,6 +415,14 @@ Status ReadColumn(std::string_view word, Schema* schema) {
     uses.remove_prefix(plus + 1);
   }
   for (size_t i = 1; i < columns.size(); ++i) columns[i].also = true;
+  // The group is an input of its own; models that were saved know it by the name of its column.
+  for (Column& column : columns) {
+    if (column.role != Role::kGroup || !column.input.empty()) continue;
+    const bool meets = std::any_of(columns.begin(), columns.end(), [&](const Column& other) {
+      return &other != &column && other.role != Role::kKeep && other.input_name() == name;
+    });
+    if (meets) column.input = name + ".group";
+  }
   schema->columns.insert(schema->columns.end(), columns.begin(), columns.end());
   return absl::OkStatus();
 }
@@ -402,6 +449,12 @@ Status ReadWord(std::string_view word, Schema* schema) {
     FL_ASSIGN_OR_RETURN(const bool is_setting,
                         ReadSetting(word.substr(0, equals), word.substr(equals + 1), schema));
     if (is_setting) return absl::OkStatus();
+    const std::string_view key = word.substr(0, equals);
+    if (FindOutside(word, ":") == word.size() && !key.empty() && key[0] != '"') {
+      const std::vector<std::string> names = {"delimiter", "header",  "quotes",   "trim",
+                                              "decimal",   "missing", "hash_dim", "min_count"};
+      return InvalidArgument("unknown setting{}", DidYouMean(key, names));
+    }
   }
   return ReadColumnWord(word, schema);
 }
