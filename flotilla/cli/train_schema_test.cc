@@ -199,6 +199,13 @@ TEST_F(TrainSchemaTest, PredictionsOfClassesHaveAColumnForEach) {
   EXPECT_GT(small, medium);
 }
 
+TEST_F(TrainSchemaTest, DecimalCommasThatAreWordsAreNamed) {
+  std::string text = "price,click\n";
+  for (int i = 0; i < 200; ++i) text += fmt::format("\"{},5\",{}\n", i % 40, i % 2);
+  EXPECT_THAT(Train("lr", {"--data", dir_.Write("commas.csv", text), "--epochs", "1"}).err,
+              HasSubstr("column price: 200 of its 200 values have decimal commas"));
+}
+
 TEST_F(TrainSchemaTest, TheModelKnowsItsSchema) {
   const std::string out = Path("model");
   const json trained = Json("lr", {"--data", train_, "--test", test_, "--out", out});

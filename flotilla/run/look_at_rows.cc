@@ -77,6 +77,13 @@ StatusOr<TableSummary> LookAtColumns(const std::vector<std::string>& files, cons
                       fmt::join(table.bad, "; "),
                       table.bad_rows > static_cast<int64_t>(table.bad.size()) ? "; .." : "");
   }
+  for (const ColumnSummary& column : table.columns) {
+    if (column.decimal_commas == 0 || column.decimal_commas != column.words()) continue;
+    terminal.log.warn(
+        "column {}: {} of its {} values have decimal commas, as 12,50, and are taken for words: "
+        "write them with a point, or separate the columns by semicolons",
+        column.name, column.decimal_commas, column.count);
+  }
   return table;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <system_error>
 #include <utility>
@@ -116,6 +117,20 @@ Status CheckSamePipe(const std::string& trained, const std::string& given) {
       ShellQuoted(trained), ShellQuoted(given));
 }
 
+// Whether it is a file on this machine that begins and ends as Parquet files do.
+bool IsParquet(const std::string& file) {
+  constexpr std::string_view kMark = "PAR1";
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(file, error)) return false;
+  std::ifstream stream(file, std::ios::binary);
+  char mark[kMark.size()] = {};
+  const auto read = [&] {
+    return stream.read(mark, kMark.size()) && kMark == std::string_view(mark, kMark.size());
+  };
+  return read() && stream.seekg(-static_cast<std::streamoff>(kMark.size()), std::ios::end) &&
+         read();
+}
+
 }  // namespace
 
 SourceOptions SourceOf(const DataOptions& options) {
@@ -200,6 +215,15 @@ StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
                                              const DataOptions& options) {
   StatusOr<std::vector<std::string>> files = ExpandFiles(paths, options.schemes);
   if (!files.ok()) return Annotate(files.status(), std::string(flag));
+  // A command may read what this program does not.
+  if (!options.pipe_command.empty()) return files;
+  for (const std::string& file : *files) {
+    if (!IsParquet(file)) continue;
+    return InvalidArgument(
+        "{}: {}: a Parquet file, and rows are read from text: in Python, Dataset.from_arrow takes "
+        "its rows (docs/python.md); or convert it to CSV",
+        flag, file);
+  }
   return files;
 }
 

@@ -48,7 +48,8 @@ StatusOr<std::shared_ptr<const Parser>> MakeModelParser(const Model& model,
 Status CheckSameRows(const ParserSpec& trained, const ParserSpec& given,
                      std::span<const InputSpec> inputs);
 
-// The files that the paths of a flag ("--data") name. Errors name the flag.
+// The files that the paths of a flag ("--data") name. Errors name the flag; one of them is a
+// Parquet file, whose bytes would be taken for odd rows.
 StatusOr<std::vector<std::string>> FindFiles(std::string_view flag,
                                              std::span<const std::string> paths,
                                              const DataOptions& options);

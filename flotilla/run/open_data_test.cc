@@ -131,5 +131,17 @@ TEST(OpenDataTest, TestRowsComeInTheOrderOfTheFileAndAreAllThere) {
   EXPECT_FALSE(std::is_sorted(trained.begin(), trained.end())) << "shuffle";
 }
 
+TEST(FindFilesTest, AParquetFileIsNoText) {
+  const TempDir dir;
+  const std::string parquet = dir.Write("rows.parquet", std::string("PAR1\x15\0PAR1", 10));
+  const std::string text = dir.Write("rows.txt", "PAR1 is a word\n");
+  const auto refused = FindFiles("--data", std::vector<std::string>{text, parquet}, {});
+  EXPECT_THAT(std::string(Message(refused.status())),
+              HasSubstr("--data: " + parquet + ": a Parquet file"));
+  EXPECT_TRUE(FindFiles("--data", std::vector<std::string>{text}, {}).ok());
+  EXPECT_TRUE(
+      FindFiles("--data", std::vector<std::string>{parquet}, {.pipe_command = "./read"}).ok());
+}
+
 }  // namespace
 }  // namespace flotilla

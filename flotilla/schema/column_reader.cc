@@ -46,6 +46,7 @@ ColumnReader::ColumnReader(const Schema& schema, size_t column, std::span<const 
       }()),
       canonical_(!IsVersion1(schema.columns[column])),
       seed_(HashBytes(schema.columns[column].vocabulary_name())),
+      decimal_comma_(schema.decimal_comma),
       missing_(schema.missing) {
   const Column& spec = schema.columns[column];
   borders_ = spec.borders;
@@ -59,7 +60,10 @@ ColumnReader::Read ColumnReader::SlowNumber(std::string_view cell, double* numbe
   *number = 0;
   if (IsMissing(cell) || IsMissingText(cell)) return Read::kMissing;
   const char* const end = cell.data() + cell.size();
-  return ScanDouble(cell.data(), end, number) == end ? Read::kValue : Read::kBad;
+  if (ScanDouble(cell.data(), end, number) == end) return Read::kValue;
+  if (!decimal_comma_ || !IsDecimalComma(cell)) return Read::kBad;
+  *number = FromDecimalComma(cell);
+  return Read::kValue;
 }
 
 ColumnReader::Read ColumnReader::OtherCode(std::string_view cell, uint64_t* code) const {

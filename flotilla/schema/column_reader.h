@@ -88,6 +88,7 @@ class ColumnReader {
   const bool canonical_;
   const uint64_t seed_;
   uint64_t missing_code_ = kMissingCode;
+  const bool decimal_comma_;
   std::vector<std::string> missing_;
   std::vector<double> borders_;
   TimeFormat time_ = TimeFormat::kAny;

@@ -144,6 +144,17 @@ TEST_F(EncoderTest, NumbersAreScaledByWhatTheStatisticsSay) {
               ElementsAre(-2.5f, log8, 0.5f, 0.5f, 2.f, -1.f, 0, 0, 0, 0, 0, 0));
 }
 
+TEST_F(EncoderTest, NumbersMayHaveADecimalComma) {
+  UseWords("delimiter=semicolon decimal=comma a:number b:bucket(borders=0|10)");
+  EXPECT_EQ(Add({"12,50", "12,50"}), "");
+  EXPECT_EQ(Add({"1.5", "-0,5"}), "");
+  EXPECT_THAT(batch_.fields[0].values, ElementsAre(12.5f, 1.5f));
+  EXPECT_THAT(ids(1), ElementsAre(3, 1));
+  EXPECT_THAT(Add({"1,2,3", "1"}), HasSubstr("column a: expected a number, found '1,2,3'"));
+  UseWords("a:number");
+  EXPECT_THAT(Add({"12,50"}), HasSubstr("expected a number"));
+}
+
 TEST_F(EncoderTest, BucketsByBordersQuantilesAndLogarithms) {
   const Schema schema = SchemaOf("a:bucket(borders=0|10) b:bucket(quantiles=2) c:bucket(hash)");
   Statistics statistics = EmptyStatistics(schema);

@@ -138,6 +138,7 @@ Status ReadMember(const std::string& key, const Json& json, Schema* schema) {
   if (key == "header") return ReadJson(json, &schema->header);
   if (key == "quotes") return ReadJson(json, &schema->quotes);
   if (key == "trim") return ReadJson(json, &schema->trim);
+  if (key == "decimal_comma") return ReadJson(json, &schema->decimal_comma);
   if (key == "missing") return ReadJson(json, &schema->missing);
   if (key == "hash_dim") return ReadJson(json, &schema->hash_dim);
   if (key == "min_count") return ReadJson(json, &schema->min_count);
@@ -534,6 +535,7 @@ std::string Schema::ToJson() const {
                {"hash_dim", hash_dim},
                {"ignore_rest", ignore_rest}};
   if (min_count != 1) json["min_count"] = min_count;
+  if (decimal_comma) json["decimal_comma"] = true;
   json["columns"] = Json::array();
   for (const Column& column : columns) json["columns"].push_back(ToJsonObject(column));
   // The text is UTF-8 unless a program has set the members to something else.

@@ -118,6 +118,8 @@ struct Schema {
   bool header = false;  // the first line of every file holds the column names, in any order
   bool quotes = true;   // a field may be in double quotes (RFC 4180), but not span lines
   bool trim = false;    // blanks around a field are not part of it
+  // Numbers may have a decimal comma (12,50), which is then not the delimiter. Labels may not.
+  bool decimal_comma = false;
   // Values that mean "missing", besides the empty one.
   std::vector<std::string> missing;
   uint64_t hash_dim = 1000001;  // kModulo ids are in [0, hash_dim); at least 1, less than 2^63

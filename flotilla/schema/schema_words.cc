@@ -148,6 +148,11 @@ StatusOr<bool> ReadSetting(std::string_view key, std::string_view value, Schema*
     FL_ASSIGN_OR_RETURN(schema->quotes, ReadBool(value));
   } else if (key == "trim") {
     FL_ASSIGN_OR_RETURN(schema->trim, ReadBool(value));
+  } else if (key == "decimal") {
+    if (value != "comma" && value != "point") {
+      return InvalidArgument("'{}' is neither comma nor point", value);
+    }
+    schema->decimal_comma = value == "comma";
   } else if (key == "missing") {
     schema->missing = Strings(Split(value, ','));
   } else if (key == "hash_dim") {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+
 #include "flotilla/base/scan_number.h"
 
 namespace flotilla {
@@ -57,6 +58,25 @@ std::string CanonicalText(float value) {
 std::string CanonicalText(double value) {
   char text[kCanonicalTextBytes];
   return {text, WriteCanonicalText(value, text)};
+}
+
+bool IsDecimalComma(std::string_view text) {
+  const auto are_digits = [](std::string_view part) {
+    return !part.empty() &&
+           std::all_of(part.begin(), part.end(), [](char c) { return IsDigit(c); });
+  };
+  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
+  const size_t comma = text.find(',');
+  return comma != std::string_view::npos && are_digits(text.substr(0, comma)) &&
+         are_digits(text.substr(comma + 1));
+}
+
+double FromDecimalComma(std::string_view text) {
+  std::string with_point(text);
+  with_point[text.find(',')] = '.';
+  double number = 0;
+  ScanDouble(with_point.data(), with_point.data() + with_point.size(), &number);
+  return number;
 }
 
 }  // namespace flotilla

@@ -29,6 +29,11 @@ namespace internal {
 std::string_view WithoutZeroFraction(std::string_view text);
 }  // namespace internal
 
+// Whether the text is a number with a decimal comma: "12,50", "-3,1".
+bool IsDecimalComma(std::string_view text);
+// The number that such a text means. REQUIRES: IsDecimalComma(text).
+double FromDecimalComma(std::string_view text);
+
 // The text of a value that was given as text: a whole number that is written with a fraction of
 // zeros (5.0, as data frames write a column of whole numbers with a missing value) is that whole
 // number (5); any other text is unchanged. The result is a part of `text`.

@@ -62,5 +62,14 @@ TEST(ValueTest, EmptyNanAndNoneAreMissing) {
   EXPECT_TRUE(IsMissingText(CanonicalText(std::numeric_limits<double>::quiet_NaN())));
 }
 
+TEST(ValueTest, DecimalCommas) {
+  for (const char* text : {"12,50", "-3,1", "+0,0"}) EXPECT_TRUE(IsDecimalComma(text)) << text;
+  for (const char* text : {"", ",", "1,", ",5", "1,2,3", "1.234,5", "a,5", "-,5", "12"}) {
+    EXPECT_FALSE(IsDecimalComma(text)) << text;
+  }
+  EXPECT_EQ(FromDecimalComma("12,50"), 12.5);
+  EXPECT_EQ(FromDecimalComma("-3,125"), -3.125);
+}
+
 }  // namespace
 }  // namespace flotilla

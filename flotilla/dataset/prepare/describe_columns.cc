@@ -42,7 +42,7 @@ bool IsWholeText(std::string_view text, double number) {
 }
 
 struct ColumnTally {
-  int64_t count = 0, missing = 0, whole = 0, fractions = 0;
+  int64_t count = 0, missing = 0, whole = 0, fractions = 0, decimal_commas = 0;
   double min = 0, max = 0, sum = 0;
   std::array<int64_t, kTimes.size()> times = {};
   absl::flat_hash_map<std::string, int64_t> texts;
@@ -66,6 +66,7 @@ struct ColumnTally {
     missing += other.missing;
     whole += other.whole;
     fractions += other.fractions;
+    decimal_commas += other.decimal_commas;
     sum += other.sum;
     for (size_t t = 0; t < times.size(); ++t) times[t] += other.times[t];
     // In the order of the texts: which ones are kept does not depend on the hash table.
@@ -153,11 +154,16 @@ class Describer {
     }
     double number = 0;
     const char* const end = text.data() + text.size();
-    const bool is_number = ScanDouble(text.data(), end, &number) == end;
+    bool is_number = ScanDouble(text.data(), end, &number) == end;
+    if (!is_number && IsDecimalComma(text)) {
+      ++tally.decimal_commas;
+      is_number = schema_.delimiter != ',';
+      if (is_number) number = FromDecimalComma(text);
+    }
     if (is_number) {
       tally.Widen(number, number);
       tally.sum += number;
-      ++(IsWholeText(text, number) ? tally.whole : tally.fractions);
+      ++(IsWholeText(text, number) && !IsDecimalComma(text) ? tally.whole : tally.fractions);
     }
     for (size_t t = 0; t < kTimes.size(); ++t) {
       // Only while all values are times: the rest of the column need not be tried.
@@ -195,6 +201,7 @@ class Describer {
       column.missing = tally.missing;
       column.whole = tally.whole;
       column.fractions = tally.fractions;
+      column.decimal_commas = tally.decimal_commas;
       column.min = tally.min;
       column.max = tally.max;
       const int64_t numbers = tally.whole + tally.fractions;

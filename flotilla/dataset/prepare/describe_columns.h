@@ -22,6 +22,8 @@ struct ColumnSummary {
   int64_t missing = 0;    // empty, NaN, None, or one of the usual markers
   int64_t whole = 0;      // values that are whole numbers
   int64_t fractions = 0;  // other numbers
+  // Values like 12,50: among the fractions if a comma does not separate columns, else words.
+  int64_t decimal_commas = 0;
   // The time formats that all values have, without kAny.
   std::vector<TimeFormat> times;
   double min = 0;  // of the numbers

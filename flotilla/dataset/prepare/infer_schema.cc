@@ -191,6 +191,10 @@ std::string Settings(const TableSummary& table, const DetectedCsv& form) {
   }
   text += fmt::format("header={} ", form.form.header ? "yes" : "no");
   if (form.form.trim) text += "trim=yes ";
+  const bool commas = std::any_of(
+      table.columns.begin(), table.columns.end(),
+      [](const ColumnSummary& column) { return column.words() == 0 && column.decimal_commas > 0; });
+  if (commas) text += "decimal=comma ";
   if (!table.markers.empty()) text += fmt::format("missing={} ", fmt::join(table.markers, ","));
   return text + fmt::format("min_count={}", kMinCount);
 }
@@ -210,6 +214,13 @@ StatusOr<std::string> InferSchema(const TableSummary& table, const DetectedCsv& 
   FL_ASSIGN_OR_RETURN(const size_t label_column, FindLabel(table, label, &chosen));
   chosen.column = table.columns[label_column].name;
   if (choice != nullptr) *choice = std::move(chosen);
+  if (const ColumnSummary& column = table.columns[label_column];
+      column.words() == 0 && column.decimal_commas > 0) {
+    return InvalidArgument(
+        "the label '{}' has decimal commas, such as '{}', which are read in other columns only: "
+        "write its numbers with a point",
+        column.name, column.top[0].first);
+  }
   for (const auto& [value, count] : table.columns[label_column].top) {
     if (IsUtf8(value)) continue;
     return InvalidArgument(

@@ -180,6 +180,17 @@ TEST_F(InferSchemaTest, OtherColumnsThatFitAreNamed) {
   EXPECT_EQ(choice.reason + choice.warning, "--label says so");
 }
 
+TEST_F(InferSchemaTest, DecimalCommasAreNumbersBetweenSemicolons) {
+  std::string text = "age;price;bought\n";
+  for (int i = 0; i < 300; ++i) text += fmt::format("{};{},5;{}\n", i % 50, i % 40, i % 2);
+  Write(text);
+  const std::string schema = Inferred();
+  EXPECT_THAT(schema, HasSubstr("delimiter=semicolon header=yes decimal=comma min_count=4\n"));
+  EXPECT_THAT(schema, HasSubstr("price:number(log,standardise)+bucket(quantiles=32) "));
+  EXPECT_THAT(schema, HasSubstr("# numbers 0.5 .. 39.5"));
+  EXPECT_THAT(Inferred("price"), HasSubstr("the label 'price' has decimal commas, such as '"));
+}
+
 TEST_F(InferSchemaTest, AFewStrayValuesOfTheLabelAreNamed) {
   std::string text = "age,bought\n";
   for (int i = 0; i < 6000; ++i) {
