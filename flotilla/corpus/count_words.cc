@@ -1,5 +1,7 @@
 #include "flotilla/corpus/count_words.h"
 
+#include <fmt/format.h>
+
 #include <iterator>
 #include <memory>
 #include <utility>
@@ -51,8 +53,36 @@ class LaggingCounter {
 // time.
 constexpr size_t kLossSample = size_t{1} << 16;
 
+// Words that had to be changed to be UTF-8, and where the first of them is.
+struct Repaired {
+  uint64_t words = 0;
+  int64_t ordinal = 0;  // of the block
+  int file = 0;
+  int64_t line = 0;
+
+  void Add(const TextBlock& block, int64_t line_of_block) {
+    // The blocks of a thread ascend.
+    if (words++ == 0) {
+      *this = {.words = 1,
+               .ordinal = block.ordinal,
+               .file = block.file,
+               .line = block.line + line_of_block};
+    }
+  }
+  void Merge(const Repaired& other) {
+    const uint64_t both = words + other.words;
+    if (words == 0 || (other.words > 0 && other.ordinal < ordinal)) *this = other;
+    words = both;
+  }
+};
+
+bool IsIn(std::string_view word, std::string_view text) {
+  return word.data() >= text.data() && word.data() < text.data() + text.size();
+}
+
 Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTable* counts,
-                   LetterLoss* loss, int64_t* lines) {
+                   LetterLoss* loss, int64_t* lines, Repaired* repaired) {
+  const bool as_it_is = options.tokenizer == TokenizerKind::kWhitespace;
   TextBlock block;
   while (true) {
     FL_ASSIGN_OR_RETURN(const bool any, blocks->Next(&block));
@@ -61,8 +91,13 @@ Status CountBlocks(const CountWordsOptions& options, TextBlocks* blocks, WordTab
       loss->Count(std::string_view(block.text).substr(0, kLossSample));
     }
     LaggingCounter counter(block.text, counts);
+    const int64_t before = *lines;
     Tokenize(
-        options.tokenizer, block.text, [&](std::string_view word) { counter.Add(word); },
+        options.tokenizer, block.text,
+        [&](std::string_view word) {
+          if (as_it_is && !IsIn(word, block.text)) repaired->Add(block, *lines - before);
+          counter.Add(word);
+        },
         [&] { ++*lines; });
     if (options.on_progress) options.on_progress(blocks->bytes());
   }
@@ -96,9 +131,10 @@ StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
   std::vector<Status> errors(threads);
   std::vector<LetterLoss> losses(threads);
   std::vector<int64_t> lines(threads, 0);
+  std::vector<Repaired> repaired(threads);
   pool.Run([&](int w) {
     int64_t seen = 0;
-    errors[w] = CountBlocks(options, &blocks, &tables[w], &losses[w], &seen);
+    errors[w] = CountBlocks(options, &blocks, &tables[w], &losses[w], &seen, &repaired[w]);
     lines[w] = seen;
   });
   for (const Status& error : errors) FL_RETURN_IF_ERROR(error);
@@ -107,6 +143,10 @@ StatusOr<CorpusCounts> CountWords(const std::vector<std::string>& files,
   CorpusCounts result{.bytes = blocks.bytes()};
   for (const LetterLoss& loss : losses) result.loss.Add(loss);
   for (const int64_t of_one : lines) result.lines += of_one;
+  Repaired all;
+  for (const Repaired& of_one : repaired) all.Merge(of_one);
+  result.repaired = all.words;
+  if (all.words > 0) result.first_repaired = fmt::format("{}:{}", files[all.file], all.line);
   for (std::vector<WordCount>& part : parts) {
     for (const WordCount& word : part) result.total += word.count;
     result.words.insert(result.words.end(), std::make_move_iterator(part.begin()),

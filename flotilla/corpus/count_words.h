@@ -28,6 +28,10 @@ struct CorpusCounts {
   int64_t bytes = 0;             // bytes of text
   int64_t lines = 0;             // line feeds
   LetterLoss loss;               // loss of the english tokenizer on a sample of the text
+  // Words, among all, with bytes that are not UTF-8 (whitespace tokenizer), and the first of them
+  // as FILE:LINE.
+  uint64_t repaired = 0;
+  std::string first_repaired;
 };
 
 // Exact for any number of threads. Errors name the file.

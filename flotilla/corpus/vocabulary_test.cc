@@ -88,6 +88,23 @@ TEST(CountWordsTest, CountsAreExactForAnyNumberOfThreads) {
   }
 }
 
+TEST(CountWordsTest, WordsThatAreNotUtf8AreCountedWithTheirFirstPlace) {
+  const TempDir dir;
+  std::string text;
+  for (int i = 0; i < 1000; ++i)
+    text += i >= 300 && i % 100 == 7 ? "gr\xfcn a\n" : "gr\xc3\xbcn a\n";
+  const std::vector<std::string> files = {dir.Write("a", "x\n"), dir.Write("b", text)};
+  for (const int threads : {1, 3}) {
+    const auto counts = CountWords(files, {.tokenizer = TokenizerKind::kWhitespace,
+                                           .threads = threads,
+                                           .blocks = {.block_bytes = 1000}});
+    ASSERT_TRUE(counts.ok()) << counts.status();
+    EXPECT_EQ(counts->repaired, 7u);
+    EXPECT_EQ(counts->first_repaired, files[1] + ":308");
+  }
+  EXPECT_EQ(CountWords({files[0]}, {.tokenizer = TokenizerKind::kWhitespace})->repaired, 0u);
+}
+
 TEST(CountWordsTest, AnEmptyCorpusHasNoWordsAndAMissingFileIsAnError) {
   const TempDir dir;
   const auto counts = CountWords({dir.Write("empty", "")}, {.threads = 2});

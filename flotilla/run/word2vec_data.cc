@@ -87,6 +87,13 @@ Status Word2VecData::CountText() {
                            options_.files.size(), counts.bytes, loss.empty() ? "" : ": ", loss);
   }
   if (!loss.empty()) terminal_.log.warn("{}", loss);
+  if (counts.repaired > 0) {
+    terminal_.log.warn(
+        "--data: {:.2g} % of the words ({} of {}) have bytes that are not UTF-8 and become U+FFFD, "
+        "the first at {}: convert the text, for example with iconv -f LATIN1 -t UTF-8",
+        100 * static_cast<double>(counts.repaired) / static_cast<double>(counts.total),
+        counts.repaired, counts.total, counts.first_repaired);
+  }
   const size_t distinct = counts.words.size();
   // Words of --init_model are kept even if they are rare.
   std::vector<WordCount> rare;
