@@ -169,10 +169,11 @@ StatusOr<InferredRows> InferRows::For(Predictor& predictor, Terminal& terminal) 
     opened_ = {};  // frees the memory of the previous dataset first
     identity_ = parser->identity();
     inputs_ = inputs;
+    // A day without rows has no scores.
     const OpenDataOptions what{.flag = "--data",
                                .files = WholeFiles(options_.files),
                                .for_training = false,
-                               .batch = {.batch_size = options_.batch_size},
+                               .batch = {.batch_size = options_.batch_size, .allow_empty = true},
                                .threads = options_.threads};
     const LogLine log = [&terminal](std::string_view line) { terminal.log.info("{}", line); };
     FL_ASSIGN_OR_RETURN(opened_, OpenData(what, options_.data, parser, terminal.clock, log));

@@ -150,7 +150,7 @@ TEST_F(TrainSchemaTest, PartsMayBeEmpty) {
   EXPECT_EQ(parts["examples"], whole["examples"]);
   EXPECT_THAT(Train("fm", {"--data", empty}).err, HasSubstr(empty + ": the file has no rows"));
   EXPECT_THAT(Train("fm", {"--data", train_, "--test", header}).err,
-              HasSubstr("no rows in 1 file"));
+              HasSubstr("no rows in --test, 1 file(s), first " + header));
 }
 
 TEST_F(TrainSchemaTest, AHeaderInsideAFileIsABadRow) {
@@ -197,6 +197,19 @@ TEST_F(TrainSchemaTest, PredictionsOfClassesHaveAColumnForEach) {
   EXPECT_NEAR(large + medium + small, 1, 1e-5);
   EXPECT_GT(small, large) << "the first row is small";
   EXPECT_GT(small, medium);
+}
+
+TEST_F(TrainSchemaTest, AFileWithoutRowsHasNoScores) {
+  const std::string out = Path("model"), scores = Path("scores");
+  ASSERT_EQ(Train("lr", {"--data", train_, "--out", out, "--epochs", "1"}).code, kSuccess);
+  const std::string header = dir_.Write("header.csv", "user,item,price\n");
+  for (const char* where : {"--in_memory", "--no_in_memory"}) {
+    const ProgramRun run =
+        RunForTest({"infer", out, "--data", header, "--predictions", scores, where});
+    EXPECT_EQ(run.code, kSuccess) << run.err;
+    EXPECT_THAT(run.out, HasSubstr("examples      0\n"));
+    EXPECT_EQ(*ReadWholeFile(scores, 100), "");
+  }
 }
 
 TEST_F(TrainSchemaTest, DecimalCommasThatAreWordsAreNamed) {

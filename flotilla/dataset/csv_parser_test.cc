@@ -241,7 +241,7 @@ TEST(CsvParserTest, BadLineSaysColumnAndExpectationAndLeavesTheBatch) {
        {"1,x,seven,1", "5: column c: expected a whole number below 2^64, found 'seven'"},
        {"1,x,-7,1", "5: column c: expected a whole number below 2^64, found '-7'"},
        {"1,x,18446744073709551616,1", "5: column c: expected a whole number below 2^64"},
-       {"1,x,7,", "7: column d: expected a whole number of at most 16777216, found ''"},
+       {"1,x,7,", "7: column d: the label is missing; --max_bad_rows N skips up to N such rows"},
        {"1,x,7,-1", "7: column d: expected a whole number of at most 16777216, found '-1'"},
        {"1,x,7,0.5", "7: column d: expected a whole number"},
        {"1,x,7," + long_word, "7: column d: expected a whole number of at most 16777216, found '" +

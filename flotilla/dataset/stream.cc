@@ -153,9 +153,11 @@ uint64_t IdentityOf(const std::vector<FileSlice>& files, const Parser& parser,
   return hash.value();
 }
 
-std::string Described(const std::vector<FileSlice>& files, const std::string& command) {
-  if (files.empty()) return "no files";
-  return fmt::format("{} file(s), first {}{}", files.size(), ToString(files[0]),
+std::string Described(const std::vector<FileSlice>& files, const StreamOptions& options) {
+  const std::string& command = options.reader.source.pipe_command;
+  const std::string name = options.name.empty() ? "" : options.name + ", ";
+  if (files.empty()) return name + "no files";
+  return fmt::format("{}{} file(s), first {}{}", name, files.size(), ToString(files[0]),
                      command.empty() ? "" : fmt::format(" (through the command `{}`)", command));
 }
 
@@ -184,7 +186,7 @@ StatusOr<std::unique_ptr<BatchedDataset>> MakeStream(std::vector<FileSlice> file
   }
   const std::span<const InputSpec> inputs = parser->inputs();
   BatchedRows rows{.inputs = {inputs.begin(), inputs.end()},
-                   .what = Described(files, options.reader.source.pipe_command),
+                   .what = Described(files, options),
                    .max_bad_rows = options.max_bad_rows};
   const int readers = options.cache.empty() ? std::min<int>(options.readers, files.size()) : 1;
   const uint64_t identity = IdentityOf(files, *parser, options, readers);

@@ -19,6 +19,8 @@ namespace flotilla {
 // How files become batches.
 struct StreamOptions {
   BatchOptions batch;
+  // Of the rows in an error: the flag that named the files; empty: none.
+  std::string name;
   // Number of bad rows per epoch that are skipped and counted; one more is an error with
   // file:line:column and what was expected. A batch is not refilled after a skip.
   int64_t max_bad_rows = 0;

@@ -20,6 +20,7 @@ namespace {
 StreamOptions StreamOf(const OpenDataOptions& what, const DataOptions& options,
                        const LogLine& log) {
   StreamOptions stream{.batch = what.batch,
+                       .name = std::string(what.flag),
                        .max_bad_rows = options.max_bad_rows,
                        .readers = options.readers,
                        .cache = options.cache,

@@ -422,7 +422,11 @@ Status Encoder::EncodeRow(std::span<const std::string_view> cells,
         break;
       case Op::Kind::kLabel: {
         float label = 0;
-        if (!op.label->Read(cell, &label)) return Unexpected(op, op.label->expected(), cell);
+        if (!op.label->Read(cell, &label)) {
+          if (op.reader.IsMissing(cell))
+            return InvalidArgument("{}", MissingLabel(schema(), op.column));
+          return Unexpected(op, op.label->expected(), cell);
+        }
         field->values.push_back(label);
         break;
       }

@@ -546,6 +546,11 @@ std::string PlaceOf(const Schema& schema, size_t column) {
   return fmt::format("column {}", schema.columns[column].name);
 }
 
+std::string MissingLabel(const Schema& schema, size_t column) {
+  return fmt::format("{}: the label is missing; --max_bad_rows N skips up to N such rows",
+                     PlaceOf(schema, column));
+}
+
 StatusOr<Schema> LoadSchema(const std::string& path_or_name) {
   if (const std::string_view text = BuiltinSchema(path_or_name); !text.empty()) {
     return Schema::FromText(text);

@@ -169,6 +169,9 @@ struct Schema {
 // and byte; the entries of a schema are in another order and number than the fields of a line.
 std::string PlaceOf(const Schema& schema, size_t column);
 
+// What an error says of a row without a label.
+std::string MissingLabel(const Schema& schema, size_t column);
+
 // The whole text of a schema file. Errors start with the path.
 StatusOr<std::string> ReadSchemaFile(const std::string& path);
 

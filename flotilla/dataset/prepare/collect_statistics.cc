@@ -207,10 +207,12 @@ class Collector {
         return ReadList(c, cell, scratch);
       case Role::kLabel: {
         float label = 0;
-        if (labels_[c] != nullptr && !labels_[c]->Read(cell, &label)) {
-          return Unexpected(c, 0, *scratch, labels_[c]->expected(), cell);
+        const bool read = labels_[c] == nullptr || labels_[c]->Read(cell, &label);
+        // A class may be spelled like a missing value.
+        if (reader.IsMissing(cell) && (labels_[c] == nullptr || !read)) {
+          return BadRow(scratch->row.begin(sources_[c]) + 1, "{}", MissingLabel(schema_, c));
         }
-        if (reader.IsMissing(cell)) return Unexpected(c, 0, *scratch, "a label", cell);
+        if (!read) return Unexpected(c, 0, *scratch, labels_[c]->expected(), cell);
         scratch->numbers[c] = label;
         return absl::OkStatus();
       }

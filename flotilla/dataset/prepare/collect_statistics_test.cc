@@ -152,7 +152,7 @@ TEST_F(CollectStatisticsTest, BadRowsAreErrorsOrDoNotCount) {
   EXPECT_THAT(CollectError("a:category w:weight y:label", "x,-1,0\n"),
               HasSubstr(":1:3: column w: expected a weight of at least 0, found '-1'"));
   EXPECT_THAT(CollectError("a:category y:label", "x,\n"),
-              HasSubstr("column y: expected a label"));
+              HasSubstr(":1:3: column y: the label is missing; --max_bad_rows"));
   EXPECT_THAT(CollectError("a:category y:label", "x,1\ny,1\n"),
               HasSubstr("label column y: every row has the same value, '1'"));
   EXPECT_THAT(CollectError("header=yes a:category y:label", "b,y\n1,1\n"),
