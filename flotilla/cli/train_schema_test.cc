@@ -256,6 +256,24 @@ TEST_F(TrainSchemaTest, ARunThatStartsFromAModelReadsRowsAsItDid) {
   EXPECT_THAT(resumed.err, HasSubstr("epoch 3 finished"));
 }
 
+TEST_F(TrainSchemaTest, AResumedRunSaysWhatDiffersFromTheSavedOne) {
+  const std::string out = Path("model");
+  const std::vector<std::string> args = {"--data", train_, "--out", out, "--batch_size", "100"};
+  const auto train = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), args.begin(), args.end());
+    return Train("lr", std::move(more)).err;
+  };
+  train({"--epochs", "2"});
+  EXPECT_THAT(train({"--epochs", "3", "--resume"}), Not(HasSubstr("differs from the saved one")));
+  const std::string log = train({"--epochs", "3", "--resume", "--learning_rate", "0.5"});
+  EXPECT_THAT(log, HasSubstr("this run differs from the saved one: --learning_rate was "));
+  EXPECT_THAT(log, HasSubstr(", now 0.5"));
+  EXPECT_THAT(Train("lr", {"--data", test_, "--out", out, "--resume", "--epochs", "3",
+                           "--batch_size", "100"})
+                  .err,
+              HasSubstr("--data was 1 file, "));
+}
+
 TEST_F(TrainSchemaTest, AnotherModelIsNamedBeforeItsOptimizer) {
   const std::string out = Path("model");
   ASSERT_EQ(Train("fm", {"--data", train_, "--out", out, "--epochs", "1"}).code, kSuccess);

@@ -339,6 +339,12 @@ Status Run::OpenData() {
   if (state_.position) {
     FL_RETURN_IF_ERROR(Annotate(CheckSettings(state_, settings_), "--resume"));
   }
+  auto own = RunOptionsOf(settings_, task_.model());
+  const std::string changed = ChangedOptions(state_.options, own);
+  if (options_.keep.resume && first() && !changed.empty()) {
+    terminal_.log.info("--resume: this run differs from the saved one: {}", changed);
+  }
+  state_.options = std::move(own);
   if (const std::string before = state_.tested; state_.TestOn(task_.test_data())) {
     terminal_.log.warn(
         "--resume: the best model so far was chosen on other test data ({}, now {}): it is no "

@@ -201,6 +201,7 @@ std::string RunState::ToText() const {
     json["so_far"] = ReportJson(so_far);
   }
   if (!settings.empty()) json["settings"] = settings;
+  if (!options.empty()) json["options"] = options;
   if (shares.count > 0) {
     json["shares"] = {{"count", shares.count}, {"by_size", shares.by_size}, {"own", shares.own}};
     if (shares.dealt) json["shares"]["dealt"] = true;
@@ -233,6 +234,7 @@ StatusOr<RunState> RunState::FromText(std::string_view text) {
                              state.rate_factor);
     }
     state.settings = json.value("settings", state.settings);
+    state.options = json.value("options", state.options);
     state.others = json.value("others", state.others);
     if (json.contains("shares")) {
       const nlohmann::json& shares = json["shares"];
@@ -269,6 +271,31 @@ Status CheckSettings(const RunState& state, const std::map<std::string, std::str
       "batches: {}; use the values it was saved with to finish the epoch, or begin a new epoch "
       "from its weights with --init_model and another --out",
       state.epoch, fmt::join(differ, "; "));
+}
+
+std::map<std::string, std::string> RunOptionsOf(const std::map<std::string, std::string>& settings,
+                                                const Model& model) {
+  std::map<std::string, std::string> options = settings;
+  const ScheduleSpec& rate = model.optimizer.learning_rate;
+  // The other parameters of a schedule may follow from the numbers of epochs and rows.
+  const auto first = rate.params.find("rate");
+  const std::string text = first != rate.params.end()
+                               ? fmt::to_string(first->second)
+                               : fmt::format("{}", fmt::join(rate.values, ","));
+  options["--learning_rate"] = text;
+  return options;
+}
+
+std::string ChangedOptions(const std::map<std::string, std::string>& before,
+                           const std::map<std::string, std::string>& now) {
+  std::string text;
+  for (const auto& [flag, value] : now) {
+    const auto saved = before.find(flag);
+    if (saved == before.end() || saved->second == value) continue;
+    text +=
+        fmt::format("{}{} was {}, now {}", text.empty() ? "" : "; ", flag, saved->second, value);
+  }
+  return text;
 }
 
 ModelSections DescribeModel(const Model& model, const ParserSpec& format) {

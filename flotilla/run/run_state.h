@@ -35,6 +35,8 @@ struct RunState {
   double rate_factor = 1;  // that the schedule's learning rates are multiplied by (--plateau)
   // Inside an epoch: the options that determine which rows make up which batch, by flag name.
   std::map<std::string, std::string> settings;
+  // Of the run that saved it: its data and its learning rate, by flag name (RunOptionsOf).
+  std::map<std::string, std::string> options;
   // Inside an epoch: the shares of the data that `position` is in. Of several shares, it has parts.
   EpochShares shares;
   // Inside an epoch of a job: the states of trainers 1, 2, .. as texts, each with its position,
@@ -69,6 +71,16 @@ struct RunState {
 // Ok if `now` equals the settings of a state inside an epoch. Otherwise FailedPrecondition with the
 // option that differs, both values, and the remedies. A state without settings passes.
 Status CheckSettings(const RunState& state, const std::map<std::string, std::string>& now);
+
+// What a resumed run may change and its user may have changed by mistake: the settings of the task,
+// and the learning rate.
+std::map<std::string, std::string> RunOptionsOf(const std::map<std::string, std::string>& settings,
+                                                const Model& model);
+
+// "--learning_rate was 0.1, now 0.01": what differs among the options that both runs have; empty:
+// nothing.
+std::string ChangedOptions(const std::map<std::string, std::string>& before,
+                           const std::map<std::string, std::string>& now);
 
 // The section of a model that holds the RunState.
 inline constexpr char kRunSection[] = "run";

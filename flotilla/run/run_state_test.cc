@@ -277,5 +277,19 @@ TEST(RunStateTest, WithoutAMetricNoEpochIsTheBestAndNoneCounts) {
   EXPECT_EQ(state.epochs_without_better, 0);
 }
 
+TEST(RunStateTest, OptionsThatARunChangesAreNamed) {
+  Model model;
+  model.optimizer.learning_rate = {.params = {{"rate", 0.1}, {"cooldown_start", 7}}};
+  RunState state{.epoch = 3, .options = RunOptionsOf({{"--data", "a"}, {"--seed", "0"}}, model)};
+  state = *RunState::FromText(state.ToText());
+  EXPECT_EQ(state.options.at("--learning_rate"), "0.1");
+  model.optimizer.learning_rate.params["cooldown_start"] = 9;
+  EXPECT_EQ(ChangedOptions(state.options, RunOptionsOf({{"--data", "a"}}, model)), "");
+  model.optimizer.learning_rate.params["rate"] = 0.01;
+  EXPECT_EQ(ChangedOptions(state.options, RunOptionsOf({{"--data", "b"}, {"--new", "x"}}, model)),
+            "--data was a, now b; --learning_rate was 0.1, now 0.01");
+  EXPECT_EQ(ChangedOptions({}, RunOptionsOf({{"--data", "b"}}, model)), "") << "an earlier version";
+}
+
 }  // namespace
 }  // namespace flotilla
