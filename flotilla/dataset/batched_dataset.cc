@@ -80,9 +80,10 @@ DatasetPosition BatchedDataset::position() const {
   int64_t lowest = -1, highest = 0;
   for (const auto& lane : lanes_) {
     MutexLock lock(lane->mutex);
-    const bool inside = lane->window != nullptr;
-    RowSource::Place place = inside ? lane->window_place : lane->source->place();
+    RowSource::Place place = lane->window != nullptr ? lane->window_place : lane->source->place();
     place.next = lane->next_batch;
+    // After Resume the source is at the beginning of a window that is not filled yet.
+    const bool inside = window_batches_ > 0 && !lane->ended;
     place.batch = inside ? lane->window_batch : place.next;
     position.places.push_back(place);
     const int64_t ordinal = OrdinalOf(*lane);

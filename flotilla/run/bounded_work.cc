@@ -9,7 +9,7 @@
 namespace flotilla {
 namespace {
 
-constexpr char kRemedy[] = "use fewer rows, or a larger --max_memory";
+constexpr char kFewerRows[] = "use fewer rows, or a larger --max_memory";
 
 }  // namespace
 
@@ -25,7 +25,7 @@ Status RunBounded(const WorkBounds& bounds, Terminal& terminal, const RunHost& h
   std::atomic<bool> passed = false;
   const auto pass = [&](int64_t resident) {
     const auto parts = bounds.memory_parts ? bounds.memory_parts() : std::vector<MemoryPart>();
-    cause = MemoryBoundText(resident, bounds.max_memory, parts, kRemedy);
+    cause = MemoryBoundText(resident, bounds.max_memory, parts, kFewerRows);
     passed = true;
     interrupt->Raise(absl::CancelledError(cause));
   };

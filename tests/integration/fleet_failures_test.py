@@ -169,11 +169,12 @@ class FailuresTest(JobTest):
     @slow
     def test_the_error_of_a_server_is_in_the_logs_of_the_trainers(self):
         job = self.job()
+        seconds = int(2 * PATIENCE)  # trainer 0 must connect within them
         self.launch(job, 'if [ "$PADDLE_TRAINER_ID" = 1 ]; then exec sleep 1000; fi; '
-                    "eval exec $TRAIN --start_timeout 2", "--server_num", 2, "--worker_num", 2)
+                    f"eval exec $TRAIN --start_timeout {seconds}", "--server_num", 2, "--worker_num", 2)
         self.assertEqual(job.wait(), PEER_LOST, job.text("launcher"))
         for name in ("serverlog.0", "workerlog.0", "launcher"):
-            self.assertIn("trainer 1 did not connect within 2000 ms", job.text(name))
+            self.assertIn(f"trainer 1 did not connect within {seconds}000 ms", job.text(name))
         job.check_clean(self)
 
     def test_a_port_in_use_names_its_holder(self):
