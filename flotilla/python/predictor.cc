@@ -58,14 +58,14 @@ class PyPredictor {
   // The rows of a data frame, by the schema that the model was trained with.
   Status ScoreFrame(const Frame& frame, std::vector<float>* scores) {
     constexpr int64_t kRows = 1024;
-    constexpr int64_t kLookForSignals = 64 * kRows;
+    constexpr int64_t kLookRows = 64 * kRows;
     StatusOr<std::shared_ptr<const Encoder>> encoder = encoders_.For(frame, /*scoring=*/true);
     if (!encoder.ok()) return Annotate(encoder.status(), predictor_->dir());
     FL_ASSIGN_OR_RETURN(const auto rows, FrameRows::Make(&frame, *std::move(encoder)));
     Batch batch{.fields = std::vector<Field>(predictor_->inputs().size())};
     std::vector<float> some;
     for (int64_t begin = 0; begin < frame.rows(); begin += kRows) {
-      if (begin % kLookForSignals == 0) RaiseSignals();
+      if (begin % kLookRows == 0) RaiseSignals();
       const int64_t end = std::min(begin + kRows, frame.rows());
       FL_RETURN_IF_ERROR(rows->AppendTo(begin, end, &batch));
       FL_RETURN_IF_ERROR(Score(batch, &some));
