@@ -166,7 +166,6 @@ TEST_F(InferCommandTest, RowsThatAreNotTheModelsAreNamedWithTheirPlace) {
   const std::string row = TrainedFiles::Rows(0, 1);
   EXPECT_THAT(error("1 2 3\n"), HasSubstr("rows:1:"));
   EXPECT_THAT(error(row.substr(1)), HasSubstr("label"));  // the label is empty
-  EXPECT_THAT(error(""), HasSubstr("rows"));
   EXPECT_THAT(error(row, {"--format", "libsvm"}), HasSubstr("--format"));
 }
 

@@ -265,9 +265,9 @@ TEST_F(TrainSchemaTest, AResumedRunSaysWhatDiffersFromTheSavedOne) {
   };
   train({"--epochs", "2"});
   EXPECT_THAT(train({"--epochs", "3", "--resume"}), Not(HasSubstr("differs from the saved one")));
-  const std::string log = train({"--epochs", "3", "--resume", "--learning_rate", "0.5"});
+  const std::string log = train({"--epochs", "3", "--resume", "--learning_rate", "0.25"});
   EXPECT_THAT(log, HasSubstr("this run differs from the saved one: --learning_rate was "));
-  EXPECT_THAT(log, HasSubstr(", now 0.5"));
+  EXPECT_THAT(log, HasSubstr(", now 0.25"));
   EXPECT_THAT(Train("lr", {"--data", test_, "--out", out, "--resume", "--epochs", "3",
                            "--batch_size", "100"})
                   .err,

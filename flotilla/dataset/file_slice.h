@@ -40,8 +40,9 @@ bool IsSliceable(const std::string& path, const SchemeCommands& schemes);
 
 // Share `index` of `count`: every count-th of equal slices of the concatenated files, up to 64 of
 // at least 64 KiB for each share, so that rows that are sorted or in the order of time are in all
-// shares alike. Nothing if one of the files cannot be sliced or its size cannot be read. Trainers that see the same files with the same sizes have each line exactly once.
-// REQUIRES: 0 <= index < count.
+// shares alike. Nothing if one of the files cannot be sliced or its size cannot be read. Trainers
+// that see the same files with the same sizes have each line exactly once. REQUIRES: 0 <= index <
+// count.
 std::optional<std::vector<FileSlice>> SliceFiles(std::span<const std::string> files,
                                                  const SchemeCommands& schemes, int count,
                                                  int index);

@@ -112,14 +112,14 @@ std::optional<int64_t> FirstHour(std::span<const std::string> lines, const Schem
 
 bool FilesInTimeOrder(std::span<const std::string> files, const ParserSpec& format,
                       const SourceOptions& source) {
-  constexpr int64_t kFirstLines = 20;
+  constexpr int64_t kLookLines = 20;
   const StatusOr<Schema> schema = SchemaTextOfSpec(format);
   const Column* const column = schema.ok() ? TimeColumn(*schema) : nullptr;
   if (column == nullptr || files.size() < 2 || !source.pipe_command.empty()) return true;
   std::optional<int64_t> before;
   for (const std::string& file : files) {
     if (file == "-" || !SchemeOf(file).empty()) continue;
-    const auto lines = FirstLines(file, kFirstLines, source);
+    const auto lines = FirstLines(file, kLookLines, source);
     if (!lines.ok()) continue;
     const std::optional<int64_t> hour = FirstHour(*lines, *schema, *column);
     if (!hour) continue;

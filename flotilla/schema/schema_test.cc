@@ -118,7 +118,8 @@ TEST(SchemaTest, ErrorsNameTheWord) {
   EXPECT_THAT(SchemaError("a:id(number"), HasSubstr("the parenthesis is not closed"));
   EXPECT_THAT(SchemaError("a:dense(min=x)"), HasSubstr("'x' is not a finite number"));
   EXPECT_THAT(SchemaError("a:dense(diff=0)"), HasSubstr("column a: min and diff must be finite"));
-  EXPECT_THAT(SchemaError("headers=yes a:id"), HasSubstr("'headers=yes': expected"));
+  EXPECT_THAT(SchemaError("headers=yes a:id"),
+              HasSubstr("'headers=yes': unknown setting, did you mean header?"));
   EXPECT_THAT(SchemaError("header=maybe a:id"), HasSubstr("'maybe' is neither yes nor no"));
   EXPECT_THAT(SchemaError("delimiter=ab a:id"),
               HasSubstr("'ab' is neither one character nor comma"));

@@ -48,9 +48,9 @@ def _times(series: Any) -> "numpy.ndarray[Any, Any]":
 def _categories(categories: Any) -> list[Any]:
     """The texts of the categories of a column."""
     if categories.dtype.kind in "mM":
-        return _times(categories.to_series()).tolist()
-    values = categories.to_numpy() if categories.dtype == numpy.float32 else categories.tolist()
-    return list(values) if set(map(type, values)) <= {str} else [_text(value) for value in values]
+        return list(_times(categories.to_series()))
+    values = list(categories.to_numpy() if categories.dtype == numpy.float32 else categories)
+    return values if set(map(type, values)) <= {str} else [_text(value) for value in values]
 
 
 def _column(name: Any, series: Any) -> tuple[Any, ...]:
@@ -64,6 +64,8 @@ def _column(name: Any, series: Any) -> tuple[Any, ...]:
         return str(name), series.to_numpy().view(numpy.uint8), ["False", "True"]
     if numeric and (kind in "iu" or str(series.dtype) in ("float32", "float64")):
         return str(name), series.to_numpy()
+    if numeric and kind == "f":  # of another precision, and so with other digits
+        return str(name), _texts([*series.to_numpy()])
     if str(series.dtype) in ("Float32", "Float64"):  # with missing values of pandas
         return str(name), series.to_numpy(dtype=str(series.dtype).lower(), na_value=numpy.nan)
     return str(name), _texts(series)

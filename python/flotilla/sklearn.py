@@ -54,9 +54,10 @@ class _Estimator(BaseEstimator):  # type: ignore[misc]
             if len(rows) == 0:
                 raise ValueError("Found array with 0 sample(s) while a minimum of 1 is required.")
             check_names(rows)
-            names: Optional[list[str]] = [str(name) for name in rows.columns]
+            columns = [str(name) for name in rows.columns]
+            names: Optional[list[str]] = columns
             checked = rows
-            for name, column in zip(names, (rows.iloc[:, i] for i in range(rows.shape[1]))):
+            for name, column in zip(columns, (rows.iloc[:, i] for i in range(rows.shape[1]))):
                 if getattr(column.dtype, "kind", "O") == "f" and numpy.isinf(column.to_numpy(dtype=float,
                                                                                              na_value=numpy.nan)).any():
                     raise ValueError(f"Input X contains infinity, in column {name!r}: make it a missing value (NaN) or "

@@ -143,13 +143,13 @@ def test_a_bad_value_or_a_missing_column_is_named(tmp_path):
     good = frame.assign(seen=numpy.arange(300))
     trainer = trained(fl.Dataset.from_pandas(good, schema=schema), out=tmp_path / "model")
     bad = good.assign(seen=[str(each) for each in range(299)] + ["often"])
-    with pytest.raises(ValueError, match=r"row 299: column 3 \(seen\): expected a number, found 'often'"):
+    with pytest.raises(ValueError, match=r"row 299: column seen: expected a number, found 'often'"):
         trainer.fit(fl.Dataset.from_pandas(bad, schema=schema))
-    with pytest.raises(ValueError, match=r"row 299: column 3 \(seen\): expected a number, found 'often'"):
+    with pytest.raises(ValueError, match=r"row 299: column seen: expected a number, found 'often'"):
         fl.Predictor(tmp_path / "model").predict(bad)
     with pytest.raises(ValueError, match="the data frame has no column 'age'"):
         trainer.fit(fl.Dataset.from_pandas(good.drop(columns="age"), schema=schema))
-    with pytest.raises(ValueError, match="row 7: column 4 .click.: expected"):
+    with pytest.raises(ValueError, match="row 7: column click: the label is missing"):
         trainer.fit(good.assign(click=numpy.where(numpy.arange(300) == 7, numpy.nan, good["click"])))
 
 
@@ -171,8 +171,9 @@ def test_texts_that_are_no_unicode_are_named(tmp_path):
                      lambda: fl.Predictor(tmp_path / "model").predict(bad)):
             with pytest.raises(ValueError, match=f"column user: a text that is Unicode expected, not {shown}"):
                 call()
-        with pytest.raises(ValueError, match="column user: a text that is Unicode expected"):
-            trainer.evaluate(bad.assign(user=bad["user"].astype("category")))
+    categories = frame.assign(user=pandas.Categorical([*frame["user"][:-1], "caf\udce9"]))
+    with pytest.raises(ValueError, match="column user: a text that is Unicode expected"):
+        trainer.evaluate(categories)
 
 
 def of_file(frame, path):
@@ -188,7 +189,8 @@ def read_cells(path):
 
 @pytest.mark.parametrize("type", ["float16", "float32", "float64"])
 def test_floats_have_the_digits_of_their_type(tmp_path, type):
-    values = numpy.array([0.1, 0.3, 5, -0.0, 1.5, 2049, numpy.nan, numpy.inf, 1e-4] +
+    # Not 1e-4, which numpy writes as 1e-04 if its float is below it.
+    values = numpy.array([0.1, 0.3, 5, -0.0, 1.5, 2049, numpy.nan, numpy.inf, 2e-4] +
                          ([123456789, 16777217, 2**40, 1e20, 1e-30] if type != "float16" else []), dtype=type)
     if type == "float64":
         values = values[numpy.abs(values) != 1e20]  # a whole number, which files have as 1e+20

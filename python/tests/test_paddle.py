@@ -436,7 +436,6 @@ def test_a_signal_ends_a_call_on_a_dataset_which_can_be_used_again(run):
         signal.signal(signal.SIGALRM, alarm)
         inputs, p, loss, auc, batch_auc = network()
         program = fluid.default_main_program()
-        test = program.clone(for_test=True)
         fluid.optimizer.Adam(0.01).minimize(loss)
         exe = fluid.Executor(fluid.CPUPlace())
         exe.run(fluid.default_startup_program())
@@ -447,14 +446,14 @@ def test_a_signal_ends_a_call_on_a_dataset_which_can_be_used_again(run):
             dataset.set_filelist(["rows/part-0"])
             dataset.set_pipe_command("sleep 5; python gen.py")
             interrupted(lambda: exe.train_from_dataset(program, dataset))
-            interrupted(lambda: exe.infer_from_dataset(test, dataset))
+            interrupted(lambda: exe.infer_from_dataset(program, dataset, fetch_list=[auc]))
             if kind == "InMemoryDataset":
                 interrupted(dataset.load_into_memory)
             # Shown by a command that waits at its first use only.
             dataset.set_pipe_command("test -e %s || { touch %s; sleep 5; }; python gen.py" % (kind, kind))
             interrupted(lambda: exe.train_from_dataset(program, dataset))
             exe.train_from_dataset(program, dataset)
-            exe.infer_from_dataset(test, dataset, fetch_list=[auc])
+            exe.infer_from_dataset(program, dataset, fetch_list=[auc])
 
         class Broken(fluid.executor.FetchHandler):
             def handler(self, values):

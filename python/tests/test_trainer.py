@@ -404,7 +404,7 @@ def test_what_a_trainer_gave_out_has_the_model_that_was_loaded(click_model, clic
 
     graph = fl.Graph()
     x = fl.fc(graph.dense("numbers", 2), 2, act="softmax", name="new")
-    model = fl.Model(graph, loss=fl.reduce_mean(fl.cross_entropy(x, graph.label("label"))), optimizer=fl.SGD(0.1))
+    model = fl.Model(graph, loss=fl.reduce_mean(fl.cross_entropy(x, graph.label("label"))), optimizer=fl.Adagrad(0.1))
     with pytest.raises(fl.Error, match="new"):
         fl.Trainer(model, threads=1).load(tmp_path / "two")
     assert sorted(fl.Trainer(model, threads=1).load(tmp_path / "two", allow_missing=True)) == ["new.b_0", "new.w_0"]
@@ -472,7 +472,7 @@ def test_a_bad_batch_of_ones_own_changes_no_parameter():
     graph = fl.Graph()
     x = graph.dense("x", 1)
     for name, value in (("one", 1e-30), ("two", 1e30)):
-        x = fl.fc(x, 1, name=name, weight=fl.Parameter(name, init=fl.init.constant(value)))
+        x = fl.fc(x, 1, name=name, weight=fl.Parameter(f"{name}_w", init=fl.init.constant(value)))
     model = fl.Model(graph, loss=fl.reduce_mean(fl.square_error(x, graph.label("y"))), optimizer=fl.SGD(0.1))
     trainer = fl.Trainer(model, threads=1)
     before = weights(trainer)
@@ -514,9 +514,9 @@ def test_messages_and_errors_may_name_what_is_not_utf8(tmp_path, caplog):
     with open(path, "wb") as file:
         file.write(rows)
     trainer = fl.Trainer("lr", threads=1)
-    assert trainer.fit(tmp_path)["rows"] == [300]
+    assert trainer.fit(tmp_path, epochs=1)["rows"] == [300]
     assert "\ufffd.csv" in caplog.text
     with open(path, "wb") as file:
         file.write(rows + b"1,caf\xe9,caf\xe9\n")
-    with pytest.raises(ValueError, match="\ufffd.csv.*caf\ufffd"):
+    with pytest.raises(ValueError, match=r"\.csv:302:.*caf\?"):
         trainer.fit(tmp_path)
