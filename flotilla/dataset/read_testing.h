@@ -72,7 +72,7 @@ inline std::vector<int> Iota(int n) {
 }
 
 // Stops after each possible number of batches and resumes in another dataset through the text form
-// of the position: the following batches and the counts must be the same as without an
+// of the position, twice: the following batches and the counts must be the same as without an
 // interruption. `without_places`: also from positions that, as those of earlier versions, have
 // none.
 inline void ExpectResumesExactly(const std::function<std::unique_ptr<Dataset>()>& make,
@@ -94,6 +94,8 @@ inline void ExpectResumesExactly(const std::function<std::unique_ptr<Dataset>()>
     ASSERT_TRUE(position.ok()) << position.status();
     EXPECT_EQ(*position, whole->position());
     ASSERT_TRUE(other->Resume(*position).ok()) << other->Resume(*position);
+    // Interrupted again, before any batch.
+    ASSERT_TRUE(other->Resume(other->position()).ok());
     StatusOr<BatchesByOrdinal> rest = ReadRest(*other, epoch, 2);
     ASSERT_TRUE(rest.ok()) << rest.status();
     EXPECT_TRUE(rest->empty() || rest->begin()->first >= position->ordinal);
