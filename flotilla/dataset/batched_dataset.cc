@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <limits>
 #include <utility>
 
 #include "flotilla/dataset/shuffle.h"
@@ -106,8 +107,20 @@ StatusOr<std::vector<DatasetPosition::Place>> BatchedDataset::PlacesOf(
   place.batch = position.ordinal;
   const bool ended = position.dropped > 0;
   if (window_batches_ > 0 && !ended) place.batch -= position.ordinal % window_batches_;
-  if (!ended) place.line = std::min(place.line, place.batch * options_.batch_size);
+  if (!ended && place.batch <= place.line / options_.batch_size) {
+    place.line = place.batch * options_.batch_size;
+  }
   return std::vector{place};
+}
+
+Status BatchedDataset::CheckPlace(const DatasetPosition::Place& place) const {
+  const int64_t most = std::numeric_limits<int64_t>::max() / 2 / readers();
+  if (place.batch >= 0 && place.batch <= place.next && place.next <= most &&
+      place.next - place.batch < std::max<int64_t>(window_batches_, 1)) {
+    return absl::OkStatus();
+  }
+  return FailedPrecondition("position: batch {} in a window of {} that begins with batch {}",
+                            place.next, window_batches_, place.batch);
 }
 
 Status BatchedDataset::Resume(const DatasetPosition& position) {
@@ -119,6 +132,7 @@ Status BatchedDataset::Resume(const DatasetPosition& position) {
   }
   resumed_at_end_.reset();
   FL_ASSIGN_OR_RETURN(const std::vector<DatasetPosition::Place> places, PlacesOf(position));
+  for (const DatasetPosition::Place& place : places) FL_RETURN_IF_ERROR(CheckPlace(place));
   FL_RETURN_IF_ERROR(ledger_.Start(position.epoch, CountsOf(position)));
   for (size_t i = 0; i < lanes_.size(); ++i) {
     Lane& lane = *lanes_[i];
@@ -214,7 +228,7 @@ StatusOr<int64_t> BatchedDataset::TakeShuffled(Lane& lane, Work* work) {
   work->origin.shuffled_at = work->begin;
   work->origin.taken = work->end - work->begin;
   // The last batch of a window takes ownership of it.
-  if (lane.next_batch + 1 == lane.window_batch + window_batches_) {
+  if (lane.next_batch - lane.window_batch == window_batches_ - 1) {
     lane.window.reset();
     lane.window_batch = lane.next_batch + 1;
   }

@@ -70,6 +70,8 @@ class BatchedDataset : public Dataset {
   struct Work;    // the rows that a worker has taken
 
   StatusOr<std::vector<DatasetPosition::Place>> PlacesOf(const DatasetPosition& position) const;
+  // An error if no reader of this dataset can have stood there.
+  Status CheckPlace(const DatasetPosition::Place& place) const;
   Work* WorkOf(int worker);
   int64_t OrdinalOf(const Lane& lane) const;
   // Locks and returns the lane with the lowest next ordinal, preferring one that no worker is

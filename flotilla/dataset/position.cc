@@ -11,6 +11,8 @@ namespace {
 constexpr std::string_view kHead = "flotilla-position/1";
 constexpr char kNextPart = ';';
 constexpr std::string_view kEnded = "ended";  // in place of the places
+// No dataset counts so far; counting on from more would overflow.
+constexpr int64_t kMost = int64_t{1} << 50;
 
 // Removes and returns the front of `text` up to `separator`, or all of it when there is none.
 std::string_view CutFront(std::string_view* text, char separator) {
@@ -28,17 +30,33 @@ Status ReadNumber(std::string_view word, T* value) {
   return absl::OkStatus();
 }
 
-template <typename T>
-Status ReadNamed(std::string_view name, std::string_view* text, T* value) {
+Status ReadCount(std::string_view word, int64_t least, int64_t* value) {
+  FL_RETURN_IF_ERROR(ReadNumber(word, value));
+  if (*value < least) return InvalidArgument("position: {} is negative", *value);
+  if (*value > kMost) return InvalidArgument("position: {}, at most {} can be", *value, kMost);
+  return absl::OkStatus();
+}
+
+// Removes "<name>=<number>" from the front of `text`.
+StatusOr<std::string_view> CutNamed(std::string_view name, std::string_view* text) {
   std::string_view word = CutFront(text, ' ');
   if (CutFront(&word, '=') != name) return InvalidArgument("position: '{}=' is missing", name);
+  return word;
+}
+
+Status ReadNamed(std::string_view name, std::string_view* text, uint64_t* value) {
+  FL_ASSIGN_OR_RETURN(const std::string_view word, CutNamed(name, text));
   return ReadNumber(word, value);
+}
+
+Status ReadNamed(std::string_view name, std::string_view* text, int64_t* value, int64_t least = 0) {
+  FL_ASSIGN_OR_RETURN(const std::string_view word, CutNamed(name, text));
+  return ReadCount(word, least, value);
 }
 
 Status ReadPlace(std::string_view text, DatasetPosition::Place* place) {
   for (int64_t* value : {&place->file, &place->line, &place->offset, &place->batch, &place->next}) {
-    FL_RETURN_IF_ERROR(ReadNumber(CutFront(&text, ':'), value));
-    if (*value < 0) return InvalidArgument("position: {} is negative", *value);
+    FL_RETURN_IF_ERROR(ReadCount(CutFront(&text, ':'), 0, value));
   }
   if (!text.empty()) return InvalidArgument("position: unexpected '{}' after a place", text);
   return absl::OkStatus();
@@ -69,7 +87,7 @@ StatusOr<DatasetPosition> DatasetPosition::FromText(std::string_view text) {
   }
   const std::string_view head = CutFront(&text, ' ');
   if (head != kHead) return InvalidArgument("position: expected {}, found '{}'", kHead, head);
-  FL_RETURN_IF_ERROR(ReadNamed("epoch", &text, &position.epoch));
+  FL_RETURN_IF_ERROR(ReadNamed("epoch", &text, &position.epoch, -1));
   FL_RETURN_IF_ERROR(ReadNamed("ordinal", &text, &position.ordinal));
   FL_RETURN_IF_ERROR(ReadNamed("seed", &text, &position.seed));
   FL_RETURN_IF_ERROR(ReadNamed("source", &text, &position.source));

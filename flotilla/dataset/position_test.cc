@@ -68,7 +68,29 @@ TEST(DatasetPositionTest, WrongTextsAreErrorsThatSayWhy) {
   EXPECT_THAT(error("flotilla-position/1 ordinal=1"), HasSubstr("'epoch=' is missing"));
   EXPECT_THAT(error(good + "1:2:3"), HasSubstr("expected a number"));
   EXPECT_THAT(error(good + "1:2:3:4:5:6"), HasSubstr("unexpected '6' after a place"));
-  EXPECT_THAT(error(good + "1:-2:3:4:5"), HasSubstr("negative"));
+  EXPECT_THAT(error(good + "1:-2:3:4:5"), HasSubstr("-2 is negative"));
+}
+
+TEST(DatasetPositionTest, NumbersFromWhichCountingWouldOverflowAreErrors) {
+  const auto error = [](const DatasetPosition& position) {
+    return std::string(Message(DatasetPosition::FromText(position.ToText()).status()));
+  };
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+  EXPECT_EQ(error({.epoch = -1}), "");
+  EXPECT_THAT(error({.epoch = -2}), HasSubstr("-2 is negative"));
+  EXPECT_THAT(error({.epoch = kMax}), HasSubstr("at most"));
+  for (const int64_t bad : {int64_t{-1}, kMax}) {
+    EXPECT_NE(error({.ordinal = bad}), "");
+    EXPECT_NE(error({.rows = bad}), "");
+    EXPECT_NE(error({.skipped = bad}), "");
+    EXPECT_NE(error({.dropped = bad}), "");
+    for (const DatasetPosition::Place& place :
+         {DatasetPosition::Place{.file = bad}, DatasetPosition::Place{.line = bad},
+          DatasetPosition::Place{.offset = bad}, DatasetPosition::Place{.batch = bad},
+          DatasetPosition::Place{.next = bad}}) {
+      EXPECT_NE(error({.places = {place}}), "");
+    }
+  }
 }
 
 }  // namespace

@@ -417,6 +417,32 @@ TEST(StreamTest, PositionOfOtherDataIsRefused) {
   }
 }
 
+TEST(StreamTest, PositionWhoseBatchesCannotBeIsRefused) {
+  TempDir dir;
+  const std::string a = dir.Write("a", NumberLines(0, 95));
+  for (const int64_t window_batches : {0, 3}) {
+    const BatchOptions options{.batch_size = 10, .shuffle_rows = 10 * window_batches};
+    auto dataset = MakeDataset({a}, {.batch = options});
+    ASSERT_TRUE(dataset->StartEpoch(0).ok());
+    DatasetPosition position = dataset->position();
+    const int64_t last = std::max<int64_t>(window_batches - 1, 0);
+    for (const int64_t next : {int64_t{3}, 3 + last}) {
+      position.places[0] = {.batch = 3, .next = next};
+      EXPECT_TRUE(dataset->Resume(position).ok());
+    }
+    // Before the window, behind it, and where counting on would overflow.
+    for (const auto& [batch, next] : {std::pair<int64_t, int64_t>{3, 2},
+                                      {-1, 0},
+                                      {3, 4 + last},
+                                      {INT64_MAX, INT64_MAX},
+                                      {0, INT64_MAX}}) {
+      position.places[0] = {.batch = batch, .next = next};
+      EXPECT_EQ(dataset->Resume(position).code(), absl::StatusCode::kFailedPrecondition)
+          << batch << " " << next;
+    }
+  }
+}
+
 TEST(StreamTest, StandardInputIsReadOnce) {
   TempDir dir;
   const std::string path = dir.Write("a", NumberLines(0, 25));
