@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <limits>
 #include <utility>
 
 #include "flotilla/base/hash.h"
@@ -239,6 +240,7 @@ Status CacheFile::ParseFooter(std::string_view footer) {
     first_rows_.push_back(first_rows_.back() + static_cast<int64_t>(block.rows));
   }
   if (!TakeRaw(&footer, &skipped) || !TakeRaw(&footer, &samples)) return damaged;
+  if (skipped > std::numeric_limits<int64_t>::max()) return damaged;
   for (uint64_t i = 0; i < samples; ++i) {
     if (!TakeRaw(&footer, &bytes) || bytes > footer.size()) return damaged;
     samples_.emplace_back(footer.substr(0, bytes));

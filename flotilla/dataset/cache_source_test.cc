@@ -204,6 +204,12 @@ TEST_F(CacheSourceTest, ResumesExactlyAfterEveryBatch) {
   }
 }
 
+TEST_F(CacheSourceTest, FileThatCountsBadRowsWrongIsDamaged) {
+  const std::string path = dir_.path() + "/file";
+  ASSERT_TRUE((*CacheWriter::Make(path, "key\n", {}))->Finish(-1, {}).ok());
+  EXPECT_EQ(CacheFile::Open(path, "key\n", {}).status().code(), absl::StatusCode::kDataLoss);
+}
+
 TEST_F(CacheSourceTest, SourcesWithoutAStampCannotBeCached) {
   for (const std::string name : {"-", "hdfs:/x"}) {
     const Status status =
