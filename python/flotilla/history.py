@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import Any, Iterator, Optional
 
 
@@ -40,8 +41,9 @@ class History:
     def plot(self, metric: Optional[str] = None) -> Any:
         """Draws a metric of training and test with matplotlib, by default the watched one or the loss; returns
         the axes."""
-        from matplotlib import pyplot  # type: ignore
-        from matplotlib.ticker import MaxNLocator  # type: ignore
+        # Only some versions of matplotlib have types.
+        pyplot: Any = importlib.import_module("matplotlib.pyplot")
+        ticker: Any = importlib.import_module("matplotlib.ticker")
 
         metric = metric or self.watch or "loss"
         known = sorted({name for each in self.epochs for name in each} - {"epoch"})
@@ -53,7 +55,7 @@ class History:
                 axes.plot(self["epoch"], self[name], marker=".", label=name)
         axes.set_xlabel("epoch")
         axes.set_ylabel(metric)
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(ticker.MaxNLocator(integer=True))
         if self.epochs:
             axes.legend()
         return axes

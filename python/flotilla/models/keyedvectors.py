@@ -216,7 +216,7 @@ class KeyedVectors:
             raise ValueError("get_mean_vector: there are no keys")
         if len(given) != len(keys):
             raise ValueError(f"get_mean_vector: {len(keys)} keys and {len(given)} weights")
-        total = numpy.zeros(self.vector_size, dtype=self.vectors.dtype)
+        total: "numpy.ndarray[Any, Any]" = numpy.zeros(self.vector_size, dtype=self.vectors.dtype)
         weight = 0.0
         for key, factor in zip(keys, given):
             if isinstance(key, numpy.ndarray):
@@ -255,7 +255,7 @@ class KeyedVectors:
                             restrict_vocab: Optional[int] = None) -> list[tuple[Any, float]]:
         """Like most_similar, by the product of the cosines instead of their sum (3CosMul)."""
         keys, weights = self._weighted(positive, negative)
-        scores = numpy.ones(min(restrict_vocab or len(self), len(self)))
+        scores: "numpy.ndarray[Any, Any]" = numpy.ones(min(restrict_vocab or len(self), len(self)))
         for key, weight in zip(keys, weights):
             vector = _unit(key) if isinstance(key, numpy.ndarray) else self.get_vector(key, norm=True)
             cosines = self.vectors[:restrict_vocab] @ vector / self._lengths()[:restrict_vocab]
@@ -387,7 +387,7 @@ class KeyedVectors:
         if binary and not write_header:
             raise ValueError("write_header=False: a binary file needs its header")
         name = os.fspath(fname)
-        order = numpy.arange(len(self))
+        order: "numpy.ndarray[Any, Any]" = numpy.arange(len(self))
         if sort_attr in self.expandos:
             order = numpy.argsort(-self.expandos[sort_attr], kind="stable")
         counts = self.expandos.get("count", numpy.zeros(len(self), dtype=numpy.int64))
@@ -418,7 +418,7 @@ class KeyedVectors:
             raise IsADirectoryError(f"{name} is a directory: KeyedVectors.load reads models of Flotilla")
         words, rows = _core.read_word_vectors(name, "emb", not no_header, limit or 0)
         keys = as_texts(words, encoding, unicode_errors)
-        counts = numpy.arange(len(keys), 0, -1, dtype=numpy.int64)
+        counts: "numpy.ndarray[Any, Any]" = numpy.arange(len(keys), 0, -1, dtype=numpy.int64)
         if fvocab is not None:
             with open(fvocab, encoding=encoding, errors=unicode_errors) as file:
                 known = dict(line.rstrip("\n").rsplit(" ", 1) for line in file)

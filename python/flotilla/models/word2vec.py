@@ -327,8 +327,9 @@ class Word2Vec:
             each.on_train_begin(self)
         for each in callbacks:
             each.on_epoch_begin(self)
+        counts: Any = self.wv.expandos["count"].tolist()
         try:
-            result = _core.train_word2vec(options, list(zip(words, self.wv.expandos["count"].tolist())), ids,
+            result = _core.train_word2vec(options, list(zip(words, counts)), ids,
                                           self.batch_words, self.wv.vectors, self.syn1neg, self.epochs_trained, listener)
         finally:
             self.wv.norms = None
