@@ -16,14 +16,16 @@ _log = logging.getLogger("flotilla")
 class Callback:
     """Override what you need. An exception ends the run and comes out of fit."""
 
-    #: on_step is called after about so many steps; 0: never. Training goes on meanwhile.
+    #: on_step is called at most every N steps (0: never), and about 20 times a second at most. Training goes on
+    #: meanwhile and is never held up, so that short steps pass between two calls: a call tells of the latest one.
     every_steps = 0
 
     def on_begin(self, trainer: "Trainer") -> None:
         """Before the first step."""
 
     def on_step(self, trainer: "Trainer", progress: Mapping[str, Any]) -> None:
-        """progress: epoch, step, batches, rows, epoch_rows, loss, seconds."""
+        """After at least every_steps further steps, with the latest progress: epoch, step, batches, rows, epoch_rows,
+        loss, seconds. Not at every multiple of every_steps."""
 
     def on_epoch_end(self, trainer: "Trainer", epoch: int, metrics: Mapping[str, float]) -> Optional[bool]:
         """metrics as in History. True ends the run after this epoch."""
