@@ -49,7 +49,7 @@ def _categories(categories: Any) -> list[Any]:
     """The texts of the categories of a column."""
     if categories.dtype.kind in "mM":
         return list(_times(categories.to_series()))
-    values = list(categories.to_numpy() if categories.dtype == numpy.float32 else categories)
+    values = list(categories.tolist())  # numbers as doubles, as pandas writes categories
     return values if set(map(type, values)) <= {str} else [_text(value) for value in values]
 
 

@@ -215,7 +215,7 @@ def test_a_frame_of_floats_is_scored_as_its_file_is(tmp_path):
 @pytest.mark.parametrize("make", [
     lambda: pandas.to_datetime("2020-01-01") + pandas.to_timedelta(numpy.arange(20), unit="D"),
     lambda: pandas.to_datetime("2020-01-01") + pandas.to_timedelta(numpy.arange(20), unit="h"),
-    lambda: pandas.to_datetime(["2020-01-01", None, "2020-01-02 03:04:05.5"]),
+    lambda: pandas.to_datetime(["2020-01-01 00:00:00.0", None, "2020-01-02 03:04:05.5"]),
     lambda: pandas.to_datetime(["2020-01-01", "2020-01-02"]).tz_localize("UTC"),
     lambda: pandas.to_timedelta([1, 2, None], unit="D"),
     lambda: pandas.to_timedelta([1, 2.5], unit="s"),
